@@ -12,12 +12,12 @@ import click
 
 from scylla_gha.cli import options
 from scylla_gha.counting import counted
-from scylla_gha.errors import ConfigError, RefusedError, SetupError
+from scylla_gha.errors import ConfigError, GitHubError, RefusedError, SetupError
 from scylla_gha.model import slug
 from scylla_gha.model.experiment import SandboxWish
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from scylla_gha.onboarding.doctor import Finding
     from scylla_gha.onboarding.toolkit import Toolkit
@@ -113,62 +113,76 @@ def doctor(repository: str | None, environment: str, branch: str, *, as_json: bo
     """Check what is still to be set up: on this machine, in this folder's workflows, and on GitHub.
 
     Reads GitHub with GITHUB_TOKEN or GH_TOKEN, at GITHUB_API_URL if it is set; it changes nothing, and reads only the
-    names of secrets. `optional` items are needed for some uses only; the token has no access to `unknown` items. Exits
-    with 12 if there is a problem.
+    names of secrets. This machine is checked first. `optional` items are needed for some uses only. `unknown` items
+    could not be checked: the token has no access to them, or GitHub cannot be reached. Exits with 12 if there is a
+    problem, and otherwise with 11 if nothing on GitHub could be checked.
 
     \b
     GH_TOKEN=$(gh auth token) scylla-gha doctor
     scylla-gha doctor --repository octo-org/app --json
     """  # noqa: D301
-    from scylla_gha.onboarding.doctor import (
-        caller_findings,
-        machine_findings,
-        mode_findings,
-        repositories_findings,
-        repository_of,
-    )
-    from scylla_gha.onboarding.doctor_readiness import readiness_findings
-    from scylla_gha.providers import provider_environment
+    from scylla_gha.onboarding.doctor import repository_of
 
     name = repository or repository_of(Path.cwd(), os.environ)
-    on_github, pins_required = _on_github(name, environment, branch) if name else ([], False)
-    library = options.library()
-    environ = provider_environment()
-    here = [*machine_findings(), *mode_findings(library), *repositories_findings(library, environ),
-            *readiness_findings(environ), *caller_findings(Path.cwd(), pins_required=pins_required)]  # fmt: skip
+    show = (lambda _: None) if as_json else click.echo
+    here = _print_findings("this machine, and the workflows here", _here(), show)
+    on_github, failure = _on_github(name, environment, branch) if name else ([], None)
+    if name is None:
+        show("\nno repository on GitHub is known; name one by --repository OWNER/REPO")
+    else:
+        _print_findings(f"\n{name} on GitHub", on_github, show)
     if as_json:
         parts = {"here": list(map(asdict, here)), "github": list(map(asdict, on_github))}
         click.echo(json.dumps({"repository": name, **parts}))
-    else:
-        _print_findings("this machine, and the workflows here", here)
-        if name is None:
-            click.echo("\nno repository on GitHub is known; name one by --repository OWNER/REPO")
-        else:
-            _print_findings(f"\n{name} on GitHub", on_github)
     problems = [finding.id for finding in (*here, *on_github) if finding.state == "problem"]
     if problems:
         raise SetupError(f"{len(problems)} to correct: {', '.join(problems)}; each item above says how")
+    if failure:
+        raise failure
 
 
-def _on_github(name: str, environment: str, branch: str) -> "tuple[list[Finding], bool]":
+def _here() -> "Iterator[Finding]":
+    """Yield the findings that need no network."""
+    from scylla_gha.onboarding.doctor import caller_findings, machine_findings, mode_findings, repositories_findings
+    from scylla_gha.onboarding.doctor_readiness import readiness_findings
+    from scylla_gha.providers import provider_environment
+
+    library, environ = options.library(), provider_environment()
+    yield from machine_findings()
+    yield from mode_findings(library)
+    yield from repositories_findings(library, environ)
+    yield from readiness_findings(environ)
+    yield from caller_findings(Path.cwd())
+
+
+def _on_github(name: str, environment: str, branch: str) -> "tuple[list[Finding], GitHubError | None]":
+    """Return the findings on GitHub; if it cannot be asked, one `unknown` finding and the error."""
     from scylla_gha.github.access import access_from
     from scylla_gha.github.client import RetryPolicy
-    from scylla_gha.github.setup import Policy, read_setup
-    from scylla_gha.onboarding.doctor_github import findings
+    from scylla_gha.github.setup import read_setup
+    from scylla_gha.onboarding.doctor import refused_pins
+    from scylla_gha.onboarding.doctor_github import findings, requires_pins, unread_finding
 
     retries = RetryPolicy(lambda text: click.echo(text, err=True))
-    setup = read_setup(access_from(os.environ), name, retries, environment, branch)
-    pins_required = isinstance(setup.policy, Policy) and setup.policy.sha_pinning_required
-    return findings(setup, environment, branch), pins_required
+    try:
+        setup = read_setup(access_from(os.environ), name, retries, environment, branch)
+    except GitHubError as error:
+        return [unread_finding(error)], error
+    refused = refused_pins(Path.cwd()) if requires_pins(setup) else ()
+    return [*findings(setup, environment, branch), *refused], None
 
 
-def _print_findings(title: str, findings: "Sequence[Finding]") -> None:
-    click.echo(title)
+def _print_findings(title: str, findings: "Iterable[Finding]", show: "Callable[[str], None]") -> "list[Finding]":
+    """Print each finding as soon as it is known, and return all."""
+    show(title)
+    shown = []
     for finding in findings:
         state = click.style(f"{finding.state:<9}", fg=_COLOURS[finding.state])
-        click.echo(f"  {state} {finding.id}: {finding.what}")
+        show(f"  {state} {finding.id}: {finding.what}")
         if finding.mend:
-            click.echo(f"            -> {finding.mend}")
+            show(f"            -> {finding.mend}")
+        shown.append(finding)
+    return shown
 
 
 @click.command()

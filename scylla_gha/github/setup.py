@@ -6,10 +6,11 @@ from typing import Final, TypeVar
 from pydantic import BaseModel
 
 from scylla_gha.github.access import ApiRequestError, GitHubAccess
-from scylla_gha.github.client import PAGE, ApiRequest, GitHubRepository, RetryPolicy
+from scylla_gha.github.client import PAGE, ApiRequest, GitHubRepository, RequestLimits, RetryPolicy
 from scylla_gha.github.responses import GitHubResponse
 
 _HIDDEN: Final = (401, 403)
+_LIMITS: Final = RequestLimits(attempts=3, timeout=10)  # somebody waits for the answer
 _NOT_FOUND: Final = 404
 _EXPIRES: Final = "github-authentication-token-expiration"
 
@@ -205,7 +206,7 @@ def read_setup(
     Raises:
         GitHubError: the repository is not visible, the token is invalid, or GitHub is out of reach.
     """
-    reader = _SetupReader(GitHubRepository(access, repository, retries))
+    reader = _SetupReader(GitHubRepository(access, repository, retries, _LIMITS))
     policy = reader.read("/actions/permissions", Policy)
     is_selective = isinstance(policy, Policy) and policy.allowed_actions == "selected"
     workflows = reader.read("/actions/workflows", _Workflows, is_list=True)

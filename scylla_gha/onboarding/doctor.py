@@ -35,7 +35,7 @@ class Finding:
 
     Attributes:
         id: short name of the item.
-        state: `optional`: missing, and needed for some uses only. `unknown`: the token has no access to it.
+        state: `optional`: missing, and needed for some uses only. `unknown`: it could not be checked.
         what: what was found.
         mend: a command or an address; empty: nothing to do.
     """
@@ -181,34 +181,41 @@ def _listeners() -> set[Path]:
     return {Path(word) for word in words if word.endswith("/bin/Runner.Listener")}
 
 
-def caller_findings(root: Path, *, pins_required: bool) -> Iterator[Finding]:
-    """Yield which version of the toolkit the workflows in `root` call.
-
-    Args:
-        root: a working tree.
-        pins_required: whether GitHub refuses actions that are not pinned by a commit.
-    """
-    called = list(dict.fromkeys(_called(root)))
+def caller_findings(root: Path) -> Iterator[Finding]:
+    """Yield which version of the toolkit the workflows of a working tree call."""
+    called = _called(root)
     if not called and not (root / ".github/workflows/evaluate.yml").is_file():
         yield Finding("caller", "problem", "no workflow in this folder calls the toolkit", "scylla-gha init")
     if len(called) > 1:
         what = f"workflows call several versions: {', '.join(map(str, called))}"
         yield Finding("caller", "problem", what, "name the same one in all files of .github/workflows/")
-    yield from (_pin(toolkit, required=pins_required) for toolkit in called)
+    for toolkit in called:
+        if toolkit.is_pinned:
+            yield Finding("caller", "ok", f"calls {toolkit}")
+        else:
+            yield Finding("caller", "optional", f"calls {toolkit}; a tag or branch can be moved", _pin(toolkit))
 
 
-def _pin(toolkit: Toolkit, *, required: bool) -> Finding:
-    mend = f"pin the commit: gh api repos/{toolkit.repository}/commits/{toolkit.ref} --jq .sha"
-    if toolkit.is_pinned:
-        return Finding("caller", "ok", f"calls {toolkit}")
-    if required:
-        return Finding("caller", "problem", f"calls {toolkit}, but this repository accepts only full SHAs", mend)
-    return Finding("caller", "optional", f"calls {toolkit}; a tag or branch can be moved", mend)
+def refused_pins(root: Path) -> Iterator[Finding]:
+    """Yield the calls of a working tree that GitHub refuses if it accepts only full SHAs."""
+    for toolkit in _called(root):
+        if not toolkit.is_pinned:
+            what = f"the workflows here call {toolkit}, but this repository accepts only full SHAs"
+            yield Finding("pins", "problem", what, _pin(toolkit))
 
 
-def _called(root: Path) -> Iterator[Toolkit]:
-    for file in sorted((root / ".github/workflows").glob("*.y*ml")):
-        for toolkit in toolkits_called(file.read_text(encoding="utf-8", errors="replace")):
-            # Another repository's workflow may be called too.
-            if toolkit.repository.endswith("/scylla-gha") or file.stem.startswith("scylla"):
-                yield toolkit
+def _pin(toolkit: Toolkit) -> str:
+    return f"pin the commit: gh api repos/{toolkit.repository}/commits/{toolkit.ref} --jq .sha"
+
+
+def _called(root: Path) -> list[Toolkit]:
+    """Return the versions of the toolkit that the workflows call."""
+    # Another repository's workflow may be called too.
+    return list(
+        dict.fromkeys(
+            toolkit
+            for file in sorted((root / ".github/workflows").glob("*.y*ml"))
+            for toolkit in toolkits_called(file.read_text(encoding="utf-8", errors="replace"))
+            if toolkit.repository.endswith("/scylla-gha") or file.stem.startswith("scylla")
+        )
+    )

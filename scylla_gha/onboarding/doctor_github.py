@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from scylla_gha.errors import GitHubError
 from scylla_gha.github.setup import (
     HiddenResource,
     MissingResource,
@@ -42,6 +43,17 @@ def findings(setup: RepositorySetup, environment: str, results: str) -> list[Fin
         _results(setup, results),
         _pages(setup),
     ]
+
+
+def unread_finding(error: GitHubError) -> Finding:
+    """Return the finding for everything on GitHub if it cannot be asked: the reason, and what to do."""
+    reason, _, mend = str(error).partition("; ")
+    return Finding("github", "unknown", f"nothing could be checked: {reason}", mend)
+
+
+def requires_pins(setup: RepositorySetup) -> bool:
+    """Return whether GitHub refuses actions that are not pinned by a full SHA."""
+    return isinstance(setup.policy, Policy) and setup.policy.sha_pinning_required
 
 
 def _hidden(name: str, what: str, resource: MissingResource | HiddenResource) -> Finding:

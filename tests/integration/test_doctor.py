@@ -1,6 +1,9 @@
 """`scylla-gha doctor` against a local server that answers as GitHub does."""
 
 import json
+import os
+import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ from scylla_gha.github.setup import read_setup
 from scylla_gha.onboarding.doctor import Finding, caller_findings
 from scylla_gha.onboarding.doctor_github import findings
 from tests.support.adopters import empty
-from tests.support.command import Said, scylla
+from tests.support.command import COMMAND, NO_ENGINE, Said, scylla
 from tests.support.git import shell
 from tests.support.github_setup import (
     CALLER,
@@ -198,13 +201,14 @@ def test_a_new_fork_is_told_of_the_button(served: Served) -> None:
 
 def test_pins_matter_more_where_the_repository_wants_them(root: Path, served: Served) -> None:
     write(root / ".github/workflows/scylla.yml", MOVABLE)
-    (said,) = caller_findings(root, pins_required=False)
+    (said,) = caller_findings(root)
     mend = "pin the commit: gh api repos/octo-org/scylla-gha/commits/main --jq .sha"
     assert (said.state, said.mend) == ("optional", mend)
     served.told["/actions/permissions"] = {"enabled": True, "allowed_actions": "all", "sha_pinning_required": True}
-    assert doctor(root, served).code == 12
+    refused = doctor(root, served, "--json")
+    assert (refused.code, found(refused)["pins"]) == (12, ("problem", mend))
     write(root / ".github/workflows/scylla-comment.yml", PINNED)
-    assert "workflows call several versions" in next(caller_findings(root, pins_required=False)).what
+    assert "workflows call several versions" in next(caller_findings(root)).what
 
 
 def test_without_a_repository_this_machine_is_looked_at(tmp_path: Path, served: Served) -> None:
@@ -213,6 +217,39 @@ def test_without_a_repository_this_machine_is_looked_at(tmp_path: Path, served: 
     assert "problem   caller: no workflow in this folder calls the toolkit" in said.out
     assert "no repository on GitHub is known; name one by --repository" in said.out
     assert served.asked == []
+
+
+def test_without_a_network_this_machine_is_checked_and_github_is_unknown(root: Path) -> None:
+    away = Served(url="http://127.0.0.1:9")  # nothing listens on the port of `discard`
+    said = doctor(root, away)
+    here, _, on_github = said.out.partition(f"\n{NAME} on GitHub\n")
+    assert "ok        caller: calls octo-org/scylla-gha@abab" in here
+    assert on_github.startswith("  unknown   github: nothing could be checked: http://127.0.0.1:9 cannot be reached")
+    assert "-> check the network and GITHUB_API_URL, and try again" in on_github
+    assert (said.code, on_github.count("\n")) == (11, 2)
+    (root / ".github/workflows/scylla.yml").unlink()
+    data = doctor(root, away, "--json")
+    assert (data.code, found(data, "here")["caller"]) == (12, ("problem", "scylla-gha init"))
+    assert found(data) == {"github": ("unknown", "check the network and GITHUB_API_URL, and try again")}
+
+
+def test_findings_on_this_machine_are_printed_before_github_is_asked(root: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as github:
+        env = {**os.environ, "DOCKER_HOST": NO_ENGINE, "GITHUB_REPOSITORY": NAME,
+               "GITHUB_API_URL": f"http://127.0.0.1:{github.getsockname()[1]}"}  # fmt: skip
+        with subprocess.Popen([COMMAND, "doctor"], cwd=root, env=env, stdout=subprocess.PIPE) as running:
+            assert running.stdout is not None
+            github.accept()[0].close()
+            os.set_blocking(running.stdout.fileno(), False)
+            printed = os.read(running.stdout.fileno(), 1 << 16).decode()
+            running.kill()
+    assert "caller: calls octo-org/scylla-gha@abab" in printed
+
+
+def test_a_token_that_github_refuses_hides_nothing_of_this_machine(root: Path, served: Served) -> None:
+    said = doctor(root, served, "--json", token="ghp_other")
+    assert (said.code, found(said, "here")["caller"][0], found(said)["github"][0]) == (11, "ok", "unknown")
+    assert "GITHUB_TOKEN is invalid or expired" in said.out
 
 
 def test_the_repository_is_the_one_that_this_folder_came_from(root: Path, served: Served) -> None:

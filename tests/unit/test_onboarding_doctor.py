@@ -198,12 +198,12 @@ def test_a_runner_of_this_machine_has_to_know_the_toolkits_paths(tmp_path: Path,
 
 def test_the_toolkit_itself_needs_no_caller(tmp_path: Path) -> None:
     write(tmp_path / ".github/workflows/evaluate.yml", "on: workflow_call\n")
-    assert list(caller_findings(tmp_path, pins_required=False)) == []
+    assert list(caller_findings(tmp_path)) == []
 
 
 def test_calls_of_other_projects_are_none_of_ours(tmp_path: Path) -> None:
     write(tmp_path / ".github/workflows/ci.yml", "    uses: o/other/.github/workflows/x.yml@main\n")
-    (said,) = caller_findings(tmp_path, pins_required=False)
+    (said,) = caller_findings(tmp_path)
     assert (said.state, said.mend) == ("problem", "scylla-gha init")
 
 
