@@ -94,7 +94,7 @@ def _imported(name: str) -> ModuleType:
         gc.enable()
 
 
-_STORING: Final = frozenset({"evaluate", "run", "judge", "cell", "validate", "readiness"})
+_STORING: Final = frozenset({"evaluate", "run", "judge", "cell", "init", "validate", "readiness"})
 _RESUMES: Final = "finished work is stored, and the same command resumes it"
 
 

@@ -50,37 +50,71 @@ def _name(_: click.Context, __: click.Parameter, value: str | None) -> str | Non
               help="Repository of the reusable workflow that is called; a full SHA as REF is safest.")  # fmt: skip
 @click.option("--tasks", type=click.IntRange(1, 99), default=1, show_default=True,
               help="Number of scenarios, each from another commit; a verdict needs at least six.")  # fmt: skip
+@click.option(
+    "--tests",
+    multiple=True,
+    metavar="GLOB",
+    help="Files that are tests, in place of those that the project's test runner takes; repeatable.",
+)
+@click.option(
+    "--setup",
+    "setup_command",
+    metavar="CMD",
+    help="Command that installs what the tests need, in place of what the project's files declare; it is "
+    "stored in the scenarios, and runs in a copy of each start state.",
+)
 @click.option("--example", is_flag=True, help="Write the small example; read no commit, and run no test of them.")
 @click.option("--dry-run", is_flag=True, help="List the files, and write none.")
 @click.option("--yes", is_flag=True, help="Do not ask before files are overwritten.")
 @options.as_json
 def init(
-    directory: Path, name: str | None, toolkit: "Toolkit | None", tasks: int, *, example: bool, dry_run: bool,
-    yes: bool, as_json: bool,
-) -> None:  # fmt: skip
+    directory: Path,
+    name: str | None,
+    toolkit: "Toolkit | None",
+    tasks: int,
+    tests: tuple[str, ...],
+    setup_command: str | None,
+    *,
+    example: bool,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
     """Set up evaluations in a repository: a workflow that calls the toolkit's, an experiment, and a scenario.
 
     A scenario is made from a commit that changed code and tests: its parent is the start, its tests are the hidden
-    check, the rest of it is the reference solution. It is proved by running these tests here, so use the command on
-    repositories that you trust. Without such a commit, the scenario is a small example. Existing scenarios are kept.
+    check, the rest of it is the reference solution. What the project and its tests require is installed, and the task
+    is proved by running these tests in a sandbox without a network, or as you if this machine has none: use the command
+    on repositories that you trust. Accepted tasks are written at once, and the same command goes on. Without such a
+    commit, the scenario is a small example. Existing scenarios are kept.
 
     \b
     scylla-gha init
     scylla-gha init --tasks 6
+    scylla-gha init --setup "uv sync --group test" --tests "checks/**/*.py"
     scylla-gha init ../app --toolkit octo-org/scylla-gha@v1
     """  # noqa: D301
     from scylla_gha.mining.repository import checkout_of, ignored
-    from scylla_gha.onboarding.init import default_name, init_files, states_json, states_text, toolkit_for
-    from scylla_gha.onboarding.scaffold import file_states, write_files
+    from scylla_gha.onboarding.init import InitWish, default_name, init_files, states_json, states_text, toolkit_for
+    from scylla_gha.onboarding.scaffold import ScaffoldFile, file_states, write_files
 
     checkout = checkout_of(directory)
     suite = name or default_name(checkout.root)
-    chosen = toolkit or toolkit_for(checkout.root)
-    files = init_files(checkout, suite, chosen, 0 if example else tasks, lambda text: click.echo(text, err=True))
+    chosen, written = toolkit or toolkit_for(checkout.root), list[ScaffoldFile]()
+
+    def write_new(files: list[ScaffoldFile]) -> None:
+        new = [] if dry_run else file_states(checkout.root, files)["new"]
+        write_files(checkout.root, new)
+        written.extend(new)
+
+    wish = InitWish(suite, chosen, 0 if example else tasks, tests, setup_command)
+    files = init_files(checkout, wish, functools.partial(click.echo, err=True), write_new)
     states = file_states(checkout.root, files)
+    states["new"] = [*written, *states["new"]]
+    states["unchanged"] = [file for file in states["unchanged"] if file not in written]
     if not dry_run:
         _confirm_overwriting([file.path for file in states["overwritten"]], yes=yes)
-        write_files(checkout.root, [file for file in files if file not in states["unchanged"]])
+        write_files(checkout.root, [file for file in files if file not in (*states["unchanged"], *written)])
     click.echo(states_json(states, suite) if as_json else states_text(states, suite, dry_run=dry_run))
     lost = ignored(checkout, [file.path for file in states["new"]]) if states["new"] else []
     if lost:

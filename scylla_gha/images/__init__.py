@@ -161,16 +161,15 @@ class SandboxPool:
         Raises:
             ToolError: a layer cannot be built.
         """
-        if tools.prepared:
-            raise ToolError("tools that a command prepared on this machine cannot be put into an image; "
+        if tools.prepared or tools.setup:
+            raise ToolError("tools that a command prepares on a machine (tools.setup) cannot be put into an image; "
                             "use the sandbox bubblewrap or host")  # fmt: skip
         resources, mode = self._resources(arm), (arm and arm.mode) or NO_MODE
         system = (*mode.system, *(["nodejs"] if tools.node or "node" in tools.system else []))
         recipe = _with_programs(self.library.image(), resources, system)
         own = own_programs(mode, resources)
-        spec = layers.ImageSpec(
-            recipe, {**tools.python, **mode.python}, _agent_cli(arm), packaged_servers(resources), own, tools.node
-        )
+        python, servers = {**tools.python, **mode.python}, packaged_servers(resources)
+        spec = layers.ImageSpec(recipe, python, _agent_cli(arm), servers, own, tools.node, tools.editable)
         with self._lock:
             if spec.title not in self._archives:
                 if not layers.is_base_made(spec.recipe, cache_root()):

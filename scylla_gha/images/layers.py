@@ -20,7 +20,7 @@ from scylla_gha.images.python_environment import PYTHON, is_compiled, write_envi
 from scylla_gha.model import digest
 from scylla_gha.model.mcp_server import NODE, packages_folder
 from scylla_gha.model.sandbox import ImageRecipe
-from scylla_gha.model.scenario import Tools
+from scylla_gha.model.scenario import EditableInstall, Tools
 from scylla_gha.prepare.mcp_packages import PackagedServer, install_server, locked_requirements, node_program
 from scylla_gha.prepare.mode_programs import OwnPrograms, programs_folder
 from scylla_gha.prepare.tools import locked, npm_program, tool_folders
@@ -66,6 +66,7 @@ class ImageSpec:
     servers: tuple[PackagedServer, ...] = ()
     programs: OwnPrograms | None = None
     node: dict[str, str] = field(default_factory=dict)
+    editable: EditableInstall | None = None
 
     @property
     def title(self) -> str:
@@ -74,7 +75,8 @@ class ImageSpec:
         agent = [f"{self.cli.package}@{self.cli.version}"] if self.cli else []
         servers = [f"mcp/{server.name} {server.lock_digest()[:8]}" for server in self.servers]
         programs = [f"programs {self.programs.digest[:8]}"] if self.programs else []
-        return ", ".join([self.recipe.id, *agent, *servers, *programs, *tools])
+        own = [f"{self.editable.name} {digest(self.editable.model_dump(mode='json'))[:8]}"] if self.editable else []
+        return ", ".join([self.recipe.id, *agent, *servers, *programs, *tools, *own])
 
 
 def build_image(spec: ImageSpec, cache: Path, *, fresh: bool = False) -> ImageArchive:
@@ -84,8 +86,8 @@ def build_image(spec: ImageSpec, cache: Path, *, fresh: bool = False) -> ImageAr
         ToolError: a layer cannot be made.
     """
     layers = [base_layer(spec.recipe, cache, fresh=fresh)]
-    if spec.python:
-        layers.append(tools_layer(spec.python, cache))
+    if spec.python or spec.editable:
+        layers.append(tools_layer(spec.python, cache, spec.editable))
     if spec.node:
         layers.append(modules_layer(spec.node, cache))
     if cli := spec.cli:
@@ -177,15 +179,18 @@ def agent_layer(package: Path, program: str, identity: str, cache: Path) -> Imag
     return _layer(digest([_FORMAT, "agent without scripts", identity, program, platform.machine()]), cache, make)
 
 
-def tools_layer(packages: dict[str, str], cache: Path) -> ImageLayer:
+def tools_layer(packages: dict[str, str], cache: Path, editable: EditableInstall | None = None) -> ImageLayer:
     """Return the layer of a scenario's Python packages, in an environment of their own for the image's Python.
+
+    The start state's own package is among them if it is to be `editable`.
 
     Raises:
         ToolError: a package cannot be installed; it needs a wheel.
     """
-    key = digest([_FORMAT, "tools", packages, PYTHON, platform.machine(), is_compiled()])
+    own = [editable.model_dump(mode="json")] if editable else []
+    key = digest([_FORMAT, "tools", packages, PYTHON, platform.machine(), is_compiled(), *own])
     pins = [f"{name}=={version}" for name, version in sorted(packages.items())]
-    return _layer(key, cache, lambda into: write_environment(into, TOOLS, pins))
+    return _layer(key, cache, lambda into: write_environment(into, TOOLS, pins, editable))
 
 
 def modules_layer(packages: dict[str, str], cache: Path) -> ImageLayer:

@@ -11,6 +11,8 @@ from typing import Final
 from scylla_gha import process
 from scylla_gha.errors import ToolError
 from scylla_gha.images.archive import write_layer
+from scylla_gha.model.scenario import EditableInstall
+from scylla_gha.prepare.editable_install import write_editable_install
 
 PYTHON: Final = "3.11"  # of all releases that a recipe can name; packages are selected for it
 _SECONDS: Final = 1200.0
@@ -21,13 +23,16 @@ def is_compiled() -> bool:
     return sys.version.startswith(f"{PYTHON}.")
 
 
-def write_environment(into: Path, at: str, requirements: Sequence[str]) -> None:
+def write_environment(
+    into: Path, at: str, requirements: Sequence[str], editable: EditableInstall | None = None
+) -> None:
     """Write a layer with a virtual environment.
 
     Args:
         into: the layer's file.
         at: the environment's folder in the image.
         requirements: arguments of `uv pip install` that name the packages; empty: an environment without packages.
+        editable: package of the start state that is installed in it.
 
     Raises:
         ToolError: a package cannot be installed; it needs a wheel.
@@ -39,6 +44,8 @@ def write_environment(into: Path, at: str, requirements: Sequence[str]) -> None:
         if requirements:
             _install(requirements, site)
         _finish(home, site, at)
+        if editable:
+            write_editable_install(editable, home / "bin", site)
         if is_compiled():
             _compile(site, Path(folder))
         write_layer(into, {at: home})

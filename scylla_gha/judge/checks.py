@@ -218,7 +218,7 @@ def run_check(
         KeyboardInterrupt: the user interrupted.
     """
     with scratch() as root:
-        mounts = _check_mounts(command, fill, prepared, root, target.image)
+        mounts = _check_mounts(command, fill, prepared, root, target)
         streams = ProcessStreams(root / "stdout", root / "stderr")
         # Opened before: the command may remove its output files, or put a pipe in their place.
         with streams.stdout.open("x+b") as out, streams.stderr.open("x+b") as err:
@@ -232,7 +232,9 @@ def run_check(
             return CommandRun(finished.code, finished.seconds, finished.timed_out, stdout, stderr, cut)
 
 
-def _check_mounts(command: str, fill: Fill, prepared: PreparedScenario, root: Path, image: str | None) -> SandboxMounts:
+def _check_mounts(
+    command: str, fill: Fill, prepared: PreparedScenario, root: Path, target: SandboxTarget
+) -> SandboxMounts:
     """Create the folders of a check in `root`; the pristine base only if the check may need it."""
     work, home, base, checks = (root / name for name in ("workspace", "home", "base", "checks"))
     home.mkdir()
@@ -242,9 +244,14 @@ def _check_mounts(command: str, fill: Fill, prepared: PreparedScenario, root: Pa
     if checks.exists() or "BASE" in command:
         materialise_diff(prepared.start, b"", base)
     read_only = tuple(folder for folder in (checks, base) if folder.exists())
-    extra = {"CHECKS": str(checks), "BASE": str(base)}
-    return SandboxMounts(work, home, prepared.path, extra, read_only=read_only, image=image, keep=False,
-                         programs=prepared.programs)  # fmt: skip
+    sandbox, image = target.sandbox, target.image
+    extra = {
+        "CHECKS": str(checks),
+        "BASE": str(base),
+        **prepared.variables(has_own_paths=sandbox.isolates_files),
+    }
+    path, programs = prepared.path, prepared.programs
+    return SandboxMounts(work, home, path, extra, read_only=read_only, image=image, keep=False, programs=programs)
 
 
 def _read(file: BinaryIO) -> tuple[str, bool]:

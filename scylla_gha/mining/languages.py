@@ -1,142 +1,124 @@
-"""Languages whose tests can be run: how their files are named, and which packages their tests need."""
+"""Test runners of languages: which files they run, and the shell command that runs them."""
 
-import functools
-import os
 import re
-import sys
-import tempfile
-import tomllib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Final
 
-from scylla_gha import process
-from scylla_gha.errors import ToolError
+from scylla_gha.path_patterns import PathPatterns
 
 _TEST_FOLDERS: Final = {"test", "tests", "__tests__", "spec", "specs", "testing"}
 # File names that a shell script can read from a list without quoting
 SAFE_NAME: Final = re.compile(r"[A-Za-z0-9_+@%=,.][A-Za-z0-9_+@%=,./-]*")
-_RESOLVE_SECONDS: Final = 300.0
-_TEST_GROUPS: Final = {"test", "tests", "testing"}
-_TEST_TOOL: Final = re.compile(r"(pytest|hypothesis)\b", re.IGNORECASE)
-_REQUIREMENT: Final = re.compile(r"[A-Za-z0-9][\w.-]*(\[[\w.,-]+\])?\s*([<>=!~].*|;.*)?$")
-_PIN: Final = re.compile(r"([A-Za-z0-9][\w.-]*(?:\[[\w.,-]+\])?)==([0-9][0-9A-Za-z.+!-]*)")
+_SCRIPT_SUFFIXES: Final = frozenset({".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx"})
+_ERROR: Final = re.compile(r"E\s{2,}\S|\S*(Error|Exception)\b.*:|npm ERR!|panic:|error:|.*Cannot find (module|package)")
+_GENERAL: Final = re.compile(r"error: '(sub)?tests? failed'|error: '\d+ subtests? failed'")  # node says why elsewhere
+_QUIET: Final = "CI=1 NO_COLOR=1"
+# Programs of a package, which may be in a folder above the project
+_PACKAGE: Final = "$(node -p 'path.dirname(require.resolve(\"{0}/package.json\"))')"
 
 
-@dataclass(frozen=True, slots=True)
-class Language:
-    """Names and commands of a language's tests.
+@dataclass(frozen=True)
+class TestRunner:
+    """Program that runs tests of a language.
 
     Attributes:
-        suffixes: file suffixes of its code.
-        tests: regular expression for paths of test files.
-        run: the test command; names of test files are appended.
+        name: as in `CodeEnvironment.framework`.
+        language: for people.
+        suffixes: file suffixes of the language's code.
+        patterns: files that it runs unless the project says otherwise, as lines of a `.gitignore`.
+        command: for /bin/sh, in the project's root; "{options}" are the project's, and $FILES is a file with the names
+            of test files, one per line.
         shows: regular expression for the output if tests ran, because code may end the process early with exit code 0.
         before: lines of a shell script that run first, so that tests run as in their commit.
         system: programs that must be installed on the machine.
         packages: Debian packages with these programs, for the image of the Docker sandbox.
-        tools: Python packages that the command needs, with exact versions.
     """
 
+    __test__ = False  # pytest takes names that begin with "Test" for tests
+
     name: str
+    language: str
     suffixes: frozenset[str]
-    tests: re.Pattern[str]
-    run: str
+    patterns: tuple[str, ...]
+    command: str
     shows: str
     before: str = ""
     system: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
-    tools: dict[str, str] = field(default_factory=dict)
 
-    def runs(self, path: str) -> bool:
-        """Return whether a path is a test file that the command accepts."""
-        return bool(self.tests.fullmatch(path))
+    @cached_property
+    def default_files(self) -> PathPatterns:
+        """The patterns, compiled."""
+        return PathPatterns(self.patterns)
 
 
-PYTHON: Final = Language(
-    name="Python",
+def _spread(*patterns: str) -> tuple[str, ...]:
+    """Return patterns for each of JavaScript's suffixes instead of `?`, and without packages of others."""
+    suffixes = sorted(suffix[1:] for suffix in _SCRIPT_SUFFIXES)
+    spread = (pattern.replace("?", suffix) for pattern in patterns for suffix in suffixes)
+    return (*spread, "!**/node_modules/**", "!**/dist/**")
+
+
+def _script_runner(name: str, command: str, shows: str, *patterns: str) -> TestRunner:
+    return TestRunner(
+        name, "JavaScript", _SCRIPT_SUFFIXES, _spread(*patterns), command, shows, "", ("node",), ("nodejs",)
+    )
+
+
+PYTEST: Final = TestRunner(
+    name="pytest",
+    language="Python",
     suffixes=frozenset({".py"}),
-    tests=re.compile(r"(.*/)?(test_\w+|\w+_test)\.py"),
-    # The repository's own options may require missing plug-ins. Many packages are in src.
-    run="env PYTHONPATH=.:src PYTHONDONTWRITEBYTECODE=1 python3 -m pytest -q -o addopts= -p no:cacheprovider",
+    patterns=("test_*.py", "*_test.py", "test.py", "tests.py"),
+    # The repository's own options may require missing plug-ins.
+    command='xargs env PYTHONPATH="{roots}" PYTHONDONTWRITEBYTECODE=1 python3 -m pytest -q -o addopts= {options}'
+    '-p no:cacheprovider <"$FILES"',
     before="# Configuration of pytest comes from the start state as well.\nfind . -name conftest.py -exec rm -f {} +\n",
     shows="^[1-9][0-9]* passed",
-    tools={"pytest": "9.2.0"},
 )
-NODE: Final = Language(
-    name="JavaScript",
-    suffixes=frozenset({".js", ".mjs", ".cjs"}),
-    tests=re.compile(r"(.*/)?([^/]+[.-](test|spec)|test([.-][^/]+)?)\.[cm]?js|(.*/)?(test|__tests__)/[^/]+\.[cm]?js"),
-    run="node --test",
-    shows="pass [1-9]",
-    system=("node",),
-    packages=("nodejs",),
+_BY_NAME: Final = ("*.test.?", "*-test.?", "*_test.?", "*.spec.?", "*-spec.?", "test-*.?", "test.?")
+_FOLDERS: Final = ("**/test/**/*.?", "**/tests/**/*.?", "**/__tests__/**/*.?")
+_NODE: Final = f'xargs env {_QUIET} node {{options}}--test <"$FILES"'
+_VITEST: Final = f'xargs env {_QUIET} node "{_PACKAGE.format("vitest")}/vitest.mjs" run {{options}}<"$FILES"'
+_JEST: Final = f'xargs env {_QUIET} node "{_PACKAGE.format("jest")}/bin/jest.js" --ci --cache=false {{options}}'
+_MOCHA: Final = f'xargs env {_QUIET} node "{_PACKAGE.format("mocha")}/bin/mocha.js" {{options}}<"$FILES"'
+NODE: Final = _script_runner("node", _NODE, "pass [1-9]", *_BY_NAME, *_FOLDERS)
+VITEST: Final = _script_runner("vitest", _VITEST, "Tests .*[1-9][0-9]* passed", "*.test.?", "*.spec.?")
+_JEST_FILES: Final = ("*.test.?", "*.spec.?", "test.?", "**/__tests__/**/*.?")
+JEST: Final = _script_runner(
+    "jest", f'{_JEST}--runTestsByPath <"$FILES" 2>&1', "^Tests: .*[1-9][0-9]* passed", *_JEST_FILES
 )
-LANGUAGES: Final = (PYTHON, NODE)
+MOCHA: Final = _script_runner("mocha", _MOCHA, "^ *[1-9][0-9]* passing", "/test/*.?", "*.test.?", "*.spec.?")
+GO: Final = TestRunner(
+    name="go",
+    language="Go",
+    suffixes=frozenset({".go"}),
+    patterns=("*_test.go", "!**/vendor/**", "!**/testdata/**"),
+    # Packages are tested, not files
+    command='sed "s|[^/]*$||; s|^|./|" <"$FILES" | sort -u | '
+    "xargs env CGO_ENABLED=0 GOTOOLCHAIN=local go test -count=1 -vet=off",
+    shows=r"^ok\s",
+)
+RUNNERS: Final = {runner.name: runner for runner in (PYTEST, NODE, VITEST, JEST, MOCHA, GO)}
+_ANY_TEST: Final = PathPatterns((*PYTEST.patterns, *_spread(*_BY_NAME), *GO.patterns))
 
 
 def is_test(path: str) -> bool:
     """Return whether a file contains tests or lies in a folder of tests."""
     posix = PurePosixPath(path)
     in_tests = any(part.lower() in _TEST_FOLDERS for part in posix.parts[:-1]) or posix.name == "conftest.py"
-    return in_tests or any(language.runs(path) for language in LANGUAGES)
+    return in_tests or _ANY_TEST.match(path)
 
 
-def is_code(path: str, language: Language) -> bool:
-    """Return whether a file is code of the language and not a test."""
-    return PurePosixPath(path).suffix in language.suffixes and not is_test(path)
+def is_code(path: str, runner: TestRunner) -> bool:
+    """Return whether a file is code of the runner's language and not a test."""
+    return PurePosixPath(path).suffix in runner.suffixes and not is_test(path)
 
 
-def requirements(pyproject: bytes | None, plain: bytes | None) -> tuple[str, ...]:
-    """Return the requirements of the package and of its tests; files that cannot be parsed have none.
-
-    Args:
-        pyproject: content of `pyproject.toml`; None: the file does not exist.
-        plain: content of `requirements.txt`; None: the file does not exist.
-    """
-    try:
-        project_file = tomllib.loads((pyproject or b"").decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        project_file = {}
-    project = project_file.get("project", {})
-    declared = list(_texts(project.get("dependencies", [])))
-    for name, group in {
-        **project.get("optional-dependencies", {}),
-        **project_file.get("dependency-groups", {}),
-    }.items():
-        declared += (text for text in _texts(group) if name in _TEST_GROUPS or _TEST_TOOL.match(text))
-    lines = (plain or b"").decode(errors="replace").splitlines()
-    declared += (line.partition(" #")[0].strip() for line in lines)
-    return tuple(sorted({requirement for requirement in declared if _REQUIREMENT.match(requirement)}))
-
-
-def _texts(values: Iterable[object]) -> Iterator[str]:
-    return (value for value in values if isinstance(value, str))
-
-
-@functools.cache
-def pinned(wanted: tuple[str, ...], beside: tuple[str, ...], constraints: tuple[str, ...] = ()) -> dict[str, str]:
-    """Resolve requirements and their dependencies to exact, compatible versions.
-
-    Args:
-        wanted: requirements.
-        beside: further requirements that must be compatible; the caller pins them.
-        constraints: versions of packages, if they are required.
-
-    Raises:
-        ToolError: no compatible versions exist, or no package index answers.
-    """
-    from uv import find_uv_bin
-
-    argv = [find_uv_bin(), "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--python", sys.executable, "-"]
-    text = "".join(f"{requirement}\n" for requirement in (*wanted, *beside))
-    env = {**os.environ, "VIRTUAL_ENV": ""}
-    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
-        file.writelines(f"{constraint}\n" for constraint in constraints)
-        file.flush()
-        argv += ["--constraint", file.name] if constraints else []
-        done = process.capture(argv, env=env, stdin=text.encode(), seconds=_RESOLVE_SECONDS)
-    if done.code:
-        raise ToolError(f"no versions of {', '.join(wanted)} are compatible: {done.message}")
-    return dict(_PIN.findall(done.stdout.decode()))
+def error_line(output: str) -> str:
+    """Return the last line of a test runner's output that names an error, or else its last line; "": it has none."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    telling = [line for line in lines if _ERROR.match(line) and not _GENERAL.fullmatch(line)]
+    return re.sub(r"^E\s+", "", (telling or lines or [""])[-1])

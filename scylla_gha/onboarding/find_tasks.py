@@ -1,14 +1,16 @@
 """Selection of tasks: commits whose proof as a scenario holds, or a small example that works in every repository."""
 
+import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from scylla_gha.counting import counted
-from scylla_gha.errors import ScyllaError, ToolError
-from scylla_gha.mining.languages import PYTHON, SAFE_NAME, pinned, requirements
+from scylla_gha.errors import ScyllaError
+from scylla_gha.mining.languages import SAFE_NAME
+from scylla_gha.mining.project_states import ProjectStates
 from scylla_gha.mining.repository import LINK, CommitFile, RepositoryCheckout, contents, is_shallow, tree_of
 from scylla_gha.onboarding.scaffold import (
     FIRST,
@@ -27,6 +29,11 @@ _MOST_TRIED: Final = 8
 _SECONDS: Final = 600.0  # per task; after that no further candidate is started
 _SUBJECT: Final = 60  # characters
 _REASON: Final = 300  # characters
+_MOST_EQUAL: Final = 3  # commits in a row that fail for the same reason
+_CANNOT_RUN: Final = "its tests cannot be run"
+_FAIL: Final = "its tests fail on the commit itself"
+_GUARD: Final = "tests from before it fail before the change"
+_NETWORK: Final = re.compile(r"resol(ve|ution)|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|[Cc]onnection|unreachable|[Nn]etwork")
 _WRONG: Final = 2  # wrong solutions that a scenario must have
 _LIST: Final = "FILE-LIST.md"
 _EXAMPLE_FILES: Final = 12
@@ -53,12 +60,16 @@ class TaskTrial:
     Attributes:
         prove: executes a task's proof; raises ScyllaError if it cannot be executed.
         say: prints a line of progress.
+        keep: gets each accepted task at once.
+        states: the project at its commits; None: as its own files describe it.
         seconds: time per task after which no further candidate is started.
     """
 
     prove: Callable[[ScaffoldTask], Tried]
     say: Callable[[str], None]
     seconds: float = _SECONDS
+    keep: Callable[[ScaffoldTask], None] = lambda _: None
+    states: ProjectStates | None = None
 
 
 def find_tasks(
@@ -73,32 +84,84 @@ def find_tasks(
         wanted: number of tasks; 0: the example.
         existing: ids of the suite's scenarios, whose commits are not used again.
     """
-    start = time.monotonic()
-    known = {_bare(scenario) for scenario in existing}
-    tasks: list[ScaffoldTask] = []
-    tried, reasons = 0, Counter[str]()
-    for commit in candidates(checkout, folders_of(name)):
-        if len(tasks) == wanted or tried == _MOST_TRIED * wanted:
+    states = trial.states or ProjectStates(checkout)
+    search = _Search(states, name, trial, wanted, existing)
+    for commit in candidates(checkout, folders_of(name), states):
+        if search.is_over():
             break
-        if isinstance(commit, UnusableCommit):
-            reasons[commit.reason] += 1
-            continue
-        if time.monotonic() - start > trial.seconds * wanted:
-            trial.say(f"no more commits are tried: they took more than {trial.seconds * wanted:.0f} s")
-            break
-        tried += 1
-        task = _task_of_commit(checkout, commit, name, trial)
-        if isinstance(task, str):
-            reasons[task] += 1
-        elif _bare(task.id) in known:
-            reasons["a task of that name exists already"] += 1
-        else:
-            known.add(_bare(task.id))
-            tasks.append(replace(task, id=f"{FIRST + len(existing) + len(tasks)}-{_bare(task.id)}"))
-    _report_total(trial, len(tasks), wanted, reasons)
+        search.consider(commit)
+    tasks = search.tasks
+    _report_total(trial, len(tasks), wanted, search.reasons)
     if len(tasks) < wanted and is_shallow(checkout):
         trial.say("this clone is shallow: run `git fetch --unshallow` for the older commits, and then init again")
-    return tasks or ([] if existing else [example(checkout, folders_of(name))])
+    if not tasks and not existing:
+        tasks.append(example(checkout, folders_of(name)))
+        trial.keep(tasks[0])
+    return tasks
+
+
+@dataclass(slots=True)
+class _Search:
+    """Search in the commits of a repository: the tasks that were accepted, and why other commits were not."""
+
+    states: ProjectStates
+    name: str
+    trial: TaskTrial
+    wanted: int
+    existing: Sequence[str]
+    tasks: list[ScaffoldTask] = field(default_factory=list)
+    reasons: Counter[str] = field(default_factory=Counter)
+    _tried: int = 0
+    _last: list[str] = field(default_factory=list)  # reasons of the last commits that were tried
+    _start: float = field(default_factory=time.monotonic)
+
+    def is_over(self) -> bool:
+        """Return whether no more commits are tried; say why, unless the number of tasks or trials is reached."""
+        if len(self.tasks) == self.wanted or self._tried == _MOST_TRIED * self.wanted:
+            return True
+        alike = len(self._last) == _MOST_EQUAL and len(set(self._last)) == 1
+        if alike and self._last[0].startswith((_CANNOT_RUN, _FAIL)):
+            advice = _advice(self._last[0])
+            self.trial.say(f"no more commits are tried: {_MOST_EQUAL} in a row failed for the same reason; {advice}")
+            return True
+        seconds = self.trial.seconds * self.wanted
+        if time.monotonic() - self._start > seconds:
+            self.trial.say(f"no more commits are tried: they took more than {seconds:.0f} s")
+            return True
+        return False
+
+    def consider(self, commit: Candidate | UnusableCommit) -> None:
+        """Accept the task that a commit makes, or count why it makes none."""
+        if isinstance(commit, UnusableCommit):
+            self.reasons[commit.reason] += 1
+            return
+        self._tried += 1
+        task = _task_of_commit(self.states, commit, self.name, self.trial)
+        if isinstance(task, str):
+            self._refuse(task)
+        elif _bare(task.id) in map(_bare, (*self.existing, *(task.id for task in self.tasks))):
+            self._refuse("a task of that name exists already")
+        else:
+            self._accept(replace(task, id=f"{FIRST + len(self.existing) + len(self.tasks)}-{_bare(task.id)}"))
+
+    def _refuse(self, reason: str) -> None:
+        self.reasons[reason] += 1
+        self._last = [*self._last, reason][-_MOST_EQUAL:]
+
+    def _accept(self, task: ScaffoldTask) -> None:
+        self.tasks.append(task)
+        self._last.clear()
+        self.trial.say(f"  accepted ({len(self.tasks)} of {self.wanted}): {task.id}")
+        self.trial.keep(task)
+
+
+def _advice(reason: str) -> str:
+    """Return what helps where tests cannot be run."""
+    if _NETWORK.search(reason):
+        return "tests run without a network; name tests that need none with --tests"
+    return (
+        "name a command that installs what the tests need with --setup, or the tests that run without it with --tests"
+    )
 
 
 def _bare(scenario: str) -> str:
@@ -116,14 +179,12 @@ def _report_total(trial: TaskTrial, count: int, wanted: int, reasons: Counter[st
         trial.say(f"{counted(count, 'task')} found in {looked_at}")
 
 
-def _task_of_commit(
-    checkout: RepositoryCheckout, candidate: Candidate, name: str, trial: TaskTrial
-) -> ScaffoldTask | str:
+def _task_of_commit(states: ProjectStates, candidate: Candidate, name: str, trial: TaskTrial) -> ScaffoldTask | str:
     """Return the task that a commit makes, or why it makes none; that never ends the search."""
     subject = shortened(candidate.commit.message.partition("\n")[0], _SUBJECT)
     trial.say(f"trying commit {candidate.commit.sha[:12]} ({subject})")
     try:
-        task = _proved_task(checkout, candidate, name, trial)
+        task = _proved_task(states, candidate, name, trial)
     except ScyllaError as error:
         task = str(error)[:_REASON]
     if isinstance(task, str):
@@ -131,19 +192,19 @@ def _task_of_commit(
     return task
 
 
-def _proved_task(checkout: RepositoryCheckout, candidate: Candidate, name: str, trial: TaskTrial) -> ScaffoldTask | str:
-    """Return the first of several forms of a task whose proof holds, or why that of the last one does not."""
-    proved: ScaffoldTask | str = ""
-    for pins in _pins(checkout, candidate, trial):
-        task = task_of(checkout, candidate, name, pins)
-        if isinstance(task, str):
-            return task
-        without_guards = replace(task, checks=tuple(check for check in task.checks if not check.guard))
-        # The second form is for tests from before that fail for other reasons.
-        for form in (task,) if without_guards.checks == task.checks else (task, without_guards):
-            proved = _with_wrong_solutions(form, trial)
-            if not isinstance(proved, str):
-                return proved
+def _proved_task(states: ProjectStates, candidate: Candidate, name: str, trial: TaskTrial) -> ScaffoldTask | str:
+    """Return the first of two forms of a task whose proof holds, or why that of the last one does not."""
+    tools = states.tools(candidate.after, candidate.project)
+    if isinstance(tools, str):
+        return f"{_CANNOT_RUN}: {tools}"[:_REASON]
+    task = task_of(states.checkout, candidate, name, tools)
+    if isinstance(task, str):
+        return task
+    proved = _with_wrong_solutions(task, trial)
+    without_guards = replace(task, checks=tuple(check for check in task.checks if not check.guard))
+    # The second form is for tests from before that fail for other reasons.
+    if isinstance(proved, str) and without_guards.checks != task.checks and _GUARD in proved:
+        proved = _with_wrong_solutions(without_guards, trial)
     return proved
 
 
@@ -172,8 +233,13 @@ def _too_few_refused(made: int, refused: int) -> str:
 
 def _fault(tried: Tried) -> str | None:
     """Return why the proof of no-op, solution or start state fails; None if it holds."""
-    required = ((name, fault) for name, _, fault in tried if name in {"nop", "solution", "start"} and fault)
-    return next((f"{name}: {' '.join(fault.split())}" for name, fault in required), None)
+    words = {"start": _CANNOT_RUN, "solution": _FAIL, "nop": _GUARD}
+    for name, passed, fault in tried:
+        if name in words and fault:
+            is_solved = name == "nop" and passed
+            line = re.sub(r"^.*?\(exit code \d+, not 0: (.*)\)$", r"\1", " ".join(fault.split()))
+            return "its tests pass before the change" if is_solved else f"{words[name]}: {line}"
+    return None
 
 
 def _try(task: ScaffoldTask, trial: TaskTrial) -> Tried:
@@ -181,19 +247,6 @@ def _try(task: ScaffoldTask, trial: TaskTrial) -> Tried:
         return trial.prove(task)
     except ScyllaError as error:
         return (("start", False, str(error)),)
-
-
-def _pins(checkout: RepositoryCheckout, candidate: Candidate, trial: TaskTrial) -> Iterator[Mapping[str, str]]:
-    """Yield the packages that the start state requires, and then none but the language's own."""
-    files = [candidate.tree.blobs.get(path) for path in ("pyproject.toml", "requirements.txt")]
-    texts = [contents(checkout, [blob])[0] if blob else None for blob in files]
-    wanted = requirements(*texts) if candidate.language is PYTHON else ()
-    if wanted:
-        try:
-            yield pinned(wanted, tuple(f"{name}=={version}" for name, version in PYTHON.tools.items()))
-        except ToolError as error:
-            trial.say(f"  {str(error)[:300]}")
-    yield {}
 
 
 def example(checkout: RepositoryCheckout, ours: tuple[str, ...]) -> ScaffoldTask:

@@ -1,19 +1,25 @@
 """Steps of `init`: find tasks, prove them, and write the files of a suite with its workflows."""
 
 import json
+import os
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.counting import counted, duration
-from scylla_gha.errors import ConfigError, RefusedError
+from scylla_gha.errors import ConfigError, RefusedError, SandboxError
+from scylla_gha.images import SandboxPool
+from scylla_gha.mining.project_states import ProjectStates
 from scylla_gha.mining.repository import RepositoryCheckout
 from scylla_gha.model import slug
+from scylla_gha.model.experiment import SandboxName
 from scylla_gha.onboarding.find_tasks import TaskTrial, Tried, find_tasks
 from scylla_gha.onboarding.scaffold import (
     FileState,
@@ -29,6 +35,7 @@ from scylla_gha.onboarding.scaffold import (
 from scylla_gha.onboarding.toolkit import CALLER, Toolkit, running_toolkit, toolkit_here
 from scylla_gha.pipeline.validate_scenario import validate_scenario
 from scylla_gha.prepare.workspace import scratch
+from scylla_gha.sandboxes import SANDBOXES
 
 _LONGEST_PAUSE: Final = 16.0  # seconds between two lines of progress
 
@@ -51,32 +58,69 @@ def toolkit_for(root: Path) -> Toolkit:
     return toolkit
 
 
+@dataclass(frozen=True, slots=True)
+class InitWish:
+    """What `init` is asked for.
+
+    Attributes:
+        name: name of the suite and its experiment.
+        toolkit: the toolkit that the workflows call.
+        tasks: number of scenarios that the suite should have; 0: the small example.
+        tests: files that are tests, as lines of a `.gitignore`; empty: those that the project's runner takes.
+        setup: command that installs what tests need; None: it is found out.
+    """
+
+    name: str
+    toolkit: Toolkit
+    tasks: int
+    tests: tuple[str, ...] = ()
+    setup: str | None = None
+
+
 def init_files(
-    checkout: RepositoryCheckout, name: str, toolkit: Toolkit, tasks: int, report: Callable[[str], None]
+    checkout: RepositoryCheckout,
+    wish: InitWish,
+    report: Callable[[str], None],
+    keep: Callable[[list[ScaffoldFile]], None] = lambda _: None,
 ) -> list[ScaffoldFile]:
     """Return all files of the scaffold, except those of scenarios that exist already.
 
     Args:
         checkout: the repository.
-        name: name of the suite and its experiment.
-        toolkit: the toolkit that the workflows call.
-        tasks: number of scenarios that the suite should have; 0: the small example.
+        wish: what is asked for.
         report: gets lines of progress.
+        keep: gets the files of each task when it is accepted, so that an interrupted search loses none.
 
     Raises:
         RefusedError: the folder of a fixture holds other files.
     """
+    name, toolkit = wish.name, wish.toolkit
     scenarios = suite_scenarios(checkout.root, name)
     for scenario in scenarios:
         report(f"scenarios/{name}/{scenario}: exists and is kept")
     files: list[ScaffoldFile] = []
-    if not scenarios or len(scenarios) < tasks:
-        new_tasks = _find(checkout, name, toolkit, max(tasks - len(scenarios), 0), scenarios, report)
-        files = [file for task in new_tasks for file in scenario_files(task, name, toolkit.schemas)]
-        _refuse_other_files(checkout.root, [fixture_of(task.id, name) for task in new_tasks], files)
-        files = [*beside_files(new_tasks, checkout.root), *files]
-        scenarios += [task.id for task in new_tasks]
-    return [*files, *suite_files(name, scenarios, toolkit.schemas), *workflow_files(name, toolkit)]
+
+    def accept(task: ScaffoldTask) -> None:
+        new = scenario_files(task, name, toolkit.schemas)
+        _refuse_other_files(checkout.root, [fixture_of(task.id, name)], new)
+        new = [*beside_files([task], checkout.root), *new]
+        files.extend(new)
+        scenarios.append(task.id)
+        keep(new)
+
+    if not scenarios or len(scenarios) < wish.tasks:
+        try:
+            _find(checkout, wish, list(scenarios), report, accept)
+        except KeyboardInterrupt:
+            if scenarios:
+                keep(_common_files(wish, scenarios))
+            raise
+    return [*files, *_common_files(wish, scenarios)]
+
+
+def _common_files(wish: InitWish, scenarios: list[str]) -> list[ScaffoldFile]:
+    """Return the files that a suite has once."""
+    return [*suite_files(wish.name, scenarios, wish.toolkit.schemas), *workflow_files(wish.name, wish.toolkit)]
 
 
 def suite_scenarios(root: Path, name: str) -> list[str]:
@@ -95,27 +139,39 @@ def workflow_files(name: str, toolkit: Toolkit) -> list[ScaffoldFile]:
 
 def _find(
     checkout: RepositoryCheckout,
-    name: str,
-    toolkit: Toolkit,
-    missing: int,
+    wish: InitWish,
     scenarios: list[str],
     report: Callable[[str], None],
-) -> list[ScaffoldTask]:
-    """Find tasks in the history, and prove each of them."""
+    accept: Callable[[ScaffoldTask], None],
+) -> None:
+    """Find tasks in the history, and prove each of them in the sandbox of this machine that isolates most."""
+    library, missing = Library((toolkit_root(),)), max(wish.tasks - len(scenarios), 0)
+    sandboxes = SandboxPool(_proof_sandbox(), library)
 
-    def prove(task: ScaffoldTask) -> Tried:
-        with scratch() as root:
-            write_files(root, scenario_files(task, name, toolkit.schemas))
-            library = Library((root, toolkit_root()))
-            return validate_scenario(library.scenario(task.id), library).tried
+    states = ProjectStates(checkout, wish.tests, wish.setup)
+    with progress_pulse(report) as print_step, ThreadPoolExecutor(os.cpu_count()) as executor:
 
-    with progress_pulse(report) as print_step:
+        def prove(task: ScaffoldTask) -> Tried:
+            with scratch() as root:
+                write_files(root, scenario_files(task, wish.name, wish.toolkit.schemas))
+                own = Library((root, toolkit_root()))
+                return validate_scenario(own.scenario(task.id), own, sandboxes, executor).tried
+
         print_step("looking for commits that changed code and its tests" if missing else "taking the example")
-        tasks = find_tasks(checkout, name, TaskTrial(prove, print_step), missing, scenarios)
+        trial = TaskTrial(prove, print_step, keep=accept, states=states)
+        tasks = find_tasks(checkout, wish.name, trial, missing, scenarios)
         if any(task.is_example for task in tasks):
             reason = "since no commit made a task" if missing else "as --example asks"
             print_step(f"the small example is taken, {reason}: it shows the parts of a scenario, and measures little")
-    return tasks
+
+
+def _proof_sandbox() -> SandboxName:
+    """Return the sandbox of proofs: without a network, as trials have it, if this machine can."""
+    try:
+        SANDBOXES["bubblewrap"].check()
+    except SandboxError:
+        return "host"
+    return "bubblewrap"
 
 
 @contextmanager

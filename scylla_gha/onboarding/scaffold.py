@@ -13,15 +13,22 @@ import yaml
 
 from scylla_gha.config.library import toolkit_root
 from scylla_gha.config.scenario_folder import changed_lines
-from scylla_gha.mining.languages import LANGUAGES
+from scylla_gha.mining.languages import RUNNERS
 from scylla_gha.mining.repository import LINK
-from scylla_gha.model.scenario import WorkflowCategory, size_of
+from scylla_gha.model.scenario import Tools, WorkflowCategory, size_of
 from scylla_gha.prepare.start_state import commit_of
 
 PLAIN: Final = "100644"
 PROGRAM: Final = "100755"
 FIRST: Final = 101  # the number of a suite's first scenario
 MOST_TASKS: Final = 99
+_TOOLS: Final = {
+    "python": "packages of PyPI with exact versions",
+    "node": "packages of npm with exact versions",
+    "editable": "the package of the start state, installed as by `pip install -e`",
+    "setup": "runs once on each machine in a copy of the start state, with its network",
+    "system": "programs that must be installed",
+}
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _CONFTEST: Final = b'''\
 """Keeps pytest out of this folder: what is in it are the start states of tasks, not this repository's tests."""
@@ -79,8 +86,7 @@ class ScaffoldTask:
     wrong: Mapping[str, bytes]
     checks: tuple[TaskCheck, ...]
     hidden: tuple[ScaffoldFile, ...]
-    python: Mapping[str, str] = field(default_factory=dict)
-    system: tuple[str, ...] = ()
+    tools: Tools = field(default_factory=Tools)
     is_example: bool = False
 
 
@@ -188,12 +194,18 @@ def _scenario(task: ScaffoldTask, name: str, folder: str, schemas: str) -> str:
         category=task.category,
         size=size_of(changed_lines(task.solution)),
         source=_source(task.start, fixture_of(task.id, name)),
-        python=json.dumps(dict(sorted(task.python.items()))),
-        system=json.dumps(list(task.system)),
+        tools=_tools(task.tools),
         checkpoints="\n".join(_checkpoints(task.checks)),
         progress="\n".join(f"  - {{step: {_quoted(check.what)}, checkpoint: {check.id}}}" for check in task.checks
                            if not check.guard or check is task.checks[0]),
     )  # fmt: skip
+
+
+def _tools(tools: Tools) -> str:
+    """Return the lines of the tools that are set, and of the two that people add to most often."""
+    fields = {"python": {}, "system": [], **tools.model_dump(mode="json", exclude_defaults=True)}
+    lines = {name: f"  {name}: {json.dumps(fields[name], sort_keys=True)}" for name in fields}
+    return "\n".join(f"{line:<32}# {_TOOLS[name]}" if name in _TOOLS else line for name, line in sorted(lines.items()))
 
 
 def _source(start: TaskStart, name: str) -> str:
@@ -231,12 +243,13 @@ def suite_files(name: str, scenarios: Sequence[str], schemas: str) -> list[Scaff
 
 def beside_files(tasks: Sequence[ScaffoldTask], root: Path) -> Iterator[ScaffoldFile]:
     """Yield files that tasks need elsewhere: packages of the image, and a conftest.py that hides fixtures."""
-    system = {program for task in tasks for program in task.system}
-    packages = {package for language in LANGUAGES if set(language.system) & system for package in language.packages}
+    system = {program for task in tasks for program in task.tools.system}
+    runners = [runner for runner in RUNNERS.values() if set(runner.system) & system]
+    packages = {package for runner in runners for package in runner.packages}
     if packages:
         recipe = yaml.safe_load((toolkit_root() / "config/images/base.yaml").read_text(encoding="utf-8"))
         all_packages = ", ".join(sorted({*recipe["packages"], *packages}))
         text = filled("image.yaml", packages=", ".join(sorted(packages)), all=all_packages)
         yield ScaffoldFile("config/images/base.yaml", text.encode())
-    if any("pytest" in task.python for task in tasks) and not (root / "fixtures").exists():
+    if any("pytest" in task.tools.python or task.tools.setup for task in tasks) and not (root / "fixtures").exists():
         yield ScaffoldFile("fixtures/conftest.py", _CONFTEST)

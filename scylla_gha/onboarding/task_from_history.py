@@ -13,7 +13,9 @@ from typing import Final
 
 from scylla_gha.counting import counted
 from scylla_gha.errors import ScyllaError
-from scylla_gha.mining.languages import LANGUAGES, SAFE_NAME, Language, is_code, is_test
+from scylla_gha.mining.languages import SAFE_NAME, is_code, is_test
+from scylla_gha.mining.project_states import ProjectStates
+from scylla_gha.mining.project_tests import ProjectTests
 from scylla_gha.mining.repository import (
     PLURALS,
     CommitTree,
@@ -27,7 +29,7 @@ from scylla_gha.mining.repository import (
     tree_of,
 )
 from scylla_gha.model import slug
-from scylla_gha.model.scenario import WorkflowCategory
+from scylla_gha.model.scenario import Tools, WorkflowCategory
 from scylla_gha.onboarding.scaffold import (
     FIRST,
     PROGRAM,
@@ -68,13 +70,14 @@ class Candidate:
     """A commit that may become a task, with its files of code and of tests.
 
     Attributes:
+        project: how its tests are run.
         kept: test files of the start state that the commit does not change.
         tree: files of the start state.
         after: files of the commit itself.
     """
 
     commit: UserCommit
-    language: Language
+    project: ProjectTests
     code: list[str]
     tests: list[str]
     kept: list[str]
@@ -90,37 +93,46 @@ class UnusableCommit:
     reason: str
 
 
-def candidates(checkout: RepositoryCheckout, ours: tuple[str, ...]) -> Iterator[Candidate | UnusableCommit]:
+def candidates(
+    checkout: RepositoryCheckout, ours: tuple[str, ...], states: ProjectStates | None = None
+) -> Iterator[Candidate | UnusableCommit]:
     """Yield the latest commits, newest first: those that changed code and tests, and the others with the reason.
 
     Args:
         checkout: the repository.
         ours: folders of this toolkit's files; they are left out of tasks.
+        states: the project at its commits; None: as its own files describe it.
     """
+    states = states or ProjectStates(checkout)
     for commit in commits(checkout, _LOOK_BACK):
         try:
-            candidate = _candidate(checkout, commit, ours)
+            candidate = _candidate(states, commit, ours)
         except ScyllaError as error:  # for example an object that a partial clone has not
             candidate = str(error)
         yield UnusableCommit(commit, candidate) if isinstance(candidate, str) else candidate
 
 
-def _candidate(checkout: RepositoryCheckout, commit: UserCommit, ours: tuple[str, ...]) -> Candidate | str:
+def _candidate(states: ProjectStates, commit: UserCommit, ours: tuple[str, ...]) -> Candidate | str:
     """Return the candidate that a commit makes, or why it makes none."""
     if _DULL.match(commit.message):
         return "the message begins with a word such as revert, merge, release or WIP"
+    checkout = states.checkout
     changes = {path: kind for path, kind in changed(checkout, commit).items() if not path.startswith(ours)}
-    tests = [path for path in changes if is_test(path)]
+    after = tree_of(checkout, commit.sha)
+    projects = states.tests(after)
+    tests = [path for path in changes if _is_of_tests(path, projects)]
     rest = [path for path in changes if path not in tests]
-    language = next((language for language in LANGUAGES if _is_tested(language, tests, rest, changes)), None)
-    if language is None:
+    project = next((project for project in projects if _is_tested(project, tests, rest, changes)), None)
+    if project is None:
         return NO_TESTED_CODE
+    if project.reason:
+        return project.reason
     if max(len(tests), len(rest)) > _MOST_FILES:
         return f"it changes more than {_MOST_FILES} files of code, or of tests"
-    tree, after = tree_of(checkout, commit.parent), tree_of(checkout, commit.sha)
-    others = [path for path in sorted(tree.blobs) if is_test(path) and not path.startswith(ours)]
+    tree = tree_of(checkout, commit.parent)
+    others = [path for path in sorted(tree.blobs) if _is_of_tests(path, projects) and not path.startswith(ours)]
     unchanged_tests = [path for path in others if path not in changes]
-    candidate = Candidate(commit, language, rest, tests, unchanged_tests, tree, after)
+    candidate = Candidate(commit, project, rest, tests, unchanged_tests, tree, after)
     return next(_faults(candidate), candidate)
 
 
@@ -135,23 +147,25 @@ def _faults(candidate: Candidate) -> Iterator[str]:
         yield f"the files that it changes have more than {_MOST_BYTES:,} bytes"
 
 
-def _is_tested(language: Language, tests: list[str], rest: list[str], changes: Mapping[str, str]) -> bool:
-    tested = any(language.runs(path) and changes[path] in {"A", "M"} for path in tests)
-    return tested and any(is_code(path, language) for path in rest)
+def _is_of_tests(path: str, projects: list[ProjectTests]) -> bool:
+    return is_test(path) or any(project.runs(path) for project in projects)
 
 
-def task_of(
-    checkout: RepositoryCheckout, candidate: Candidate, name: str, pins: Mapping[str, str]
-) -> ScaffoldTask | str:
+def _is_tested(project: ProjectTests, tests: list[str], rest: list[str], changes: Mapping[str, str]) -> bool:
+    tested = any(project.runs(path) and changes[path] in {"A", "M"} for path in tests)
+    return tested and any(is_code(path, project.runner) for path in rest)
+
+
+def task_of(checkout: RepositoryCheckout, candidate: Candidate, name: str, tools: Tools) -> ScaffoldTask | str:
     """Return the task of a candidate, with solutions that may be wrong; or why it makes none.
 
     Args:
         checkout: the repository.
         candidate: one of its commits.
         name: name of the fixture and the suite.
-        pins: exact versions of Python packages that its tests need, without those of the language.
+        tools: what its tests need.
     """
-    commit, language = candidate.commit, candidate.language
+    commit, runner = candidate.commit, candidate.project.runner
     solution = patch_of(checkout, commit, candidate.code)
     start = _start(checkout, candidate, folders_of(name))
     if solution.count(b"\n") > 2 * _MOST_LINES:
@@ -162,17 +176,16 @@ def task_of(
     return ScaffoldTask(
         id=f"{FIRST}-{_short(slug(subject))}",
         title=shortened(subject, _TITLE_CHARS),
-        origin=f"commit {commit.sha[:12]} of this repository, which changed {language.name} code and its tests"
+        origin=f"commit {commit.sha[:12]} of this repository, which changed {runner.language} code and its tests"
         f"{_left_out(candidate.tree)}",
         category=next((kind for word, kind in _KINDS if re.match(word, commit.message, re.IGNORECASE)), "new_features"),
         prompt=prompt,
         start=start,
         solution=solution,
-        wrong=wrong_solutions(solution, _WRONG, lambda path: is_code(path, language)),
+        wrong=wrong_solutions(solution, _WRONG, lambda path: is_code(path, runner)),
         checks=_checks(candidate),
         hidden=_hidden(checkout, candidate),
-        python={**pins, **language.tools},
-        system=language.system,
+        tools=tools,
     )
 
 
@@ -207,7 +220,9 @@ def _start(checkout: RepositoryCheckout, candidate: Candidate, ours: tuple[str, 
     blobs = {path: blob for path, blob in candidate.tree.blobs.items() if not path.startswith(ours)}
     if len(blobs) <= _FIXTURE_FILES and candidate.tree.size <= _FIXTURE_BYTES:
         texts = contents(checkout, list(blobs.values()))
-        files = (ScaffoldFile(path, text, blob.mode) for (path, blob), text in zip(blobs.items(), texts, strict=True))
+        files = [ScaffoldFile(path, text, blob.mode) for (path, blob), text in zip(blobs.items(), texts, strict=True)]
+        added = candidate.project.added.items()
+        files += [ScaffoldFile(path, content) for path, content in added if path not in blobs]
         return TaskStart(files=tuple(files))
     origin = origin_of(checkout)
     return TaskStart(repo=_address(origin), commit=candidate.commit.parent) if origin else None
@@ -225,11 +240,11 @@ def _hidden(checkout: RepositoryCheckout, candidate: Candidate) -> tuple[Scaffol
     new = [path for path in sorted(candidate.tests) if path in after]
     texts = contents(checkout, [after[path] for path in new])
     tests = [ScaffoldFile(f"tests/{path}", text, after[path].mode) for path, text in zip(new, texts, strict=True)]
-    language = candidate.language
-    script = filled("run.sh", before=language.before, run=language.run)
+    project = candidate.project
+    script = filled("run.sh", before=project.runner.before, run=project.command)
     return (
         ScaffoldFile("run.sh", script.encode(), PROGRAM),
-        ScaffoldFile("hidden.txt", _listed(path for path in new if language.runs(path))),
+        ScaffoldFile("hidden.txt", _listed(path for path in new if project.runs(path))),
         ScaffoldFile("kept.txt", _listed(candidate.kept)),
         ScaffoldFile("kept-tests.txt", _listed(_guarding(candidate))),
         *tests,
@@ -239,7 +254,7 @@ def _hidden(checkout: RepositoryCheckout, candidate: Candidate) -> tuple[Scaffol
 def _guarding(candidate: Candidate) -> list[str]:
     """Return test files from before the commit that lie in the same folders as the changed ones."""
     beside = {path.rpartition("/")[0] for path in candidate.tests}
-    near = (path for path in candidate.kept if candidate.language.runs(path) and path.rpartition("/")[0] in beside)
+    near = (path for path in candidate.kept if candidate.project.runs(path) and path.rpartition("/")[0] in beside)
     return list(islice(near, _MOST_KEPT))
 
 
@@ -248,7 +263,7 @@ def _listed(paths: Iterator[str] | list[str]) -> bytes:
 
 
 def _checks(candidate: Candidate) -> tuple[TaskCheck, ...]:
-    shows = candidate.language.shows
+    shows = candidate.project.runner.shows
     run = 'sh "$CHECKS/run.sh"'
     hidden = TaskCheck("hidden-tests", "The tests that came with the change pass", f"{run} hidden", shows=shows)
     kept = TaskCheck(

@@ -30,6 +30,7 @@ from scylla_gha.hub.client import HubProcess
 from scylla_gha.images import SandboxPool
 from scylla_gha.judge import AgreedItem, Consensus, score_items, score_trial
 from scylla_gha.judge.judge_trial import JudgingContext, judge_trial
+from scylla_gha.mining.languages import error_line
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.mode import DEFAULT_MODE
@@ -264,4 +265,11 @@ def _reasons(judgment: Judgment | None, failing: list[str]) -> str:
 
 def _evidence(judgment: Judgment | None, names: Iterable[str]) -> list[str]:
     evidence = {check.id: check.evidence for check in judgment.checks} if judgment else {}
-    return [f"{name} ({' '.join(evidence[name].split())[:200]})" for name in names]
+    return [f"{name} ({_brief(evidence[name])})" for name in names]
+
+
+def _brief(evidence: str) -> str:
+    """Return what a check says in a line: why it fails, and the line of its output that tells most."""
+    fault, _, output = evidence.partition(": ")
+    line = error_line(output)
+    return f"{fault}: {line}"[:200] if line else fault[:200]

@@ -14,6 +14,8 @@ from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.errors import is_lack_of_the_host
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.trial import Attempt, Outcome, Trial
+from scylla_gha.prepare.prepared_tools import GO_MODULES
+from scylla_gha.prepare.setup_command import install_editable, run_setup
 from scylla_gha.prepare.start_state import StartState, start_state
 from scylla_gha.prepare.tools import search_path, tool_folders
 from scylla_gha.prepare.workspace import Workspace, open_workspace
@@ -46,6 +48,13 @@ class PreparedScenario:
     path: str
     programs: Mapping[str, Path] = field(default_factory=dict)
 
+    def variables(self, *, has_own_paths: bool) -> dict[str, str]:
+        """Return variables by which programs find what was prepared; `has_own_paths`: as the sandbox mounts it."""
+        at = f"/{GO_MODULES}"
+        if at not in self.programs:
+            return {}
+        return {"GOMODCACHE": at if has_own_paths else str(self.programs[at]), "GOPROXY": "off", "GOTOOLCHAIN": "local"}
+
     def holds(self, text: bytes) -> bool:
         """Return whether the prompt, the reference solution or a file of the start state contains this text."""
         solution = self.folder.solution
@@ -63,6 +72,10 @@ def prepare_scenario(folder: ScenarioFolder, library: Library, cache: Path) -> P
     source = folder.source
     fixture = library.fixture(source.fixture) if source.fixture else None
     tools, start = folder.scenario.tools, start_state(source, fixture, cache)
+    if tools.setup:
+        name = run_setup(start.clone, tools.setup, cache, search_path(tools, cache))
+        tools = tools.model_copy(update={"prepared": name})
+        install_editable(tools, cache)
     return PreparedScenario(folder, start, search_path(tools, cache), tool_folders(tools, cache))
 
 

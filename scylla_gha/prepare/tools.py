@@ -20,6 +20,7 @@ from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.lenient_json import InvalidJsonError, parse_json
 from scylla_gha.model import digest
 from scylla_gha.model.scenario import Tools
+from scylla_gha.prepare.editable_install import write_editable_install
 from scylla_gha.prepare.prepared_tools import prepared_code, prepared_folders, virtual_environment
 
 _INSTALL_SECONDS: Final = 900.0
@@ -57,8 +58,10 @@ def locked(path: Path) -> Iterator[None]:
 
 def toolbox_digest(tools: Tools) -> str:
     """Return a digest of the pinned packages and the Python that runs them."""
-    more = [tools.node] if tools.node else []
+    more: list[object] = [tools.node] if tools.node else []
     more += [{"prepared": tools.prepared}] if tools.prepared else []
+    more += [{"setup": tools.setup}] if tools.setup else []
+    more += [{"editable": tools.editable.model_dump(mode="json")}] if tools.editable else []
     return digest([platform.python_version(), platform.machine(), tools.python, *more])
 
 
@@ -72,10 +75,10 @@ def search_path(tools: Tools, cache: Path) -> str:
         if shutil.which(name, path=SYSTEM_PATH) is None:
             raise ToolError(f"the scenario needs {name!r}, which is not on {SYSTEM_PATH}; "
                             f"install it, on Debian and Ubuntu by: apt-get install {name}")  # fmt: skip
-    key = toolbox_digest(Tools(python=tools.python))
+    key = toolbox_digest(Tools(python=tools.python, editable=tools.editable))
     if tools.prepared and (environment := virtual_environment(prepared_code(tools.prepared, cache))):
         return f"{environment / 'bin'}:{SYSTEM_PATH}"
-    return f"{_toolbox(key, tuple(sorted(tools.python.items())), cache)}:{SYSTEM_PATH}"
+    return f"{_toolbox(key, tools, cache)}:{SYSTEM_PATH}"
 
 
 def tool_folders(tools: Tools, cache: Path) -> dict[str, Path]:
@@ -100,18 +103,20 @@ def _node_modules(packages: tuple[tuple[str, str], ...], cache: Path) -> Path:
     return folder / "node_modules"
 
 
-@functools.cache
-def _toolbox(key: str, packages: tuple[tuple[str, str], ...], cache: Path) -> Path:
+def _toolbox(key: str, tools: Tools, cache: Path) -> Path:
     folder = cache / "tools" / key[:16]
     with locked(folder):
         if not (folder / _RELOCATABLE).exists():
             shutil.rmtree(folder, ignore_errors=True)
             _uv("venv", "--quiet", "--relocatable", "--python", sys.executable, str(folder))
-            pins = [f"{name}=={version}" for name, version in packages]
+            pins = [f"{name}=={version}" for name, version in sorted(tools.python.items())]
             if pins:
                 python = str(folder / "bin" / "python")
                 # Sandboxes cannot write there, so each start would compile the packages again.
                 _uv("pip", "install", "--quiet", "--compile-bytecode", "--link-mode", "copy", "--python", python, *pins)
+            if tools.editable:
+                (packages,) = folder.glob("lib/python*/site-packages")
+                write_editable_install(tools.editable, folder / "bin", packages)
             (folder / _RELOCATABLE).touch()
     return folder / "bin"
 

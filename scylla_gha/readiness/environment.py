@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha.errors import SandboxError, ToolError
-from scylla_gha.mining.languages import pinned
+from scylla_gha.mining.go_project import go_tools
+from scylla_gha.mining.node_project import read_node_project
+from scylla_gha.mining.project_tests import node_tools, python_tools
+from scylla_gha.mining.python_project import PythonProject, read_project
 from scylla_gha.model.scenario import Tools
 from scylla_gha.prepare.prepared_tools import prepared_code, prepared_folders, virtual_environment
+from scylla_gha.prepare.setup_command import add_packages, left_files, run_setup
 from scylla_gha.prepare.tools import cache_root, search_path, tool_folders
 from scylla_gha.readiness.code_environment import CodeEnvironment
-from scylla_gha.readiness.go_project import go_tools
-from scylla_gha.readiness.node_project import read_node_project
-from scylla_gha.readiness.python_project import PythonProject, read_project
-from scylla_gha.readiness.setup_command import add_packages, left_files, run_setup
 from scylla_gha.readiness.source_code import Language
 from scylla_gha.sandboxes.base import SandboxTarget
 
@@ -22,7 +22,6 @@ from scylla_gha.sandboxes.base import SandboxTarget
 _RUNNER: Final = ("coverage>=7.4", "pytest>=7.4")
 _SHOWN: Final = 300
 _ADVICE: Final = "name a command that installs what the tests need with --setup"
-_Attempt = tuple[str, tuple[str, ...], tuple[str, ...]]  # name, requirements, constraints
 TargetOf = Callable[[Tools], SandboxTarget]
 
 
@@ -98,14 +97,16 @@ def _import_roots(project: PythonProject) -> tuple[str, ...]:
 def _python(tree: Path, target_of: TargetOf) -> CodeEnvironment:
     project = read_project(tree)
     notes: list[str] = []
-    for name, wanted, constraints in _attempts(project):
+    for tools in python_tools(project, _RUNNER):
+        if isinstance(tools, str):
+            notes.append(tools)
+            continue
         try:
-            tools = Tools(python=pinned(wanted, _RUNNER, constraints))
             path, target = search_path(tools, cache_root()), target_of(tools)
         except SandboxError:
             raise
         except ToolError as error:
-            notes.append(f"{name} cannot be installed: {str(error)[:_SHOWN]}")
+            notes.append(f"packages cannot be installed: {str(error)[:_SHOWN]}")
             continue
         return CodeEnvironment(
             language="python",
@@ -119,17 +120,6 @@ def _python(tree: Path, target_of: TargetOf) -> CodeEnvironment:
             notes=tuple(notes),
         )
     return _without_tests("python", target_of, f"{notes[-1]}; {_ADVICE}", tuple(notes))
-
-
-def _attempts(project: PythonProject) -> list[_Attempt]:
-    """Return sets of requirements with names and constraints; the next is for packages that cannot be installed."""
-    both = tuple(sorted({*project.requirements, *project.test_requirements}))
-    attempts: list[_Attempt] = [
-        ("what the package and its tests require", both, ()),
-        ("what the package requires", project.requirements, ()),
-        ("pytest", (), ()),
-    ]
-    return [("what the lock file pins", both, project.constraints), *attempts] if project.constraints else attempts
 
 
 def _go(tree: Path, target_of: TargetOf) -> CodeEnvironment:
@@ -155,7 +145,7 @@ def _node(tree: Path, language: Language, target_of: TargetOf) -> CodeEnvironmen
         project = read_node_project(tree)
         if project.framework is None:
             return _without_tests(language, target_of, str(project.reason))
-        tools = Tools(node=dict(project.packages), system=("node",))
+        tools = node_tools(project)
         path, folders = search_path(tools, cache_root()), tool_folders(tools, cache_root())
         return CodeEnvironment(
             language=language,

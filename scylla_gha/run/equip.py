@@ -69,8 +69,17 @@ def sandbox_mounts(runner: AgentRunner, prepared: PreparedScenario, workspace: W
     path = prepared.path  # which images do not use
     if runner.arm.mode and not runner.target.sandbox.needs_image:
         path = agent_path(tools, runner.arm.mode, runner.resources, cache_root())
-    return SandboxMounts(workspace.repo, workspace.home, path, read_only=read_only, image=runner.target.image,
-                         programs=prepared.programs)  # fmt: skip
+    target = runner.target
+    extra = prepared.variables(has_own_paths=target.sandbox.isolates_files)
+    return SandboxMounts(
+        workspace.repo,
+        workspace.home,
+        path,
+        extra,
+        read_only=read_only,
+        image=target.image,
+        programs=prepared.programs,
+    )
 
 
 def _patch(runner: AgentRunner, prepared: PreparedScenario) -> Path:

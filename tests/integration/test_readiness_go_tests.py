@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ToolError
+from scylla_gha.mining.go_project import go_tools
 from scylla_gha.model.scenario import Tools
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.code_index import build_index
-from scylla_gha.readiness.go_project import go_tools
 from scylla_gha.readiness.recorded_tests import TestRequest
 from scylla_gha.readiness.test_map import record_tests, runner_of
 from scylla_gha.readiness.test_runners.base import RunLimits

@@ -1,10 +1,9 @@
 """Tasks and reasons that `init` finds in the commits of a repository."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 from scylla_gha.mining.repository import checkout_of
+from scylla_gha.model.scenario import Tools
 from scylla_gha.onboarding.scaffold import ScaffoldTask
 from scylla_gha.onboarding.task_from_history import Candidate, UnusableCommit, candidates, task_of
 
@@ -17,7 +16,7 @@ def reasons(root: Path) -> list[str]:
     return [commit.reason for commit in candidates(checkout_of(root), ()) if isinstance(commit, UnusableCommit)]
 
 
-def task_from(root: Path, candidate: Candidate, pins: Mapping[str, str] = MappingProxyType({})) -> ScaffoldTask:
-    task = task_of(checkout_of(root), candidate, "till", pins)
+def task_from(root: Path, candidate: Candidate, tools: Tools | None = None) -> ScaffoldTask:
+    task = task_of(checkout_of(root), candidate, "till", tools or Tools())
     assert not isinstance(task, str), task
     return task

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.mining.repository import checkout_of
+from scylla_gha.model.scenario import Tools
 from scylla_gha.onboarding.task_from_history import task_of
 from tests.support.adopters import commit, empty, till
 from tests.support.commits import reasons, task_from, usable
@@ -111,5 +112,5 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
     (candidate,) = usable(root)
     assert candidate.tree.size > 100_000_000
     assert reasons(root)[0] == "the files that it changes have more than 2,000,000 bytes"
-    too_large = task_of(checkout_of(root), candidate, "till", {})
+    too_large = task_of(checkout_of(root), candidate, "till", Tools())
     assert too_large == "the repository is too large to be copied, and has no remote `origin` to fetch it from"

@@ -8,6 +8,7 @@ import yaml
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.mining.repository import LINK, checkout_of
 from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.scenario import Tools
 from scylla_gha.onboarding.find_tasks import example
 from scylla_gha.onboarding.init import suite_scenarios
 from scylla_gha.onboarding.scaffold import (
@@ -74,10 +75,10 @@ def test_a_start_that_is_fetched_has_no_fixture(tmp_path: Path) -> None:
 def test_beside_it_lie_an_image_with_node_and_a_word_to_pytest(tmp_path: Path) -> None:
     one = task(tmp_path)
     assert list(beside_files([one], tmp_path)) == []
-    (image,) = beside_files([replace(one, system=("node",))], tmp_path)
+    (image,) = beside_files([replace(one, tools=Tools(system=("node",)))], tmp_path)
     recipe = yaml.safe_load((toolkit_root() / "config/images/base.yaml").read_text())
     assert set(yaml.safe_load(image.content)["packages"]) == {*recipe["packages"], "nodejs"}
-    python = replace(one, python={"pytest": "9.2.0"})
+    python = replace(one, tools=Tools(python={"pytest": "9.2.0"}))
     assert [file.path for file in beside_files([python], tmp_path)] == ["fixtures/conftest.py"]
     (tmp_path / "fixtures").mkdir()
     assert list(beside_files([python], tmp_path)) == [], "a folder of theirs is theirs"
@@ -125,7 +126,7 @@ def test_a_link_in_the_way_is_replaced_and_not_followed(tmp_path: Path) -> None:
 
 
 def test_every_gap_is_filled() -> None:
-    assert "xargs pytest" in filled("run.sh", before="", run="pytest")
+    assert filled("run.sh", before="", run="xargs pytest").endswith("\nxargs pytest\n")
     assert "<<" not in filled("experiment.yaml", name="a", scenario="101-b", schema="c")
 
 

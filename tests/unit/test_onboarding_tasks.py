@@ -7,8 +7,10 @@ import pytest
 import yaml
 
 from scylla_gha.errors import ToolError
-from scylla_gha.mining.languages import NODE, PYTHON, SAFE_NAME, is_code, is_test, pinned, requirements
+from scylla_gha.mining.languages import NODE, PYTEST, SAFE_NAME, is_code, is_test
+from scylla_gha.mining.python_requirements import pinned
 from scylla_gha.mining.repository import RepositoryCheckout, checkout_of
+from scylla_gha.model.scenario import Tools
 from scylla_gha.onboarding.scaffold import ScaffoldFile, ScaffoldTask, new_file
 from scylla_gha.onboarding.task_from_history import Candidate, candidates, shortened, task_of
 from scylla_gha.onboarding.wrong_solutions import wrong_solutions
@@ -18,7 +20,7 @@ from tests.support.git import shell
 
 
 def first(root: Path) -> tuple[RepositoryCheckout, ScaffoldTask]:
-    return checkout_of(root), task_from(root, usable(root)[0], {"click": "8.1.0"})
+    return checkout_of(root), task_from(root, usable(root)[0], Tools(python={"click": "8.1.0"}))
 
 
 def test_a_commit_becomes_start_solution_and_hidden_tests(tmp_path: Path) -> None:
@@ -37,7 +39,7 @@ def test_a_commit_becomes_start_solution_and_hidden_tests(tmp_path: Path) -> Non
     assert hidden["kept.txt"] == b"tests/conftest.py\ntests/test_money.py\n"
     assert hidden["kept-tests.txt"] == b"tests/test_money.py\n"
     assert b"def test_discount" in hidden["tests/tests/test_discount.py"]
-    assert dict(task.python) == {"click": "8.1.0", "pytest": "9.2.0"}
+    assert task.tools == Tools(python={"click": "8.1.0"})
     assert [check.guard for check in task.checks] == [False, True]
 
 
@@ -96,7 +98,7 @@ def test_a_large_start_is_fetched_from_an_address_without_a_password(tmp_path: P
     begin = commit(root, "One", {"a.py": "x = 1\n", "data.bin": bytes(5_000_001)})
     commit(root, "Two", {"a.py": "x = 2\n", "tests/test_a.py": "def test_a(): ...\n"})
     (candidate,) = usable(root)
-    assert task_of(checkout_of(root), candidate, "till", {}) == (
+    assert task_of(checkout_of(root), candidate, "till", Tools()) == (
         "the repository is too large to be copied, and has no remote `origin` to fetch it from"
     )
     shell(root, f"git remote add origin {origin}")
@@ -108,7 +110,7 @@ def test_a_solution_that_is_too_long_is_no_task(tmp_path: Path) -> None:
     root = empty(tmp_path / "till")
     commit(root, "One", {"a.py": "x = 1\n"})
     commit(root, "Two", {"a.py": "x = 1\n" * 900, "tests/test_a.py": "def test_a(): ...\n"})
-    assert task_of(checkout_of(root), usable(root)[0], "till", {}) == "its patch has more than 800 lines"
+    assert task_of(checkout_of(root), usable(root)[0], "till", Tools()) == "its patch has more than 800 lines"
 
 
 @pytest.mark.parametrize(
@@ -161,30 +163,30 @@ def test_a_long_line_is_cut_between_words() -> None:
 
 @pytest.mark.parametrize("path", ["tests/test_a.py", "test_a.py", "pkg/a_test.py"])
 def test_python_tests_are_known_by_name(path: str) -> None:
-    assert PYTHON.runs(path)
+    assert PYTEST.default_files.match(path)
     assert is_test(path)
-    assert not is_code(path, PYTHON)
+    assert not is_code(path, PYTEST)
 
 
 @pytest.mark.parametrize(
     "path", ["a.test.js", "lib/a.spec.mjs", "test/a.js", "lib/__tests__/a.cjs", "test.js", "test-a.js"]
 )
 def test_javascript_tests_are_known_by_name_or_folder(path: str) -> None:
-    assert NODE.runs(path)
+    assert NODE.default_files.match(path)
     assert is_test(path)
 
 
 @pytest.mark.parametrize("path", ["tests/conftest.py", "conftest.py", "tests/data/a.json", "spec/a.rb"])
 def test_what_lies_among_tests_belongs_to_them_and_is_not_run(path: str) -> None:
     assert is_test(path)
-    assert not PYTHON.runs(path)
+    assert not PYTEST.default_files.match(path)
 
 
 def test_code_is_of_its_language() -> None:
-    assert is_code("src/attest.py", PYTHON)
+    assert is_code("src/attest.py", PYTEST)
     assert is_code("contest.js", NODE)
-    assert not is_code("README.md", PYTHON)
-    assert not is_code("a.js", PYTHON)
+    assert not is_code("README.md", PYTEST)
+    assert not is_code("a.js", PYTEST)
 
 
 @pytest.mark.parametrize("name", ["a b.py", "-rf", "it's", "a\nb", "$(x)", 'a"b'])
@@ -213,7 +215,7 @@ new file mode 100644
 
 
 def made(most: int = 99, patch: bytes = PATCH) -> dict[str, bytes]:
-    return wrong_solutions(patch, most, lambda path: is_code(path, PYTHON))
+    return wrong_solutions(patch, most, lambda path: is_code(path, PYTEST))
 
 
 def test_each_part_is_left_out_once() -> None:
@@ -246,28 +248,6 @@ def test_there_are_at_most_so_many_and_none_is_the_right_one() -> None:
     assert len(made(3)) == 3
     one = b"diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b\n"
     assert made(patch=one) == {}, "with its only part left out nothing is left, and there is nothing to turn"
-
-
-PROJECT = b"""\
-[project]
-dependencies = ["click>=8", "rich; python_version >= '3.11'"]
-[project.optional-dependencies]
-test = ["hypothesis"]
-dev = ["ruff", "pytest-cov>=6"]
-[dependency-groups]
-tests = ["anyio", {include-group = "other"}]
-"""
-
-
-def test_what_use_and_tests_need_is_asked_for() -> None:
-    assert requirements(PROJECT, b"attrs==1 # why\n-r more.txt\n\n# a comment\ngit+https://x/y\n") == (
-        "anyio", "attrs==1", "click>=8", "hypothesis", "pytest-cov>=6", "rich; python_version >= '3.11'",
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("text", [None, b"[project", b"\xff", b""])
-def test_what_cannot_be_read_asks_for_nothing(text: bytes | None) -> None:
-    assert requirements(text, None) == ()
 
 
 def test_versions_fit_one_another() -> None:

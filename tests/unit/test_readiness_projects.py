@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.readiness.node_locks import LockedPackages, locked_packages
-from scylla_gha.readiness.node_project import read_node_project
-from scylla_gha.readiness.python_project import read_project
+from scylla_gha.mining.node_locks import LockedPackages, locked_packages
+from scylla_gha.mining.node_project import read_node_project
+from scylla_gha.mining.python_project import read_project
+from scylla_gha.model.scenario import EditableInstall
 from tests.support.repository import Files, write_tree
 
 PEP_621 = """\
@@ -96,9 +97,9 @@ def test_what_only_a_build_writes_is_made_up(tmp_path: Path) -> None:
     write_tree(
         tmp_path, {"pyproject.toml": PEP_621, "lib/shop/__init__.py": "from importlib.metadata import version\n"}
     )
-    files = read_project(tmp_path).files
-    assert sorted(files) == ["My.Shop-1.2.3.dist-info/METADATA", "lib/shop/_version.py"]
-    assert b"\nName: My.Shop\nVersion: 1.2.3\n" in files["My.Shop-1.2.3.dist-info/METADATA"]
+    project = read_project(tmp_path)
+    assert sorted(project.files) == ["lib/shop/_version.py"]
+    assert project.install == EditableInstall(name="My.Shop", version="1.2.3", roots=("lib",))
     write_tree(tmp_path, {"lib/shop/_version.py": "version = 'own'\n"})
     assert "lib/shop/_version.py" not in read_project(tmp_path).files
 

@@ -10,5 +10,5 @@ while IFS= read -r file; do
   cp -P "$BASE/$file" "$file"
 done <"$CHECKS/kept.txt"
 # ... and the hidden ones lie over them.
-if [ "$1" = hidden ]; then cp -R "$CHECKS/tests/." .; list=hidden.txt; else list=kept-tests.txt; fi
-xargs <<run>> <"$CHECKS/$list"
+if [ "$1" = hidden ]; then cp -R "$CHECKS/tests/." .; FILES=$CHECKS/hidden.txt; else FILES=$CHECKS/kept-tests.txt; fi
+<<run>>

@@ -5,7 +5,7 @@ import json
 import re
 import shlex
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from scylla_gha import process
 from scylla_gha.errors import ToolError
 from scylla_gha.lenient_json import parse_json
-from scylla_gha.readiness.node_locks import locked_packages
+from scylla_gha.mining.node_locks import locked_packages
 
 _SECONDS: Final = 300.0
 ScriptFramework = Literal["node", "vitest", "jest", "mocha"]
@@ -38,12 +38,14 @@ class NodeProject:
         framework: what runs its tests; None: nothing that is known, for `reason`.
         packages: npm packages at exact versions.
         options: options of the framework.
+        test_files: files that it is told to run, as lines of a `.gitignore`; empty: its default.
         notes: what was left out, in sentences.
     """
 
     framework: ScriptFramework | None
     packages: Mapping[str, str]
     options: tuple[str, ...] = ()
+    test_files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     reason: str | None = None
 
@@ -69,15 +71,16 @@ def read_node_project(tree: Path, *, is_resolved: bool = True) -> NodeProject:
             "package.json names none of the test runners that are known: node --test, vitest, jest, mocha")  # fmt: skip
         return NodeProject(None, {}, reason=reason)
     options = _node_options(script) if framework == "node" else ()
+    test_files = tuple(_test_files(tree, package, framework, script))
     if not is_resolved:
-        return NodeProject(framework, {}, options)
+        return NodeProject(framework, {}, options, test_files)
     left_out = sorted(name for name, wish in wanted.items() if not (_RANGE.fullmatch(wish) or wish in {"", "latest"}))
     ranges = {name: wish for name, wish in wanted.items() if name not in left_out}
     notes = (f"{', '.join(left_out)}: come from no registry, and are left out",) if left_out else ()
     packages, lock_notes = _resolved(tree, ranges, str(package.get("packageManager", "")))
     if framework == "vitest" and "vitest" in packages:
         packages["@vitest/coverage-v8"] = packages["vitest"]
-    return NodeProject(framework, packages, options, (*notes, *lock_notes))
+    return NodeProject(framework, packages, options, test_files, (*notes, *lock_notes))
 
 
 def _framework(tree: Path, wanted: Mapping[str, str], script: str) -> ScriptFramework | None:
@@ -127,6 +130,50 @@ def _node_options(script: str) -> tuple[str, ...]:
         elif _NODE_FLAGS.fullmatch(word):
             options.append(word)
     return tuple(options)
+
+
+def _test_files(tree: Path, package: Mapping[str, Any], framework: ScriptFramework, script: str) -> Iterator[str]:
+    """Yield the patterns of test files of a project's own configuration, as lines of a `.gitignore`."""
+    if framework == "jest":
+        globs = _listed(_mapping(package.get("jest")).get("testMatch"))
+    elif framework == "mocha":
+        config = _mapping(package.get("mocha")) or _json(tree / ".mocharc.json")
+        globs = _listed(config.get("spec")) or _paths(script, "mocha")
+    else:
+        globs = _paths(script, "--test") if framework == "node" else []
+    for glob in globs:
+        path = glob.removeprefix("<rootDir>/").removeprefix("./").strip("/")
+        yield from (f"/{line}" for line in _spread(f"{path}/**" if (tree / path).is_dir() else path))
+
+
+def _mapping(content: object) -> dict[str, Any]:
+    return content if isinstance(content, dict) else {}
+
+
+def _listed(content: object) -> list[str]:
+    texts = [content] if isinstance(content, str) else content
+    return [text for text in texts if isinstance(text, str)] if isinstance(texts, list) else []
+
+
+def _paths(script: str, after: str) -> list[str]:
+    """Return the words of a script that name files or patterns of them, from a word on to the end of its command."""
+    command = next((part for part in re.split(r"&&|\|\||;", script) if after in part), "")
+    try:
+        words = shlex.split(command.partition(after)[2])
+    except ValueError:
+        return []
+    return [word for word in words if not word.startswith("-") and re.search(r"[/*]|\.[cm]?[jt]sx?$", word)]
+
+
+def _spread(glob: str) -> Iterator[str]:
+    """Yield the patterns that a pattern with alternatives, `{a,b}`, `?(a)`, `+(a|b)` or `@(a|b)`, stands for."""
+    match = re.search(r"\{([^{}]*)\}|([?+@])\(([^()]*)\)", glob)
+    if match is None:
+        yield glob
+        return
+    choices = (match[1] if match[1] is not None else match[3]).split("," if match[1] is not None else "|")
+    for choice in ["", *choices] if match[2] == "?" else choices:
+        yield from _spread(glob[: match.start()] + choice + glob[match.end() :])
 
 
 def _resolved(tree: Path, ranges: Mapping[str, str], manager: str) -> tuple[dict[str, str], tuple[str, ...]]:

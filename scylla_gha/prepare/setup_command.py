@@ -1,4 +1,4 @@
-"""Run of the user's own command that installs what tests need (`readiness --setup`), in a copy of the code base."""
+"""Run of the user's own command that installs what tests need (`--setup`), in a copy of the code base."""
 
 import os
 import shutil
@@ -8,7 +8,15 @@ from typing import Final
 from scylla_gha import process
 from scylla_gha.errors import ToolError
 from scylla_gha.model import digest
-from scylla_gha.prepare.prepared_tools import is_prepared, mark_prepared, setup_folder, virtual_environment
+from scylla_gha.model.scenario import Tools
+from scylla_gha.prepare.editable_install import write_finder
+from scylla_gha.prepare.prepared_tools import (
+    is_prepared,
+    mark_prepared,
+    prepared_code,
+    setup_folder,
+    virtual_environment,
+)
 from scylla_gha.prepare.tools import locked
 from scylla_gha.prepare.tree_manifest import scan_tree
 from scylla_gha.process import ProcessLimits, ProcessStreams
@@ -16,14 +24,32 @@ from scylla_gha.process import ProcessLimits, ProcessStreams
 _SECONDS: Final = 1800.0
 _SHOWN: Final = 1500
 _LEFT_OUT: Final = frozenset({"node_modules", ".venv", "venv", "__pycache__", ".git"})
+_KEPT: Final = frozenset({"PATH", "HOME", "USER", "LANG", "TMPDIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"})
+_KEPT_PREFIXES: Final = (
+    "PIP_",
+    "UV_",
+    "npm_config_",
+    "NPM_CONFIG_",
+    "XDG_",
+    "GOPROXY",
+    "GOSUMDB",
+    "SSL_CERT_",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+)
 _MOST_FILES: Final = 500
 _MOST_BYTES: Final = 2_000_000  # of a file
 
 
-def run_setup(tree: Path, command: str, cache: Path) -> str:
+def run_setup(tree: Path, command: str, cache: Path, tools: str = "") -> str:
     """Run the command in a copy of the tree unless it was before; return the name for `Tools.prepared`.
 
-    It runs on this machine with its network, PATH and user, as if the user had typed it there.
+    It runs on this machine with its network and user. Folders of `tools` come first on PATH. Of the environment it has
+    what installers read; no key of a provider or of GitHub is in that.
 
     Raises:
         ToolError: the command fails.
@@ -34,16 +60,16 @@ def run_setup(tree: Path, command: str, cache: Path) -> str:
         if not is_prepared(folder):
             shutil.rmtree(folder, ignore_errors=True)
             shutil.copytree(tree, folder / "code", symlinks=True)
-            _run(command, folder)
+            _run(command, folder, tools)
             mark_prepared(folder)
     return name
 
 
-def _run(command: str, folder: Path) -> None:
+def _run(command: str, folder: Path, tools: str) -> None:
     streams = ProcessStreams(folder / "stdout", folder / "stderr")
     limits = ProcessLimits(_SECONDS)
     ended = process.run(
-        ("/bin/sh", "-c", command), cwd=folder / "code", env=dict(os.environ), streams=streams, limits=limits
+        ("/bin/sh", "-c", command), cwd=folder / "code", env=_environment(tools), streams=streams, limits=limits
     )
     if ended.code or ended.timed_out:
         output = "".join(
@@ -51,6 +77,21 @@ def _run(command: str, folder: Path) -> None:
         )
         why = f"no end within {_SECONDS:.0f} s" if ended.timed_out else f"exit code {ended.code}"
         raise ToolError(f"--setup: the command failed ({why}): {output.strip()[-_SHOWN:]}")
+
+
+def _environment(tools: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(_KEPT_PREFIXES)}
+    # A clone has no tags, from which builds take their versions
+    kept["PATH"] = f"{tools}:{kept.get('PATH', '')}" if tools else kept.get("PATH", "")
+    return {"SETUPTOOLS_SCM_PRETEND_VERSION": "0.0.0", "LANG": "C.UTF-8", **kept}
+
+
+def install_editable(tools: Tools, cache: Path) -> None:
+    """Let programs in the environment that the command made import each project that they run in, not the copy."""
+    environment = virtual_environment(prepared_code(tools.prepared, cache)) if tools.prepared else None
+    if environment and tools.editable:
+        (packages,) = environment.glob("lib/python*/site-packages")
+        write_finder(tools.editable, packages)
 
 
 def add_packages(code: Path, requirements: tuple[str, ...]) -> None:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from scylla_gha.readiness.python_locks import locked_versions
-from scylla_gha.readiness.python_requirements import (
+from scylla_gha.mining.python_locks import locked_versions
+from scylla_gha.mining.python_requirements import (
     at,
     cleaned,
     mapping,
@@ -23,10 +23,19 @@ from scylla_gha.readiness.python_requirements import (
     texts,
     toml_file,
 )
+from scylla_gha.model.scenario import EditableInstall
 
 _KEPT_OPTIONS: Final = ("-m=", "-k=", "--ignore=", "--ignore-glob=", "--deselect=", "--import-mode=", "--pyargs")
 _VERSION: Final = re.compile(r"\d+(\.\d+)*([a-z.+]\w*)*$")
-_ASKS_METADATA: Final = re.compile(rb"importlib[._]metadata|pkg_resources|from importlib import .*metadata")
+_POINT: Final = re.compile(r"[A-Za-z_][\w.]*(:[A-Za-z_][\w.]*)?( *\[[\w ,.-]*\])?")
+_PROGRAM: Final = re.compile(r"[A-Za-z0-9]([\w.-]*[A-Za-z0-9])?")
+_PYTEST_TABLES: Final = (("tool", "pytest"), ("tool", "pytest", "ini_options"))
+_PYTEST_SECTIONS: Final = (
+    ("pytest.ini", "pytest"),
+    (".pytest.ini", "pytest"),
+    ("tox.ini", "pytest"),
+    ("setup.cfg", "tool:pytest"),
+)
 _UNKNOWN_VERSION: Final = "0.0.0"
 # Modules that builds write: tool's keys in pyproject.toml below [tool], relative to the root
 _VERSION_FILES: Final = (
@@ -46,7 +55,9 @@ class PythonProject:
         constraints: versions of a lock file.
         import_roots: folders that modules are imported from, beside the root and `src`.
         pytest_options: options of the project's own that select tests or change how modules are imported.
-        files: what a build would write: the module of the version, and the package's metadata.
+        test_files: patterns of names of test files that pytest is told to collect; empty: its default.
+        install: the package with its entry points; None: the files declare none.
+        files: what a build would write: the module of the version.
     """
 
     requirements: tuple[str, ...] = ()
@@ -54,6 +65,8 @@ class PythonProject:
     constraints: tuple[str, ...] = ()
     import_roots: tuple[str, ...] = ()
     pytest_options: tuple[str, ...] = ()
+    test_files: tuple[str, ...] = ()
+    install: EditableInstall | None = None
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -66,16 +79,60 @@ def read_project(tree: Path) -> PythonProject:
     name, version = (text if isinstance(text := project.get(key), str) else "" for key in ("name", "version"))
     own = normal(name)
     files = {path: _version_module() for path in _version_files(pyproject)}
-    if own and _asks_metadata(tree):
-        files |= _metadata(name, version if _VERSION.match(version) else _UNKNOWN_VERSION)
+    roots = tuple(dict.fromkeys(_import_roots(pyproject, setup)))
+    options, patterns = (_pytest_setting(tree, pyproject, key) for key in ("addopts", "python_files"))
     return PythonProject(
-        cleaned(package_requirements(tree, pyproject, setup), own),
-        cleaned(test_requirements(tree, pyproject, setup), own),
-        tuple(locked_versions(tree)),
-        tuple(dict.fromkeys(_import_roots(pyproject, setup))),
-        tuple(_pytest_options(tree, pyproject)),
-        {path: content for path, content in files.items() if not (tree / path).exists()},
+        requirements=cleaned(package_requirements(tree, pyproject, setup), own),
+        test_requirements=cleaned(test_requirements(tree, pyproject, setup), own),
+        constraints=tuple(locked_versions(tree)),
+        import_roots=roots,
+        pytest_options=tuple(_kept_options(options)),
+        test_files=tuple(patterns),
+        install=_install(tree, name, version, roots, _entry_points(pyproject, poetry, setup)),
+        files={path: content for path, content in files.items() if not (tree / path).exists()},
     )
+
+
+def _install(
+    tree: Path, name: str, version: str, roots: tuple[str, ...], entry_points: dict[str, dict[str, str]]
+) -> EditableInstall | None:
+    """Return the package: its modules lie in the folders that are named, or in `src`, or else in the root."""
+    if not _PROGRAM.fullmatch(name):
+        return None
+    named = [root for root in (*roots, "src") if (tree / root).is_dir() and _is_inside(root) and root != "."]
+    version = version if _VERSION.match(version) else _UNKNOWN_VERSION
+    return EditableInstall(name=name, version=version, roots=tuple(named) or (".",), entry_points=entry_points)
+
+
+def _entry_points(
+    pyproject: Mapping[str, Any], poetry: Mapping[str, Any], setup: Mapping[str, Any]
+) -> dict[str, dict[str, str]]:
+    """Return the entry points by group, of pyproject.toml, of Poetry, or of setup.py and setup.cfg."""
+    project, old = mapping(pyproject.get("project")), mapping(setup.get("entry_points"))
+    groups: dict[str, dict[str, Any]] = {
+        **{group: dict(_assigned(lines)) for group, lines in old.items()},
+        **{group: mapping(points) for group, points in mapping(poetry.get("plugins")).items()},
+        **{group: mapping(points) for group, points in mapping(project.get("entry-points")).items()},
+    }
+    for group, points in {"console_scripts": (poetry, project), "gui_scripts": ()}.items():
+        scripts = {name: point for table in points for name, point in mapping(table.get("scripts")).items()}
+        groups[group] = {**groups.get(group, {}), **scripts}
+    usable = {
+        group: {name: point for name, point in points.items() if _is_point(name, point)}
+        for group, points in groups.items()
+    }
+    return {group: points for group, points in usable.items() if points}
+
+
+def _assigned(lines: object) -> Iterator[tuple[str, str]]:
+    for line in texts(lines):
+        name, equals, point = line.partition("=")
+        if equals:
+            yield name.strip(), point.strip()
+
+
+def _is_point(name: str, point: object) -> bool:
+    return bool(_PROGRAM.fullmatch(name)) and isinstance(point, str) and bool(_POINT.fullmatch(point))
 
 
 def _present(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,17 +183,19 @@ def _import_roots(pyproject: Mapping[str, Any], setup: Mapping[str, Any]) -> Ite
     yield from (folder.strip() for folder in folders if isinstance(folder, str) and _is_inside(folder.strip()))
 
 
-def _pytest_options(tree: Path, pyproject: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the kept options of the first file that configures pytest; others may need missing plug-ins."""
-    configs = [("pytest.ini", "pytest"), (".pytest.ini", "pytest"), ("tox.ini", "pytest"), ("setup.cfg", "tool:pytest")]
-    texts_of = [_config(tree / name).get(section, "addopts", fallback="") for name, section in configs]
-    tables = (at(pyproject, "tool", "pytest"), at(pyproject, "tool", "pytest", "ini_options"))
-    declared = [at(table, "addopts") for table in tables] + texts_of
-    options = next((option for option in declared if option), "")
+def _pytest_setting(tree: Path, pyproject: Mapping[str, Any], key: str) -> list[str]:
+    """Return the words of a setting of the first file that has it."""
+    in_files = [_config(tree / name).get(section, key, fallback="") for name, section in _PYTEST_SECTIONS]
+    declared = [at(pyproject, *keys, key) for keys in _PYTEST_TABLES] + in_files
+    setting = next((setting for setting in declared if setting), "")
     try:
-        words = shlex.split(options) if isinstance(options, str) else [str(word) for word in options]
+        return shlex.split(setting) if isinstance(setting, str) else [str(word) for word in setting]
     except ValueError:
-        return
+        return []
+
+
+def _kept_options(words: list[str]) -> Iterator[str]:
+    """Yield options that select tests or change how modules are imported; others may need missing plug-ins."""
     for word, after in itertools.pairwise([*words, ""]):
         if word in {"-m", "-k"} and after:
             yield from (word, after)
@@ -157,21 +216,3 @@ def _is_inside(path: str) -> bool:
 def _version_module() -> bytes:
     number = tuple(int(part) for part in _UNKNOWN_VERSION.split("."))
     return f'__version__ = version = "{_UNKNOWN_VERSION}"\n__version_tuple__ = version_tuple = {number}\n'.encode()
-
-
-def _asks_metadata(tree: Path) -> bool:
-    """Return True if a module of the project asks for the metadata of packages."""
-    return any(_ASKS_METADATA.search(_content(path)) for path in tree.rglob("*.py"))
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes() if path.is_file() and not path.is_symlink() else b""
-    except OSError:
-        return b""
-
-
-def _metadata(name: str, version: str) -> dict[str, bytes]:
-    """Return metadata by which a package that is not installed can ask its own version."""
-    folder = f"{re.sub(r'[^A-Za-z0-9.]+', '_', name)}-{version}.dist-info"
-    return {f"{folder}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode()}

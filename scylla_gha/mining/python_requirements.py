@@ -1,12 +1,21 @@
 """Requirements of a Python project and of its tests, as its files declare them."""
 
 import configparser
+import functools
+import os
 import re
+import sys
+import tempfile
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from scylla_gha import process
+from scylla_gha.errors import ToolError
+
+_RESOLVE_SECONDS: Final = 300.0
+_PIN: Final = re.compile(r"([A-Za-z0-9][\w.-]*(?:\[[\w.,-]+\])?)==([0-9][0-9A-Za-z.+!-]*)")
 _TEST_GROUP: Final = re.compile(
     r"(.*[-_])?(tests?|testing|dev|develop|development|ci|unit|check|all)([-_].*)?$", re.IGNORECASE
 )
@@ -187,5 +196,33 @@ def setup_of_config(config: configparser.ConfigParser) -> dict[str, Any]:
         **{name: metadata[name] for name in ("name", "version") if name in metadata},
         **{name: options[name] for name in ("install_requires", "tests_require") if name in options},
         "extras_require": dict(extras),
+        "entry_points": dict(config["options.entry_points"]) if config.has_section("options.entry_points") else {},
         "package_dir": dict(line.split("=", 1) for line in texts(options.get("package_dir", "")) if "=" in line),
     }
+
+
+@functools.cache
+def pinned(wanted: tuple[str, ...], beside: tuple[str, ...], constraints: tuple[str, ...] = ()) -> dict[str, str]:
+    """Resolve requirements and their dependencies to exact, compatible versions.
+
+    Args:
+        wanted: requirements.
+        beside: further requirements that must be compatible; the caller pins them.
+        constraints: versions of packages, if they are required.
+
+    Raises:
+        ToolError: no compatible versions exist, or no package index answers.
+    """
+    from uv import find_uv_bin
+
+    argv = [find_uv_bin(), "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--python", sys.executable, "-"]
+    text = "".join(f"{requirement}\n" for requirement in (*wanted, *beside))
+    env = {**os.environ, "VIRTUAL_ENV": ""}
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        file.writelines(f"{constraint}\n" for constraint in constraints)
+        file.flush()
+        argv += ["--constraint", file.name] if constraints else []
+        done = process.capture(argv, env=env, stdin=text.encode(), seconds=_RESOLVE_SECONDS)
+    if done.code:
+        raise ToolError(f"no versions of {', '.join(wanted)} are compatible: {done.message}")
+    return dict(_PIN.findall(done.stdout.decode()))

@@ -1,0 +1,124 @@
+"""How the tests of a project are run: its runners, their test files, and what has to be installed."""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from scylla_gha.errors import ToolError
+from scylla_gha.mining.languages import GO, NODE, PYTEST, RUNNERS, TestRunner
+from scylla_gha.mining.node_project import NodeProject, read_node_project
+from scylla_gha.mining.python_project import PythonProject, read_project
+from scylla_gha.mining.python_requirements import pinned
+from scylla_gha.model.scenario import Tools
+from scylla_gha.path_patterns import PathPatterns
+
+_SHOWN: Final = 300
+_Attempt = tuple[str, tuple[str, ...], tuple[str, ...]]  # name, requirements, constraints
+PYTHON_RUNNER: Final = ("pytest>=7.4",)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectTests:
+    """Tests of one runner in a state of a project.
+
+    Attributes:
+        files: the files that the runner takes for tests.
+        options: the project's own options of the runner.
+        import_roots: folders below the root from which Python modules are imported.
+        added: files that a build would write and the tree has not, by path.
+        reason: why the tests cannot be run; None: they can.
+    """
+
+    runner: TestRunner
+    files: PathPatterns
+    options: tuple[str, ...] = ()
+    import_roots: tuple[str, ...] = (".",)
+    added: Mapping[str, bytes] = field(default_factory=dict)
+    reason: str | None = None
+
+    def runs(self, path: str) -> bool:
+        """Return whether a path is a test file of the runner."""
+        return PurePosixPath(path).suffix in self.runner.suffixes and self.files.match(path)
+
+    @property
+    def command(self) -> str:
+        """The shell command that runs the test files that $FILES lists."""
+        roots = ":".join("$PWD" if root == "." else f"$PWD/{root}" for root in self.import_roots)
+        options = "".join(f"{shlex.quote(option)} " for option in self.options)
+        return self.runner.command.replace("{roots}", roots).replace("{options}", options)
+
+
+def read_tests(tree: Path, patterns: tuple[str, ...] = ()) -> list[ProjectTests]:
+    """Return how the tests of each language of a project are run; nothing is installed or executed.
+
+    Args:
+        tree: root of the project.
+        patterns: files that are tests, as lines of a `.gitignore`; empty: those that the project's runner takes.
+    """
+    wished = PathPatterns(patterns) if patterns else None
+    python, node = read_project(tree), read_node_project(tree, is_resolved=False)
+    own = PathPatterns(python.test_files) if python.test_files else PYTEST.default_files
+    roots = tuple(dict.fromkeys((".", *(root for root in ("src", *python.import_roots) if (tree / root).is_dir()))))
+    runner = RUNNERS[node.framework] if node.framework else NODE
+    script_files = PathPatterns(node.test_files) if node.test_files else runner.default_files
+    return [
+        ProjectTests(PYTEST, wished or own, python.pytest_options, roots, python.files),
+        ProjectTests(runner, wished or script_files, node.options, reason=node.reason),
+        ProjectTests(GO, wished or GO.default_files),
+    ]
+
+
+def python_tools(project: PythonProject, beside: tuple[str, ...]) -> Iterator[Tools | str]:
+    """Yield sets of packages for a project's tests, each for the case that the one before cannot be installed.
+
+    Args:
+        project: the project.
+        beside: requirements of what runs the tests.
+
+    Yields:
+        The tools, or why no versions of a set exist.
+    """
+    for name, wanted, constraints in _attempts(project):
+        try:
+            yield Tools(python=pinned(wanted, beside, constraints), editable=project.install)
+        except ToolError as error:
+            yield f"{name} cannot be installed: {str(error)[:_SHOWN]}"
+
+
+def _attempts(project: PythonProject) -> list[_Attempt]:
+    both = tuple(sorted({*project.requirements, *project.test_requirements}))
+    attempts: list[_Attempt] = [
+        ("what the package and its tests require", both, ()),
+        ("what the package requires", project.requirements, ()),
+        ("pytest", (), ()),
+    ]
+    locked: list[_Attempt] = [("what the lock file pins", both, project.constraints)] if project.constraints else []
+    return [*locked, *dict.fromkeys(attempts)]
+
+
+def node_tools(project: NodeProject) -> Tools:
+    """Return the tools of a JavaScript or TypeScript project, whose packages are resolved."""
+    return Tools(node=dict(project.packages), system=("node",))
+
+
+def test_tools(tree: Path, runner: TestRunner) -> Iterator[Tools | str]:
+    """Yield sets of tools for the tests of a project, each for the case that the one before cannot be installed.
+
+    Yields:
+        The tools, or why a set cannot be had.
+    """
+    if runner is PYTEST:
+        yield from python_tools(read_project(tree), PYTHON_RUNNER)
+        return
+    try:
+        if runner is GO:
+            from scylla_gha.mining.go_project import go_setup
+            from scylla_gha.prepare.tools import cache_root
+
+            yield go_setup(tree, cache_root())
+        else:
+            yield node_tools(read_node_project(tree))
+    except ToolError as error:
+        yield str(error)
