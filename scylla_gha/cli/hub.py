@@ -103,7 +103,7 @@ def _workflow_box(name: str) -> "WorkflowBox | None":
         SandboxError: it cannot be used on this machine.
     """
     from scylla_gha.images import SandboxPool
-    from scylla_gha.model.scenario import Tools
+    from scylla_gha.model.tools import Tools
     from scylla_gha.prepare.tools import cache_root, search_path
     from scylla_gha.run.workflow_steps import WorkflowBox
     from scylla_gha.sandboxes import SANDBOXES

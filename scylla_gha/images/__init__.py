@@ -22,7 +22,7 @@ from scylla_gha.model.experiment import Experiment, SandboxName, TrialLimits
 from scylla_gha.model.mode import NO_MODE
 from scylla_gha.model.plan import Arm, Plan
 from scylla_gha.model.sandbox import ImageRecipe
-from scylla_gha.model.scenario import Tools
+from scylla_gha.model.tools import Tools
 from scylla_gha.model.variant import AgentResources
 from scylla_gha.prepare.mcp_packages import installed_programs, packaged_servers
 from scylla_gha.prepare.mode_programs import own_programs, programs_folder

@@ -20,7 +20,7 @@ from scylla_gha.images.python_environment import PYTHON, is_compiled, write_envi
 from scylla_gha.model import digest
 from scylla_gha.model.mcp_server import NODE, packages_folder
 from scylla_gha.model.sandbox import ImageRecipe
-from scylla_gha.model.scenario import EditableInstall, Tools
+from scylla_gha.model.tools import EditableInstall, Tools
 from scylla_gha.prepare.mcp_packages import PackagedServer, install_server, locked_requirements, node_program
 from scylla_gha.prepare.mode_programs import OwnPrograms, programs_folder
 from scylla_gha.prepare.tools import locked, npm_program, tool_folders

@@ -11,7 +11,7 @@ from typing import Final
 from scylla_gha import process
 from scylla_gha.errors import ToolError
 from scylla_gha.images.archive import write_layer
-from scylla_gha.model.scenario import EditableInstall
+from scylla_gha.model.tools import EditableInstall
 from scylla_gha.prepare.editable_install import write_editable_install
 
 PYTHON: Final = "3.11"  # of all releases that a recipe can name; packages are selected for it

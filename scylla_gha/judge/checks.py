@@ -19,6 +19,7 @@ from scylla_gha.judge.github_checks import state_verdicts
 from scylla_gha.judge.github_git_checks import git_fault
 from scylla_gha.judge.github_trial import GoneError, TrialGitHub
 from scylla_gha.judge.github_unchanged import unchanged_fault
+from scylla_gha.mining.languages import error_line
 from scylla_gha.model.github_condition import AllowedChange, Checkout
 from scylla_gha.model.judgment import CheckResult
 from scylla_gha.model.scenario import Checkpoint, DiffCondition
@@ -168,11 +169,18 @@ def _listed(paths: list[str] | tuple[str, ...]) -> str:
 
 def _command(checkpoint: Checkpoint, ran: CommandRun) -> CheckResult:
     fault, value = _command_fault(checkpoint, ran)
-    output = "\n".join(part.strip()[-_EVIDENCE_CHARS:] for part in (ran.stdout, ran.stderr) if part.strip())
+    output = "\n".join(_excerpt(part.strip()) for part in (ran.stdout, ran.stderr) if part.strip())
     evidence = f"{fault or 'as expected'}{': ' if output else ''}{output}"
     holds = fault is None
     value = value if value is not None else float(holds)
     return CheckResult(id=checkpoint.id, holds=holds, value=value, evidence=evidence, seconds=round(ran.seconds, 3))
+
+
+def _excerpt(output: str) -> str:
+    """Return the end of an output, and before it the line that names an error if the end does not have it."""
+    end = output[-_EVIDENCE_CHARS:]
+    line = error_line(output)[:_EVIDENCE_CHARS] if len(output) > _EVIDENCE_CHARS else ""
+    return end if line in end else f"{line}\n...\n{end}"
 
 
 def _command_fault(checkpoint: Checkpoint, ran: CommandRun) -> tuple[str | None, float | None]:

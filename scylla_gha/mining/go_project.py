@@ -16,7 +16,7 @@ from scylla_gha import process
 from scylla_gha.errors import ToolError
 from scylla_gha.mining.python_requirements import pinned
 from scylla_gha.model import digest
-from scylla_gha.model.scenario import Tools
+from scylla_gha.model.tools import Tools
 from scylla_gha.prepare.prepared_tools import GO_BUILD, GO_MODULES, is_prepared, mark_prepared, setup_folder
 from scylla_gha.prepare.tools import locked, search_path
 

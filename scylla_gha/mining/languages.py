@@ -20,7 +20,7 @@ _PACKAGE: Final = "$(node -p 'path.dirname(require.resolve(\"{0}/package.json\")
 
 
 @dataclass(frozen=True)
-class TestRunner:
+class RunnerProgram:
     """Program that runs tests of a language.
 
     Attributes:
@@ -35,8 +35,6 @@ class TestRunner:
         system: programs that must be installed on the machine.
         packages: Debian packages with these programs, for the image of the Docker sandbox.
     """
-
-    __test__ = False  # pytest takes names that begin with "Test" for tests
 
     name: str
     language: str
@@ -61,13 +59,13 @@ def _spread(*patterns: str) -> tuple[str, ...]:
     return (*spread, "!**/node_modules/**", "!**/dist/**")
 
 
-def _script_runner(name: str, command: str, shows: str, *patterns: str) -> TestRunner:
-    return TestRunner(
+def _script_runner(name: str, command: str, shows: str, *patterns: str) -> RunnerProgram:
+    return RunnerProgram(
         name, "JavaScript", _SCRIPT_SUFFIXES, _spread(*patterns), command, shows, "", ("node",), ("nodejs",)
     )
 
 
-PYTEST: Final = TestRunner(
+PYTEST: Final = RunnerProgram(
     name="pytest",
     language="Python",
     suffixes=frozenset({".py"}),
@@ -91,7 +89,7 @@ JEST: Final = _script_runner(
     "jest", f'{_JEST}--runTestsByPath <"$FILES" 2>&1', "^Tests: .*[1-9][0-9]* passed", *_JEST_FILES
 )
 MOCHA: Final = _script_runner("mocha", _MOCHA, "^ *[1-9][0-9]* passing", "/test/*.?", "*.test.?", "*.spec.?")
-GO: Final = TestRunner(
+GO: Final = RunnerProgram(
     name="go",
     language="Go",
     suffixes=frozenset({".go"}),
@@ -112,13 +110,13 @@ def is_test(path: str) -> bool:
     return in_tests or _ANY_TEST.match(path)
 
 
-def is_code(path: str, runner: TestRunner) -> bool:
+def is_code(path: str, runner: RunnerProgram) -> bool:
     """Return whether a file is code of the runner's language and not a test."""
     return PurePosixPath(path).suffix in runner.suffixes and not is_test(path)
 
 
 def error_line(output: str) -> str:
     """Return the last line of a test runner's output that names an error, or else its last line; "": it has none."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    lines = [line.lstrip("# ").strip() for line in output.splitlines() if line.strip("# ")]
     telling = [line for line in lines if _ERROR.match(line) and not _GENERAL.fullmatch(line)]
     return re.sub(r"^E\s+", "", (telling or lines or [""])[-1])

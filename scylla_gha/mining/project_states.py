@@ -12,7 +12,7 @@ from scylla_gha.mining.project_tests import ProjectTests, read_tests, test_tools
 from scylla_gha.mining.python_project import read_project
 from scylla_gha.mining.repository import LINK, CommitTree, RepositoryCheckout, contents
 from scylla_gha.model import digest
-from scylla_gha.model.scenario import Tools
+from scylla_gha.model.tools import Tools
 from scylla_gha.prepare.tools import cache_root, search_path, tool_folders
 
 _MOST_BYTES: Final = 1_000_000  # of a file that is read

@@ -1,4 +1,4 @@
-"""How the tests of a project are run: its runners, their test files, and what has to be installed."""
+"""Tests of a project as its files describe them: the runners, their test files, and the tools that they need."""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -7,11 +7,11 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from scylla_gha.errors import ToolError
-from scylla_gha.mining.languages import GO, NODE, PYTEST, RUNNERS, TestRunner
+from scylla_gha.mining.languages import GO, NODE, PYTEST, RUNNERS, RunnerProgram
 from scylla_gha.mining.node_project import NodeProject, read_node_project
 from scylla_gha.mining.python_project import PythonProject, read_project
 from scylla_gha.mining.python_requirements import pinned
-from scylla_gha.model.scenario import Tools
+from scylla_gha.model.tools import Tools
 from scylla_gha.path_patterns import PathPatterns
 
 _SHOWN: Final = 300
@@ -31,7 +31,7 @@ class ProjectTests:
         reason: why the tests cannot be run; None: they can.
     """
 
-    runner: TestRunner
+    runner: RunnerProgram
     files: PathPatterns
     options: tuple[str, ...] = ()
     import_roots: tuple[str, ...] = (".",)
@@ -103,7 +103,7 @@ def node_tools(project: NodeProject) -> Tools:
     return Tools(node=dict(project.packages), system=("node",))
 
 
-def test_tools(tree: Path, runner: TestRunner) -> Iterator[Tools | str]:
+def test_tools(tree: Path, runner: RunnerProgram) -> Iterator[Tools | str]:
     """Yield sets of tools for the tests of a project, each for the case that the one before cannot be installed.
 
     Yields:

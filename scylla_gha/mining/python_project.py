@@ -23,7 +23,7 @@ from scylla_gha.mining.python_requirements import (
     texts,
     toml_file,
 )
-from scylla_gha.model.scenario import EditableInstall
+from scylla_gha.model.tools import EditableInstall
 
 _KEPT_OPTIONS: Final = ("-m=", "-k=", "--ignore=", "--ignore-glob=", "--deselect=", "--import-mode=", "--pyargs")
 _VERSION: Final = re.compile(r"\d+(\.\d+)*([a-z.+]\w*)*$")
@@ -99,9 +99,9 @@ def _install(
     """Return the package: its modules lie in the folders that are named, or in `src`, or else in the root."""
     if not _PROGRAM.fullmatch(name):
         return None
-    named = [root for root in (*roots, "src") if (tree / root).is_dir() and _is_inside(root) and root != "."]
+    folders = [root for root in (*roots, "src") if (tree / root).is_dir() and _is_inside(root) and root != "."]
     version = version if _VERSION.match(version) else _UNKNOWN_VERSION
-    return EditableInstall(name=name, version=version, roots=tuple(named) or (".",), entry_points=entry_points)
+    return EditableInstall(name=name, version=version, roots=tuple(folders) or (".",), entry_points=entry_points)
 
 
 def _entry_points(

@@ -60,7 +60,7 @@ def toolkit_for(root: Path) -> Toolkit:
 
 @dataclass(frozen=True, slots=True)
 class InitWish:
-    """What `init` is asked for.
+    """Wishes of the user of `init`.
 
     Attributes:
         name: name of the suite and its experiment.

@@ -29,7 +29,8 @@ from scylla_gha.mining.repository import (
     tree_of,
 )
 from scylla_gha.model import slug
-from scylla_gha.model.scenario import Tools, WorkflowCategory
+from scylla_gha.model.scenario import WorkflowCategory
+from scylla_gha.model.tools import Tools
 from scylla_gha.onboarding.scaffold import (
     FIRST,
     PROGRAM,

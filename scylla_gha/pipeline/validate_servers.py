@@ -24,7 +24,7 @@ from scylla_gha.images import SandboxPool
 from scylla_gha.model import digest
 from scylla_gha.model.mcp_server import McpServer
 from scylla_gha.model.plan import Arm
-from scylla_gha.model.scenario import Tools
+from scylla_gha.model.tools import Tools
 from scylla_gha.model.variant import AgentResources, Treatment, Variant
 from scylla_gha.pipeline.proof_records import record_proof, recorded_proof
 from scylla_gha.pipeline.validate_library import Report

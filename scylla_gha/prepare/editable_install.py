@@ -8,7 +8,7 @@ that runs elsewhere, such as one that a test starts in a temporary folder, takes
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.model.scenario import EditableInstall
+from scylla_gha.model.tools import EditableInstall
 
 _MODULE: Final = "_editable_project"
 _FILES: Final = ("pyproject.toml", "setup.py", "setup.cfg")

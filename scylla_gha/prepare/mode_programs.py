@@ -14,7 +14,7 @@ from typing import Final
 
 from scylla_gha.model import digest
 from scylla_gha.model.mode import Mode, ModeProgram
-from scylla_gha.model.scenario import Tools
+from scylla_gha.model.tools import Tools
 from scylla_gha.model.variant import AgentResources
 from scylla_gha.prepare.mcp_packages import node_program
 from scylla_gha.prepare.tools import locked, npm_program, search_path

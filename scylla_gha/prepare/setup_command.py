@@ -8,7 +8,7 @@ from typing import Final
 from scylla_gha import process
 from scylla_gha.errors import ToolError
 from scylla_gha.model import digest
-from scylla_gha.model.scenario import Tools
+from scylla_gha.model.tools import Tools
 from scylla_gha.prepare.editable_install import write_finder
 from scylla_gha.prepare.prepared_tools import (
     is_prepared,
@@ -80,10 +80,10 @@ def _run(command: str, folder: Path, tools: str) -> None:
 
 
 def _environment(tools: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(_KEPT_PREFIXES)}
+    variables = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(_KEPT_PREFIXES)}
     # A clone has no tags, from which builds take their versions
-    kept["PATH"] = f"{tools}:{kept.get('PATH', '')}" if tools else kept.get("PATH", "")
-    return {"SETUPTOOLS_SCM_PRETEND_VERSION": "0.0.0", "LANG": "C.UTF-8", **kept}
+    variables["PATH"] = f"{tools}:{variables.get('PATH', '')}" if tools else variables.get("PATH", "")
+    return {"SETUPTOOLS_SCM_PRETEND_VERSION": "0.0.0", "LANG": "C.UTF-8", **variables}
 
 
 def install_editable(tools: Tools, cache: Path) -> None:

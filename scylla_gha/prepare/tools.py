@@ -19,7 +19,7 @@ from scylla_gha import process
 from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.lenient_json import InvalidJsonError, parse_json
 from scylla_gha.model import digest
-from scylla_gha.model.scenario import Tools
+from scylla_gha.model.tools import Tools
 from scylla_gha.prepare.editable_install import write_editable_install
 from scylla_gha.prepare.prepared_tools import prepared_code, prepared_folders, virtual_environment
 

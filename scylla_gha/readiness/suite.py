@@ -40,11 +40,11 @@ from scylla_gha.model.scenario import (
     Rubric,
     Scenario,
     ScenarioTask,
-    Tools,
     Validation,
     WorkflowCategory,
     size_of,
 )
+from scylla_gha.model.tools import Tools
 from scylla_gha.readiness.material import WorkingCopy
 from scylla_gha.readiness.start_commits import StartCommits
 from scylla_gha.store.records import write_bytes, write_record, write_text

@@ -2,7 +2,8 @@ from pathlib import Path
 
 from scylla_gha.errors import FixtureError
 from scylla_gha.mining.repository import RepositoryCheckout, checkout_of
-from scylla_gha.onboarding.find_tasks import TaskTrial, Tried, example, find_tasks
+from scylla_gha.onboarding.example_task import example
+from scylla_gha.onboarding.find_tasks import TaskTrial, Tried, find_tasks
 from scylla_gha.onboarding.scaffold import ScaffoldTask
 from tests.support.adopters import commit, empty, till, web, words
 from tests.support.git import shell
@@ -17,7 +18,7 @@ def tried(
     task: ScaffoldTask, *, nop: str | None = None, solution: str | None = None, passing: tuple[str, ...] = ()
 ) -> Tried:
     wrong = tuple((f"wrong/{name}", name in passing, "passes" if name in passing else None) for name in task.wrong)
-    return (("nop", nop is not None, nop), ("solution", solution is None, solution), *wrong)
+    return (("nop", False, nop), ("solution", solution is None, solution), *wrong)
 
 
 def test_the_first_candidate_that_holds_is_taken_with_two_wrong_ones(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from scylla_gha.errors import ToolError
 from scylla_gha.mining.languages import NODE, PYTEST, SAFE_NAME, is_code, is_test
 from scylla_gha.mining.python_requirements import pinned
 from scylla_gha.mining.repository import RepositoryCheckout, checkout_of
-from scylla_gha.model.scenario import Tools
+from scylla_gha.model.tools import Tools
 from scylla_gha.onboarding.scaffold import ScaffoldFile, ScaffoldTask, new_file
 from scylla_gha.onboarding.task_from_history import Candidate, candidates, shortened, task_of
 from scylla_gha.onboarding.wrong_solutions import wrong_solutions

@@ -8,7 +8,8 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.images import SandboxImages
 from scylla_gha.model.experiment import RetrySettings, TrialLimits
 from scylla_gha.model.plan import Plan
-from scylla_gha.model.scenario import FixtureSource, ScenarioTask, Tools, Validation
+from scylla_gha.model.scenario import FixtureSource, ScenarioTask, Validation
+from scylla_gha.model.tools import Tools
 from scylla_gha.model.variant import SystemPrompt, Treatment
 from scylla_gha.plan import AgentInfo, agent_name, plan_cells
 from scylla_gha.plan.estimate import PastCost
@@ -17,8 +18,6 @@ from tests.support.library import write_model, write_scenario, write_tier
 from tests.support.records import make_checkpoint, make_experiment, make_model, make_scenario
 
 BUILT_IN = AgentInfo("1", uses_model=False)
-
-
 CLI = AgentInfo("2.0", uses_model=True)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from scylla_gha.errors import FixtureError
 from scylla_gha.hub.workflow_records import WorkflowStep
-from scylla_gha.model.scenario import Tools
+from scylla_gha.model.tools import Tools
 from scylla_gha.prepare.tools import search_path
 from scylla_gha.process import Cancel
 from scylla_gha.run.workflow_output import StepOutput
