@@ -12,7 +12,9 @@ _TEST_FOLDERS: Final = {"test", "tests", "__tests__", "spec", "specs", "testing"
 # File names that a shell script can read from a list without quoting
 SAFE_NAME: Final = re.compile(r"[A-Za-z0-9_+@%=,.][A-Za-z0-9_+@%=,./-]*")
 _SCRIPT_SUFFIXES: Final = frozenset({".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx"})
-_ERROR: Final = re.compile(r"E\s{2,}\S|\S*(Error|Exception)\b.*:|npm ERR!|panic:|error:|.*Cannot find (module|package)")
+_ERROR: Final = re.compile(
+    r"E\s{2,}(?!\s*[+-] )\S|\S*(Error|Exception)\b.*:|npm ERR!|panic:|error:|.*Cannot find (module|package)"
+)
 _GENERAL: Final = re.compile(r"error: '(sub)?tests? failed'|error: '\d+ subtests? failed'")  # node says why elsewhere
 _QUIET: Final = "CI=1 NO_COLOR=1"
 # Programs of a package, which may be in a folder above the project

@@ -50,7 +50,7 @@ _MOST_BYTES: Final = 2_000_000  # of the files that a commit changes, before and
 NO_TESTED_CODE: Final = "it does not change code together with tests that can be run"
 _FIXTURE_FILES: Final = 1500
 _FIXTURE_BYTES: Final = 5_000_000
-_MOST_KEPT: Final = 20  # test files from before the commit; whole suites may take an hour
+_MOST_KEPT: Final = 8  # test files from before the commit; each is run for each solution that is tried
 _WRONG: Final = 4  # wrong solutions that are tried; two must fail
 _ID_CHARS: Final = 40
 _TITLE_CHARS: Final = 100
@@ -221,12 +221,24 @@ def _start(checkout: RepositoryCheckout, candidate: Candidate, ours: tuple[str, 
     blobs = {path: blob for path, blob in candidate.tree.blobs.items() if not path.startswith(ours)}
     if len(blobs) <= _FIXTURE_FILES and candidate.tree.size <= _FIXTURE_BYTES:
         texts = contents(checkout, list(blobs.values()))
-        files = [ScaffoldFile(path, text, blob.mode) for (path, blob), text in zip(blobs.items(), texts, strict=True)]
-        added = candidate.project.added.items()
-        files += [ScaffoldFile(path, content) for path, content in added if path not in blobs]
-        return TaskStart(files=tuple(files))
+        files = {
+            path: ScaffoldFile(path, text, blob.mode) for (path, blob), text in zip(blobs.items(), texts, strict=True)
+        }
+        for path, content in candidate.project.added.items():
+            if path not in files:
+                rules = _not_ignored(path, files)
+                files |= {path: ScaffoldFile(path, content), rules.path: rules}
+        return TaskStart(files=tuple(files.values()))
     origin = origin_of(checkout)
     return TaskStart(repo=_address(origin), commit=candidate.commit.parent) if origin else None
+
+
+def _not_ignored(path: str, files: Mapping[str, ScaffoldFile]) -> ScaffoldFile:
+    """Return the `.gitignore` beside a file that a build would write, with a line that makes it a part of commits."""
+    folder, slash, name = path.rpartition("/")
+    rules = f"{folder}{slash}.gitignore"
+    before = files[rules].content.rstrip(b"\n") + b"\n" if rules in files else b""
+    return ScaffoldFile(rules, before + f"!{name}\n".encode())
 
 
 def _address(origin: str) -> str:
