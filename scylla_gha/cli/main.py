@@ -75,9 +75,10 @@ _MODULES: Final[dict[str, str]] = {
         "readiness": "readiness",
         "results": "results",
         "site": "site",
-        "setup": "init doctor validate schemas",
+        "setup": "init doctor",
         "steps": "prepare cell collect aggregate report",
         "tiers": "tiers",
+        "validate": "validate schemas",
         "view": "view",
     }.items()
     for command in commands.split()
