@@ -1,4 +1,4 @@
-"""Commands that check configuration and scenarios, and write what is generated from the code: `validate` and `schemas`."""
+"""Commands that check configuration and scenarios, or write what is generated from code: `validate` and `schemas`."""
 
 import functools
 from pathlib import Path
