@@ -40,6 +40,15 @@ def direct_url() -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
+def source_url() -> str:
+    """Return the address of the commit that a release was built from; empty if it was not built by a release."""
+    try:
+        addresses = importlib.metadata.metadata(_NAME).get_all("Project-URL") or []
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+    return next((address.removeprefix("Source, ") for address in addresses if address.startswith("Source, ")), "")
+
+
 def installation(extra: str) -> str:
     """Return the command that installs an extra."""
     return installation_from(extra, toolkit_root(), direct_url())

@@ -2,7 +2,7 @@
 
 The running toolkit has its repository and commit in the remote `origin` of its checkout, or, if it is installed, in
 `direct_url.json`, which installers write for a Git address or a folder (packaging.python.org, "Recording the Direct URL
-Origin", read 2026-11-22).
+Origin", read 2026-11-22). A release has them in its metadata.
 """
 
 import re
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-from scylla_gha.config.installed_packages import direct_url
+from scylla_gha.config.installed_packages import direct_url, source_url
 from scylla_gha.config.library import toolkit_root
 from scylla_gha.errors import FixtureError
 from scylla_gha.mining.repository import checkout_of, origin_of, published_commit
@@ -25,6 +25,7 @@ _CALL: Final = re.compile(
 _ADDRESS: Final = re.compile(
     r"(?:git\+)?(?:https://(?:[^@/]+@)?|(?:ssh://)?git@)(?P<host>[\w.-]+)[:/](?P<name>[\w-]+/[\w.-]+?)(?:\.git)?/?"
 )
+_SOURCE: Final = re.compile(r"https://github\.com/([\w-]+/[\w.-]+)/tree/([0-9a-f]{40})")
 _SHA: Final = re.compile(r"[0-9a-f]{40}")
 
 
@@ -76,7 +77,9 @@ def host_and_name(address: str) -> tuple[str, str] | None:
 
 def running_toolkit() -> Toolkit | None:
     """Return the running toolkit at its full commit; None if neither checkout nor distribution name a repository."""
-    return toolkit_of_checkout(toolkit_root()) or toolkit_of_distribution(direct_url())
+    return (
+        toolkit_of_checkout(toolkit_root()) or toolkit_of_distribution(direct_url()) or toolkit_of_release(source_url())
+    )
 
 
 def toolkit_of_checkout(root: Path) -> Toolkit | None:
@@ -96,6 +99,12 @@ def toolkit_of_distribution(direct_url: dict[str, Any]) -> Toolkit | None:
         return _at(Path(unquote(urlsplit(url).path)), commit)
     name = host_and_name(url)
     return Toolkit(name[1], str(commit)) if name and commit else None
+
+
+def toolkit_of_release(source: str) -> Toolkit | None:
+    """Return the repository of the address that the release workflow writes into a wheel's metadata."""
+    match = _SOURCE.fullmatch(source)
+    return Toolkit(match[1], match[2]) if match else None
 
 
 def _at(root: Path, commit: str | None) -> Toolkit | None:

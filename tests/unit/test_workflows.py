@@ -10,11 +10,9 @@ import pytest
 
 from tests.support.workflows import ACTIONS, FILES, GITHUB, ROOT, WORKFLOWS, Node, Step, expressions, jobs, steps, texts
 
-# what platform notes pin: action -> release, commit
 ALLOWED = {"actions/checkout", "actions/upload-artifact", "actions/download-artifact", "actions/cache/restore",
-           "actions/cache/save", "actions/setup-node", "actions/upload-pages-artifact",
-           "actions/deploy-pages", "actions/attest-build-provenance",
-           "astral-sh/setup-uv"}  # fmt: skip
+           "actions/cache/save", "actions/setup-node", "actions/upload-pages-artifact", "actions/deploy-pages",
+           "actions/attest-build-provenance", "astral-sh/setup-uv", "pypa/gh-action-pypi-publish"}  # fmt: skip
 WRITES = {"contents", "pull-requests", "checks", "statuses", "actions", "issues"}
 OURS = re.compile(r"\$/\.github/(actions/[a-z]+|workflows/[a-z-]+\.yml)")
 ALL_JOBS = [pytest.param(name, job, node, id=f"{name}-{job}") for name, job, node in jobs()]
@@ -74,7 +72,9 @@ def test_only_who_reports_may_write_to_the_repository() -> None:
         "readiness measure": {"id-token"},
         "readiness tell": {"contents", "pull-requests"},
         "publish publish": {"checks", "issues", "pull-requests", "statuses"},
-        "release release": {"attestations", "contents", "id-token"},
+        "release publish": {"attestations", "id-token"},
+        "release release": {"contents"},
+        "release major": {"contents"},
         "regression look": {"issues"},
         "regression tell": {"issues"},
         "site deploy": {"id-token", "pages"},
