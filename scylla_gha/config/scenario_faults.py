@@ -15,13 +15,20 @@ from scylla_gha.config.github_conditions import condition_faults
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.scenario import WEIGHT_TOLERANCE, Checkpoint, Rubric, Scenario
 
+ONLY_ONE: Final = "# only: no other wrong solution could be made of the change\n"
 _UNMET: Final = re.compile(r"^# unmet:(.*)$", re.MULTILINE)
+_ONLY: Final = re.compile(r"^# only: \S", re.MULTILINE)
 
 
 def unmet_items(solution: Path) -> tuple[str, ...]:
     """Return the items that judges have to find unmet in a wrong solution, by its line `# unmet: F2, F3`."""
     line = _UNMET.search(solution.read_text(encoding="utf-8", errors="replace"))
     return tuple(name.strip() for name in line[1].split(",")) if line else ()
+
+
+def is_only_one(solution: Path) -> bool:
+    """Return whether a wrong solution says in a line `# only: REASON` why the scenario has no second one."""
+    return _ONLY.search(solution.read_text(encoding="utf-8", errors="replace")) is not None
 
 
 def unmet_faults(path: Path, rubric: Rubric) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from scylla_gha.config.scenario_faults import ONLY_ONE
 from scylla_gha.counting import counted
 from scylla_gha.errors import ScyllaError
 from scylla_gha.mining.project_states import ProjectStates
@@ -191,24 +192,25 @@ def _proved_task(states: ProjectStates, candidate: Candidate, name: str, trial: 
 def _with_wrong_solutions(task: ScaffoldTask, trial: TaskTrial) -> ScaffoldTask | str:
     """Return the task with two solutions that its checks refuse; or why its proof fails.
 
-    The first two wrong solutions are tried first, and the others only if these do not suffice: each costs two runs.
+    Two wrong solutions are tried at a time, until two are refused: each costs two runs. One suffices if no other could
+    be made of the change.
     """
     fault = _fault(_try(replace(task, wrong={}), trial))
     if fault is not None:
         return fault[:_REASON]
-    names, failed = list(task.wrong), list[str]()
-    for batch in (names[:_WRONG], names[_WRONG:]):
-        if len(failed) < _WRONG and batch:
+    names, refused = list(task.wrong), list[str]()
+    for batch in (names[at : at + _WRONG] for at in range(0, len(names), _WRONG)):
+        if len(refused) < _WRONG:
             tried = _try(replace(task, wrong={name: task.wrong[name] for name in batch}), trial)
-            failed += [name for name in batch if any(run[0] == f"wrong/{name}" and not run[2] for run in tried)]
-    refused = {name: task.wrong[name] for name in failed[:_WRONG]}
-    return replace(task, wrong=refused) if len(refused) == _WRONG else _too_few_refused(len(names), len(failed))
-
-
-def _too_few_refused(made: int, refused: int) -> str:
-    if made < _WRONG:
-        return f"{counted(made, 'wrong solution')} could be made of its change; {_WRONG} are needed"
-    return f"its tests refuse {refused} of {counted(made, 'wrong solution')}; {_WRONG} are needed"
+            refused += [name for name in batch if any(run[0] == f"wrong/{name}" and not run[2] for run in tried)]
+    if len(refused) >= min(_WRONG, len(names)) > 0:
+        solutions = {name: task.wrong[name] for name in refused[:_WRONG]}
+        return replace(
+            task, wrong=solutions if len(names) > 1 else {names[0]: ONLY_ONE.encode() + task.wrong[names[0]]}
+        )
+    if not names:
+        return "no wrong solution could be made of its change; one is needed to show that its tests refuse something"
+    return f"its tests refuse {len(refused)} of {counted(len(names), 'wrong solution')}; {_WRONG} are needed"
 
 
 def _fault(tried: Tried) -> str | None:

@@ -23,7 +23,7 @@ from typing import Final
 
 from scylla_gha.agents import AGENTS
 from scylla_gha.config.library import Library
-from scylla_gha.config.scenario_faults import unmet_items
+from scylla_gha.config.scenario_faults import is_only_one, unmet_items
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.config.scenario_oracles import oracle_modes
 from scylla_gha.hub.client import HubProcess
@@ -128,8 +128,11 @@ def _try_all(tests: "_SolutionTests", executor: Executor | None) -> tuple[Soluti
         *((f"wrong/{patch.stem}", partial(tests.wrong, patch)) for patch in folder.wrong),
     ]
     tried = list((executor.map if executor else map)(_timed, trials))
-    if len(folder.wrong) < _LEAST_WRONG:
-        fault = f"{len(folder.wrong)} of at least {_LEAST_WRONG} wrong solutions kept; add some"
+    if len(folder.wrong) < _LEAST_WRONG and not any(map(is_only_one, folder.wrong)):
+        fault = (
+            f"{len(folder.wrong)} of at least {_LEAST_WRONG} wrong solutions kept; add some, or say in a line such "
+            "as '# only: REASON' of the one why no other can be made"
+        )
         tried.append(SolutionTrial(name="wrong", passed=False, fault=fault))
     return tuple(tried)
 

@@ -250,6 +250,33 @@ def test_there_are_at_most_so_many_and_none_is_the_right_one() -> None:
     assert made(patch=one) == {}, "with its only part left out nothing is left, and there is nothing to turn"
 
 
+def wrong_of(*lines: str) -> dict[str, str]:
+    body = "".join(f"{line}\n" for line in lines)
+    head = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n"
+    patch = f"{head}@@ -1,{sum(line[0] != '+' for line in lines)} +1,{sum(line[0] != '-' for line in lines)} @@\n{body}"
+    return {name: wrong.decode().partition("@@\n")[2] for name, wrong in made(patch=patch.encode()).items()}
+
+
+def test_a_fix_of_one_line_has_wrong_solutions() -> None:
+    found = wrong_of(
+        " def set(self, key):", "-    if self.cache.get(key):", "+    if key in self.cache:", "         return 1"
+    )
+    assert found["condition-negated"].splitlines()[2] == "+    if not (key in self.cache):"
+    assert found["condition-true"].splitlines()[2] == "+    if True:"
+    assert found["condition-false"].splitlines()[2] == "+    if False:"
+
+
+def test_an_added_line_without_its_effect_is_wrong() -> None:
+    assert wrong_of("+    self.cache[key] = value")["effect-lost"] == "+    pass\n"
+    assert wrong_of("+  this.close();")["effect-lost"] == "+  ;\n"
+    assert "effect-lost" not in wrong_of("+    self.open(key,", "+        value)")
+
+
+def test_what_only_deletes_is_wrong_if_a_line_beside_it_is_changed_as_well() -> None:
+    found = wrong_of(" if a == b:", "-    return a", " return b")
+    assert found["beside-condition-negated"] == "-if a == b:\n+if not (a == b):\n-    return a\n return b\n"
+
+
 def test_versions_fit_one_another() -> None:
     found = pinned(("click<8.2",), ("click>=8.1",))
     assert found["click"].startswith("8.1.")
