@@ -76,7 +76,7 @@ def test_the_example_is_what_is_left(tmp_path: Path) -> None:
     assert find_task(checkout, "web", few, look=True).id == "101-list-the-files"
     assert said[-2:] == [
         "0 of 1 task found in 1 commit; not used:",
-        "  1 commit: its tests refuse 0 of 6 wrong solutions; 2 are needed",
+        "  1 commit: its tests refuse 0 of 4 wrong solutions; 2 are needed",
     ]
 
 
