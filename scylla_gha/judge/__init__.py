@@ -152,6 +152,7 @@ def _item(category: str, item: Item, checks: Checks, panel: Consensus | None, *,
         by="check" if item.checks else "judge",
         reason=agreed.reason,
         flags=agreed.flags,
+        text=item.text,
     )
 
 

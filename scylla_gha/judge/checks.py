@@ -21,8 +21,8 @@ from scylla_gha.judge.github_trial import GoneError, TrialGitHub
 from scylla_gha.judge.github_unchanged import unchanged_fault
 from scylla_gha.mining.languages import error_line
 from scylla_gha.model.github_condition import AllowedChange, Checkout
-from scylla_gha.model.judgment import CheckResult
-from scylla_gha.model.scenario import Checkpoint, DiffCondition
+from scylla_gha.model.judgment import CheckResult, CheckRole
+from scylla_gha.model.scenario import Checkpoint, DiffCondition, Rubric, Scenario
 from scylla_gha.model.trial import DiffStat
 from scylla_gha.path_patterns import PathPatterns
 from scylla_gha.prepare.scenario import PreparedScenario
@@ -79,6 +79,23 @@ def verify_checkpoints(  # noqa: PLR0913 what the kinds of checkpoints look at
     points = tuple(checkpoints)
     on_github = _verify_github(points, github, may_change)
     return tuple(on_github.get(point.id) or _verify(point, tree, diff, once, seconds) for point in points)
+
+
+def describe_checks(results: Iterable[CheckResult], scenario: Scenario, rubric: Rubric) -> tuple[CheckResult, ...]:
+    """Return the results with the sentence and the role of each check, so that a stored judgment explains itself."""
+    points = {point.id: point for point in scenario.checkpoints}
+    return tuple(
+        result.model_copy(update={"what": points[result.id].what, "role": _role(points[result.id], rubric)})
+        for result in results
+    )
+
+
+def _role(checkpoint: Checkpoint, rubric: Rubric) -> CheckRole:
+    if checkpoint.required:
+        return "guard" if checkpoint.guard else "required"
+    if any(checkpoint.id in item.checks for item in rubric.items):
+        return "scored"
+    return "condition" if any(item.applies_if == checkpoint.id for item in rubric.items) else "progress"
 
 
 def _is_on_github(checkpoint: Checkpoint) -> bool:

@@ -12,7 +12,7 @@ from scylla_gha.errors import FixtureError, ToolError
 from scylla_gha.gateway.log import TrafficSummary
 from scylla_gha.hub.trial_files import BUNDLE_FILE, STATE_FILE
 from scylla_gha.judge import Consensus, fail_unscored, failed_checks, score_categories, score_items, score_trial
-from scylla_gha.judge.checks import CommandRun, Fill, run_check, verify_checkpoints
+from scylla_gha.judge.checks import CommandRun, Fill, describe_checks, run_check, verify_checkpoints
 from scylla_gha.judge.github_git_checks import revision_of
 from scylla_gha.judge.github_texts import written_texts
 from scylla_gha.judge.github_trial import TrialGitHub, trial_github
@@ -242,7 +242,7 @@ def _run_checks(
         limits = ProcessLimits(seconds, context.limits.file_bytes)
         return run_check(command, limits, fill, prepared, context.target, context.cancel)
 
-    return verify_checkpoints(
+    results = verify_checkpoints(
         scenario.checkpoints,
         tree=tree,
         diff=diff,
@@ -251,3 +251,4 @@ def _run_checks(
         github=github,
         may_change=scenario.github.may_change if scenario.github else (),
     )
+    return describe_checks(results, scenario, prepared.folder.rubric)

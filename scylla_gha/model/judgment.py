@@ -33,6 +33,9 @@ TIERS: Final[dict[Severity, tuple[float, float]]] = {
     "severe": (0.80, 1.50),
     "critical": (1.50, float("inf")),
 }
+# A trial passes only if its required checks and guards hold (a guard held before the agent's change); rubric items are
+# scored by scored checks; conditions only decide which items apply; progress checks only show how far the agent came.
+CheckRole = Literal["required", "guard", "scored", "condition", "progress"]
 Grade = Literal["S", "A", "B", "C", "D", "F"]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 
@@ -115,6 +118,8 @@ class CheckResult(Record):
     value: Fraction
     evidence: str
     seconds: float = 0.0
+    what: Annotated[str, Field(description="the condition in a sentence; empty: of an older version")] = ""
+    role: Annotated[CheckRole | None, Field(description="use of the check; null: of an older version")] = None
 
 
 class ItemScore(Record):
@@ -127,6 +132,7 @@ class ItemScore(Record):
     by: Literal["check", "judge"]
     reason: str
     flags: tuple[Flag, ...] = ()
+    text: Annotated[str, Field(description="what earns the points; empty: of an older version")] = ""
 
 
 class CategoryScore(Record):

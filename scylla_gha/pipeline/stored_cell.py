@@ -116,12 +116,13 @@ def stored_cell(cell_ref: CellRef, plan: Plan | None) -> CellRecord:
 def _stored_attempt(folder: AttemptFolder, trial: Trial | None) -> AttemptRecord:
     attempts = {attempt.number: attempt for attempt in trial.attempts} if trial else {}
     attempt = read_record(folder.file("attempt.json"), Attempt) or attempts.get(folder.number)
-    for name in ("diff.patch", "trajectory.json", "traffic.jsonl", "github.json", "github.bundle"):
+    for name in ("prompt.md", "diff.patch", "trajectory.json", "traffic.jsonl", "github.json", "github.bundle"):
         require_digest(folder.file(name), attempt.files.get(name) if attempt else None)
-    patch = folder.file("diff.patch")
+    prompt, patch = folder.file("prompt.md"), folder.file("diff.patch")
     return AttemptRecord(
         number=folder.number,
         attempt=attempt,
+        prompt=prompt.read_text(encoding="utf-8", errors="replace") if prompt.is_file() else None,
         trajectory=read_record(folder.file("trajectory.json"), Trajectory),
         patch=patch.read_text(encoding="utf-8", errors="replace") if patch.is_file() else None,
         traffic=tuple(read_traffic(folder.file("traffic.jsonl"))),

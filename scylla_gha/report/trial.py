@@ -8,8 +8,16 @@ from scylla_gha.gateway.log import TrafficSummary, traffic_summary
 from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.trial import Attempt, Trial
 from scylla_gha.report.numbers import number, percent, seconds, tokens, usd
-from scylla_gha.report.terminal import STEP, TextBlock, field, heading, line
-from scylla_gha.report.trial_parts import AttemptRecord, CellRecord, change, trajectory, verdict_text
+from scylla_gha.report.terminal import STEP, TextBlock, field, heading, line, passage
+from scylla_gha.report.trial_parts import (
+    MOST_TEXT,
+    AttemptRecord,
+    CellRecord,
+    change,
+    task_text,
+    trajectory,
+    verdict_text,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +46,9 @@ def trial_text(record: CellRecord, options: TrialViewOptions) -> Iterator[TextBl
     """
     yield line(f"{record.id} of {record.experiment}", 0, "bold")
     yield from _head(record)
+    if task := task_text(record):
+        yield heading("Task")
+        yield passage(task, STEP, None if options.full else MOST_TEXT)
     attempt = record.works[-1] if record.works else None
     if options.attempt is not None:
         attempt = {work.number: work for work in record.works}[options.attempt]

@@ -1,7 +1,9 @@
 """Stored records of one cell, and the parts of their terminal view: verdict, conversation and diff."""
 
+import datetime
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, Final
 
 from pydantic import Field, JsonValue
@@ -12,7 +14,7 @@ from scylla_gha.model.judgment import CheckResult, ItemScore, JudgeAnswer, Judge
 from scylla_gha.model.plan import Arm, Cell
 from scylla_gha.model.traffic import RequestRecord, ResponseRecord
 from scylla_gha.model.trial import Attempt, Step, ToolCall, Trajectory, Trial
-from scylla_gha.report.numbers import number, seconds, usd
+from scylla_gha.report.numbers import number, seconds, tokens, usd
 from scylla_gha.report.terminal import STEP, TextBlock, field, heading, line, passage, patch
 
 
@@ -21,6 +23,7 @@ class AttemptRecord(Record):
 
     number: Annotated[int, Field(ge=1)]
     attempt: Annotated[Attempt | None, Field(description="None: it goes on, or was killed in the middle")] = None
+    prompt: Annotated[str | None, Field(description="the task's text; None: the agent was not started")] = None
     trajectory: Annotated[Trajectory | None, Field(description="None: of a built-in agent, or of a killed one")] = None
     patch: Annotated[str | None, Field(description="None: nothing was changed, or nobody came to look")] = None
     traffic: tuple[RequestRecord | ResponseRecord, ...] = ()
@@ -40,6 +43,69 @@ class CellRecord(Record):
     works: tuple[AttemptRecord, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class LoggedRequest:
+    """One request of the agent to a model, and its answer; None: it has none."""
+
+    asked: RequestRecord
+    answer: ResponseRecord | None
+
+    @property
+    def usd(self) -> float | None:
+        """Cost; None is unknown."""
+        return self.answer.usd if self.answer else None
+
+    @property
+    def seconds(self) -> float | None:
+        """Time until the answer ended, including waits for rate limits; None: there is no answer."""
+        return self.answer.waited_seconds + self.answer.seconds if self.answer else None
+
+    @property
+    def is_answered(self) -> bool:
+        """True if the provider answered it."""
+        return self.answer is not None and self.answer.source != "refused" and self.answer.tokens is not None
+
+
+def model_requests(work: AttemptRecord) -> list[LoggedRequest]:
+    """Return the agent's requests, without those that only count tokens; a repeated number is the same request."""
+    asked = {record.number: record for record in work.traffic if isinstance(record, RequestRecord)}
+    answers = {record.number: record for record in work.traffic if isinstance(record, ResponseRecord)}
+    return [LoggedRequest(record, answers.get(record.number)) for record in asked.values() if not record.counting]
+
+
+def task_text(record: CellRecord) -> str | None:
+    """Return the prompt of the task; None if no attempt stored it."""
+    prompts = [work.prompt or _first_user_text(work) for work in record.works]
+    return next((prompt for prompt in reversed(prompts) if prompt), None)
+
+
+def _first_user_text(work: AttemptRecord) -> str | None:
+    steps = work.trajectory.steps if work.trajectory else ()
+    return steps[0].text if steps and steps[0].source == "user" else None
+
+
+def steps_after_task(work: AttemptRecord) -> tuple[Step, ...]:
+    """Return the conversation without the task, with which it begins."""
+    steps = work.trajectory.steps if work.trajectory else ()
+    return steps if _first_user_text(work) is None else steps[1:]
+
+
+def step_requests(work: AttemptRecord) -> list[LoggedRequest | None]:
+    """Return the request that each step after the task answers.
+
+    The gateway's log and the CLI's transcript share no ids, so they are matched by order: the turns of the main
+    conversation, or all answered requests if sub-agents are in the transcript too. If neither count is the number of
+    the agent's steps, the match is unknown and every entry is None.
+    """
+    steps = steps_after_task(work)
+    answered = [request for request in model_requests(work) if request.is_answered]
+    turns = {request.asked.turn: request for request in answered if request.asked.turn is not None}
+    count = sum(step.source == "agent" for step in steps)
+    fitting = next((group for group in ([*turns.values()], answered) if len(group) == count), None)
+    rest = iter(fitting or ())
+    return [next(rest, None) if step.source == "agent" else None for step in steps]
+
+
 _MOST_EVIDENCE: Final = 1_000  # characters of a check's or a judge's evidence that are shown
 _MOST_LINE: Final = 110
 
@@ -47,10 +113,15 @@ _MOST_LINE: Final = 110
 def verdict_text(judgment: Judgment, *, full: bool) -> Iterator[TextBlock]:
     """Yield checks, rubric items and judges, in the order in which they decide."""
     room = None if full else _MOST_EVIDENCE
-    holding = sum(1 for check in judgment.checks if check.holds)
-    yield heading(f"Checks: {holding} of {len(judgment.checks)} hold")
-    for check in judgment.checks:
+    conditions = [check for check in judgment.checks if check.role == "condition"]
+    checks = [check for check in judgment.checks if check.role != "condition"]
+    yield heading(f"Checks: {_holding(checks)}")
+    for check in checks:
         yield from _check(check, room)
+    if conditions:
+        yield heading(f"Conditions: {_holding(conditions)}; they only decide which rubric items apply")
+        for check in conditions:
+            yield from _check(check, room)
     yield heading(f"Rubric: {counted(len(judgment.items), 'item')}")
     for category in dict.fromkeys(item.category for item in judgment.items):
         yield from _category(judgment, category)
@@ -60,13 +131,21 @@ def verdict_text(judgment: Judgment, *, full: bool) -> Iterator[TextBlock]:
             yield from _answer(answer, room)
 
 
+def _holding(checks: list[CheckResult]) -> str:
+    return f"{sum(check.holds for check in checks)} of {len(checks)} hold"
+
+
 def _check(check: CheckResult, room: int | None) -> Iterator[TextBlock]:
     part = f", {100 * check.value:.0f} % of it" if not check.holds and check.value else ""
-    head = f"{'holds' if check.holds else 'fails'} {check.id}{part} ({seconds(check.seconds)})"
+    optional = ", not required" if check.role in {"scored", "progress"} else ""
+    what = f": {check.what}" if check.what else ""
+    fails = "does not hold" if check.role == "condition" else "fails"
+    head = f"{'holds' if check.holds else fails} {check.id}{part}{optional} ({seconds(check.seconds)}){what}"
     seen = check.evidence.strip()
-    is_short = "\n" not in seen and len(head) + len(seen) < _MOST_LINE
-    yield line(f"{head}: {seen}" if seen and is_short else head, style="green" if check.holds else "red")
-    if not is_short:
+    is_short = not what and "\n" not in seen and len(head) + len(seen) < _MOST_LINE
+    style = "" if check.role == "condition" else "green" if check.holds else "red"
+    yield line(f"{head}: {seen}" if seen and is_short else head, style=style)
+    if seen and not is_short:
         yield passage(seen, 4 * STEP, room)
 
 
@@ -88,7 +167,12 @@ def _item(item: ItemScore) -> Iterator[TextBlock]:
         worth = f"{number(item.value * item.points)} of {number(item.points)}"
         style = "green" if item.value == 1 else "red" if item.value == 0 else ""
     flags = f" [{', '.join(item.flags)}]" if item.flags else ""
-    yield line(f"{item.id}  {worth} by {item.by}: {item.reason}{flags}", 2 * STEP, style)
+    why = f"by {item.by}: {item.reason}{flags}"
+    if not item.text:
+        yield line(f"{item.id}  {worth} {why}", 2 * STEP, style)
+        return
+    yield line(f"{item.id}  {worth}: {item.text}", 2 * STEP, style)
+    yield line(why, 4 * STEP)
 
 
 def _answer(answer: JudgeAnswer, room: int | None) -> Iterator[TextBlock]:
@@ -120,7 +204,7 @@ def _score(score: JudgeScore, room: int | None) -> Iterator[TextBlock]:
         yield line(f"-{number(deduction.points)} {deduction.severity}: {deduction.why}", 4 * STEP)
 
 
-_MOST_TEXT: Final = 3_000  # characters of a text that are shown
+MOST_TEXT: Final = 3_000  # characters of a text that are shown
 _MOST_ARGUMENT: Final = 1_500  # of an argument, and of a result
 _MOST_FILES: Final = 30
 
@@ -131,20 +215,33 @@ def trajectory(work: AttemptRecord, *, full: bool) -> Iterator[TextBlock]:
         yield heading(f"Trajectory of attempt {work.number}")
         yield line("none is stored: a built-in agent has none, and one that never came to speak left none")
         return
-    steps = work.trajectory.steps
+    steps, requests = steps_after_task(work), step_requests(work)
+    start = min((request.asked.at for request in model_requests(work)), default=None)
     yield heading(f"Trajectory of attempt {work.number}: {counted(len(steps), 'step')}")
-    for position, step in enumerate(steps, 1):
-        yield from _step(position, step, full=full)
+    for position, (step, request) in enumerate(zip(steps, requests, strict=True), 1):
+        yield line(f"{position} {step.source}{_step_cost(request, start)}", style="bold")
+        yield from _step(step, full=full)
     final = work.trajectory.final_message
     if final and (not steps or final.strip() != steps[-1].text.strip()):
         yield line("final message", style="bold")
-        yield passage(final, 2 * STEP, None if full else _MOST_TEXT)
+        yield passage(final, 2 * STEP, None if full else MOST_TEXT)
 
 
-def _step(position: int, step: Step, *, full: bool) -> Iterator[TextBlock]:
-    yield line(f"{position} {step.source}", style="bold")
+def _step_cost(request: LoggedRequest | None, start: datetime.datetime | None) -> str:
+    """Return when a step began after the first one, how long its answer took, its tokens and its cost."""
+    if request is None or start is None or request.answer is None or request.answer.tokens is None:
+        return ""
+    counts = request.answer.tokens
+    cached = f" ({tokens(counts.cache_read)} cached)" if counts.cache_read else ""
+    return (
+        f", at {seconds((request.asked.at - start).total_seconds())}, took {seconds(request.seconds)}, "
+        f"{counted(counts.prompt, 'token')} in{cached}, {tokens(counts.output)} out, {usd(request.usd)}"
+    )
+
+
+def _step(step: Step, *, full: bool) -> Iterator[TextBlock]:
     if step.text.strip():
-        yield passage(step.text, 2 * STEP, None if full else _MOST_TEXT)
+        yield passage(step.text, 2 * STEP, None if full else MOST_TEXT)
     for call in step.tool_calls:
         yield from _call(call, None if full else _MOST_ARGUMENT)
 

@@ -57,10 +57,14 @@ def test_a_failing_trial_opens_in_one_click_and_is_searched(browser: Browser, ad
         assert page.url == f"{address}#cell={FAILED}"
         headings = shown.texts("#trial h2")
         assert headings == [
-            "Checks: 1 of 2 hold", "Conversation: 3 steps", "Diff: 1 file", "Rubric: 3 items", "Judges",
+            "Task", "Checks: 1 of 2 hold", "Conditions: 0 of 1 hold", "Conversation: 2 steps", "Diff: 1 file",
+            "Rubric: 3 items", "Judges",
             "Tokens over time", "Files",
         ]  # fmt: skip
-        assert "exit code 1:\n  File x\nAssertionError" in page.locator("details[open] pre").first.inner_text()
+        assert (
+            'exit code 1:\n  File "/w/hello.py", line 10\nAssertionError'
+            in page.locator("details[open] pre").first.inner_text()
+        )
         page.get_by_label("Search in this trial").fill("NO SUCH")
         assert shown.texts("mark") == ["no such"]
         page.get_by_role("link", name="Next").click()
@@ -79,6 +83,60 @@ def test_a_permalink_opens_its_trial_and_an_unknown_one_says_so(browser: Browser
         assert file == f"{FAILED}/judgment.json"
     with opened(browser, f"{address}#cell=no%2F%3Cb%3Esuch") as shown:
         assert "This run has no such cell." in shown.texts("#trial p")
+
+
+def test_a_trial_says_what_was_scored_and_what_each_step_cost(browser: Browser, address: str) -> None:
+    with opened(browser, f"{address}#cell={FAILED}") as shown:
+        page = shown.page
+        expect(page.locator("#trial h2 + pre").first).to_have_text("Say hello.")
+        condition = page.locator("details.check", has_text="has-tests")
+        expect(condition.locator(".status")).to_contain_text("does not hold")
+        assert condition.get_attribute("open") is None
+        assert page.locator("details.check", has_text="It greets").count() == 1
+        assert "Q1 The code reads well" in shown.texts("#trial tbody th")
+        assert shown.texts(".step h3 .cost") == [
+            "at 0.00 s, took 3.20 s, 2,000 tokens in (800 cached), 50 out, $0.0123",
+            "at 7.00 s, took 1.00 s, 2,000 tokens in (800 cached), 50 out, ?",
+        ]
+
+
+def test_evidence_leads_to_its_line_of_the_diff(browser: Browser, address: str) -> None:
+    with opened(browser, f"{address}#cell={FAILED}") as shown:
+        page = shown.page
+        page.get_by_role("link", name="hello.py:1", exact=True).first.click()
+        expect(page.locator("pre.diff .target")).to_have_text("+new")
+        expect(page.locator("pre.diff .target")).to_be_in_viewport()
+        assert page.url == f"{address}#cell={FAILED}&line=hello.py%3A1"
+        page.get_by_role("link", name='File "/w/hello.py", line 10').click()
+        expect(page.locator("pre.diff .target")).to_have_text("+++ b/odd")
+        assert page.get_by_role("link", name="hello.py:5").count() == 0
+        numbered = page.eval_on_selector_all("pre.diff [data-line]", "lines => lines.map(line => line.dataset.line)")
+        assert numbered == ["hello.py:1", "hello.py:9", "hello.py:10", "hello.py:11"]
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1100), ("dark", 390)])
+def test_two_arms_stand_side_by_side(browser: Browser, address: str, scheme: ColorScheme, width: int) -> None:
+    with opened(browser, address, width=width, scheme=scheme) as shown:
+        page = shown.page
+        page.get_by_role("link", name="Compare two arms side by side").click()
+        page.get_by_label("Right").select_option("001-fix-a-bug--t1-01-skill.cli.m--r02")
+        expect(page.locator("#trial .side a").nth(1)).to_have_text("t1-01-skill, repetition 2")
+        assert page.url.endswith(f"#compare={FAILED}&with=001-fix-a-bug--t1-01-skill.cli.m--r02")
+        names = shown.texts("#trial h2")
+        assert names[:2] == ["Task", "Result"]
+        assert names[2].startswith("Checks and rubric: ")
+        assert names[3:] == ["Conversations", "Diffs", "Judges"]
+        left, right = (page.locator(".pair").first.locator("> div").nth(at).bounding_box() for at in (0, 1))
+        assert left
+        assert right
+        assert (left["x"] < right["x"]) == (width > 390)
+        assert (left["y"] < right["y"]) == (width == 390)
+        assert page.evaluate(f"{TOP}.scrollWidth") == width
+        assert shown.axe() == []
+        page.locator("#trial").get_by_label("Scenario").select_option("004-new-module")
+        expect(page.locator("#trial-name")).to_have_text("004-new-module: two trials")
+        page.get_by_role("link", name="← All trials").click()
+        expect(page.locator("#trials")).to_be_in_viewport()
 
 
 def test_the_keyboard_alone_reaches_a_trial_and_comes_back(browser: Browser, address: str) -> None:

@@ -94,18 +94,31 @@ def conversation() -> Trajectory:
 def judgment() -> Any:
     """Of two judges, who do not agree."""
     checks = (
-        make_check(evidence="as expected: Hello", seconds=0.1),
-        make_check(id="kept", holds=False, value=0.5, evidence="exit code 1:\n  File x\nAssertionError"),
+        make_check(evidence="as expected: Hello", seconds=0.1, what="It greets", role="required"),
+        make_check(
+            id="kept", holds=False, value=0.5, evidence='exit code 1:\n  File "/w/hello.py", line 10\nAssertionError'
+        ),
+        make_check(id="has-tests", holds=False, value=0.0, evidence="no file", what="It has tests", role="condition"),
     )
     items = (
         ItemScore(id="F1", category="all", points=2.0, value=1.0, by="check", reason="holds: done"),
-        ItemScore(id="Q1", category="all", points=1.0, value=0.4, by="judge", reason="median", flags=("disagreement",)),
+        ItemScore(
+            id="Q1",
+            category="all",
+            points=1.0,
+            value=0.4,
+            by="judge",
+            reason="median",
+            flags=("disagreement",),
+            text="The code reads well",
+        ),
         ItemScore(id="Q2", category="none", points=1.0, value=None, by="judge", reason="no panel"),
     )
     minor = Deduction(severity="minor", points=0.2, why="a long name")
+    seen = "hello.py:1 prints it, hello.py:5 does not"
+    scored = score(0.8, evidence=seen, deductions=(minor,), flags=("points_out_of_range",))
     answers = (
-        answer("opus", score(0.8, deductions=(minor,), flags=("points_out_of_range",)), score(None, "Q2"),
-               excess="A second script.", steps=("It runs",), retries=1),
+        answer("opus", scored, score(None, "Q2"), excess="A second script.", steps=("It runs",), retries=1),
         answer("haiku", score(0.0, evidence="Nothing\nis there."), error="Q2: not answered", unknown=("X1",),
                flags=("unknown_item",)),
     )  # fmt: skip

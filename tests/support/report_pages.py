@@ -1,6 +1,7 @@
 """Pages of made runs: three arms with conversations, and runs in which every text is an attack."""
 
 import base64
+import datetime
 import gzip
 import json
 import re
@@ -13,12 +14,13 @@ from scylla_gha.model.plan import Plan
 from scylla_gha.model.readiness_report import REPORT_FILE, ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
+from scylla_gha.model.traffic import RequestRecord, ResponseRecord, Tokens
 from scylla_gha.model.trial import DiffStat, Step, ToolCall, Trajectory
 from scylla_gha.pipeline.render import render_report
 from scylla_gha.report.trial_parts import AttemptRecord
 from scylla_gha.store.records import write_lines, write_record, write_text
 from scylla_gha.store.run_folder import RunFolder
-from tests.support.dossiers import conversation, judgment, traffic
+from tests.support.dossiers import answered, asked, conversation, judgment, traffic
 from tests.support.panel import answer, score
 from tests.support.records import WHEN, make_attempt, make_check, make_experiment, make_judgment, make_plan, make_trial
 from tests.support.reports import REPETITIONS, VARIANTS, arm_of, cells, full_report, planned_arm, rows
@@ -28,6 +30,23 @@ HOSTILE = (
     "<img src=https://evil.example/x onerror=\"document.title='owned'\">"
     "<svg onload=\"document.title='owned'\"></svg><a href=\"javascript:document.title='owned'\">x</a> \u202edrawkcab"
 )
+
+
+PATCH = "--- a/hello.py\n+++ b/hello.py\n@@ -1 +1 @@\n-old\n+new\n@@ -9,2 +9,3 @@\n keep\n+++ b/odd\n last\n"
+
+
+def turns() -> tuple[RequestRecord | ResponseRecord, ...]:
+    """Traffic in which two requests are the two turns of `conversation`."""
+    tokens = Tokens(input=1_200, output=50, cache_read=800)
+    later = datetime.timedelta(seconds=7)
+    first, second = (asked(number).model_copy(update={"turn": number - 3}) for number in (4, 5))
+    return (
+        *traffic(),
+        first,
+        answered(4, tokens=tokens, usd=0.0123, seconds=3.2),
+        second.model_copy(update={"at": WHEN + later}),
+        answered(5, tokens=tokens, usd=None),
+    )
 
 
 def full_plan() -> Plan:
@@ -42,7 +61,7 @@ def write_run(root: Path, readiness: ReadinessReport | None = None) -> Path:
     write_record(folder.plan, plan)
     write_lines(folder.results, results)
     for result in results:
-        work = AttemptRecord(number=1, trajectory=conversation(), patch="--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n")
+        work = AttemptRecord(number=1, trajectory=conversation(), patch=PATCH)
         write_trial(folder, plan, result, work, judgment() if result.passed is False else None)
     if readiness is not None:
         write_record(folder.root / REPORT_FILE, readiness)
@@ -67,9 +86,10 @@ def write_trial(
     verdict = verdict or make_judgment(cell, checks=(make_check(evidence="as expected"),))
     write_record(paths.judgment, verdict.model_copy(update={"cell": cell.id, "trial_key": cell.key}))
     write_record(paths.attempt(1).file("attempt.json"), attempt)
+    write_text(paths.attempt(1).file("prompt.md"), work.prompt or "")
     write_record(paths.attempt(1).file("trajectory.json"), work.trajectory or Trajectory())
     write_text(paths.attempt(1).file("diff.patch"), work.patch or "")
-    write_lines(paths.attempt(1).file("traffic.jsonl"), traffic())
+    write_lines(paths.attempt(1).file("traffic.jsonl"), turns())
 
 
 def write_hostile_run(root: Path) -> Path:

@@ -8,7 +8,7 @@ import pytest
 from scylla_gha.config.keys import judgment_key
 from scylla_gha.judge.judge_trial import judge_trial
 from scylla_gha.model.judgment import CheckResult, Judgment
-from scylla_gha.model.scenario import Checkpoint
+from scylla_gha.model.scenario import Checkpoint, Rubric
 from scylla_gha.model.trial import Outcome
 from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.process import Cancel
@@ -61,6 +61,27 @@ def test_a_right_solution_passes_with_its_score_computed_from_the_items(tmp_path
                                          "why": "score 1, threshold 0.6"}  # fmt: skip
     assert (found.cell, found.trial_key, found.error) == (CELL.id, CELL.key, None)
     assert found.key == judgment_key(trial, prepared.folder.judging_digest, "")
+
+
+def test_a_judgment_explains_its_checks_and_items(tmp_path: Path, cell: CellFolder) -> None:
+    optional = [make_checkpoint(id=name, what=f"There is {name}", file=name, required=False) for name in "abc"]
+    items = [
+        {"id": "F1", "text": "It greets", "type": "binary", "checks": ("greets", "a")},
+        {"id": "F2", "text": "Tests pass", "type": "binary", "checks": ("kept",), "applies_if": "b"},
+    ]
+    rubric = Rubric.model_validate({"categories": ({"id": "all", "weight": 1.0, "items": tuple(items)},)})
+    prepared = make_repository(tmp_path / "repo", rubric, checkpoints=(*CHECKPOINTS, *optional)).prepared()
+    found = judge_trial(leave_trial(prepared, cell), prepared, cell, make_judging_context())
+    assert {check.id: check.role for check in found.checks} == {
+        "greets": "required",
+        "kept": "guard",
+        "scope": "progress",
+        "a": "scored",
+        "b": "condition",
+        "c": "progress",
+    }
+    assert [check.what for check in found.checks[-3:]] == ["There is a", "There is b", "There is c"]
+    assert [item.text for item in found.items] == ["It greets", "Tests pass"]
 
 
 @pytest.mark.parametrize(

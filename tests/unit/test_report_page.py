@@ -83,11 +83,17 @@ def test_failing_trials_come_first_and_are_whole(html: str) -> None:
     trials = data(html, 'class="trial" data-cell="[^"]*"')
     assert len(trials) == 71
     first = trials[0]
-    assert [step["source"] for step in first["steps"]] == ["user", "agent", "agent"]
-    assert first["steps"][1]["tool_calls"][1]["result"] == "no such folder"
-    assert [check["holds"] for check in first["checks"]] == [True, False]
+    assert first["task"] == "Say hello.\n"
+    assert [step["source"] for step in first["steps"]] == ["agent", "agent"]
+    assert first["steps"][0]["tool_calls"][1]["result"] == "no such folder"
+    assert [(check["holds"], check["role"]) for check in first["checks"]] == [
+        (True, "required"),
+        (False, None),
+        (False, "condition"),
+    ]
+    assert (first["checks"][0]["what"], first["items"][1]["text"]) == ("It greets", "The code reads well")
     assert first["answers"][1]["items"][0]["evidence"] == "Nothing\nis there."
-    assert [request["prompt"] for request in first["requests"]] == [None, 0, 0]
+    assert [request["prompt"] for request in first["requests"]] == [None, 0, 0, 2_000, 2_000]
     passed = [all(check["holds"] for check in trial["checks"]) for trial in trials]
     assert passed == sorted(passed)
 
@@ -125,8 +131,8 @@ def test_the_page_of_a_hostile_run_is_small_and_has_no_markup_of_it(tmp_path: Pa
     assert "<img" not in html
     assert "\u202e" not in html
     (trial,) = data(html, 'class="trial" data-cell="[^"]*"')
-    assert trial["steps"][0]["text"] == HOSTILE.replace("\u202e", "\\u202e")
-    assert "[cut here: " in trial["steps"][1]["text"]
+    assert trial["task"] == HOSTILE.replace("\u202e", "\\u202e")
+    assert "[cut here: " in trial["steps"][0]["text"]
 
 
 def test_trials_stop_where_the_pages_budget_ends() -> None:

@@ -1,15 +1,19 @@
+import datetime
+import re
+
 import pytest
 
 from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.sandbox import HostContact
+from scylla_gha.model.traffic import RequestRecord, Tokens
 from scylla_gha.model.trial import NO_USAGE, DiffStat, GitHubUse, Outcome, Step, ToolCall, Trajectory, Usage
 from scylla_gha.report.trial import TrialViewOptions
 from scylla_gha.report.trial_parts import AttemptRecord
-from tests.support.dossiers import CELL, answered, asked, judgment, make_dossier, make_whole, shown
+from tests.support.dossiers import CELL, answered, asked, conversation, judgment, make_dossier, make_whole, shown
 from tests.support.golden import golden
 from tests.support.panel import answer, score
-from tests.support.records import make_attempt, make_check, make_judgment, make_trial
+from tests.support.records import WHEN, make_attempt, make_check, make_judgment, make_trial
 
 
 @pytest.mark.parametrize(
@@ -132,14 +136,15 @@ def decided(made: Judgment, view: TrialViewOptions | None = None) -> str:
 
 def test_checks_say_whether_they_hold_and_what_was_seen() -> None:
     text = decided(judgment())
-    assert "Checks: 1 of 2 hold\n  holds done (0.10 s): as expected: Hello\n" in text
-    assert "  fails kept, 50 % of it (0.00 s)\n        exit code 1:\n          File x\n        AssertionError\n" in text
+    assert "Checks: 1 of 2 hold\n  holds done (0.10 s): It greets\n        as expected: Hello\n" in text
+    assert '  fails kept, 50 % of it (0.00 s)\n        exit code 1:\n          File "/w/hello.py", line 10\n' in text
+    assert "Conditions: 0 of 1 hold; they only decide which rubric items apply\n  does not hold has-tests" in text
 
 
 def test_items_say_their_points_and_why() -> None:
     text = decided(judgment())
     assert "  all: 2.40 of 3.00 points, weight 1.00\n    F1 2.00 of 2.00 by check: holds: done\n" in text
-    assert "    Q1 0.40 of 1.00 by judge: median [disagreement]\n" in text
+    assert "    Q1 0.40 of 1.00: The code reads well\n        by judge: median [disagreement]\n" in text
     assert "  none: not scored\n    Q2 N/A by judge: no panel\n" in text
 
 
@@ -225,3 +230,40 @@ def test_the_patch_is_shown_where_it_is_asked_for() -> None:
     assert "  +x\\u001b[2J\n" in changed(1, TrialViewOptions(diff=True), patch="+x\x1b[2J\n")
     assert "+x" not in changed(1, patch="+x\n")
     assert "Diff: 0 files, 1 line added" in changed(0, TrialViewOptions(diff=True))
+
+
+def turn(number: int, turn: int | None, second: float) -> RequestRecord:
+    return asked(number).model_copy(update={"turn": turn, "at": WHEN + datetime.timedelta(seconds=second)})
+
+
+COUNTS = Tokens(input=1_200, output=50, cache_read=800)
+
+
+COSTS = tuple(
+    f"{step} agent, at {at} s, took 3.20 s, 2,000 tokens in (800 cached), 50 out, $0.0123"
+    for step, at in ((1, "0.00"), (2, "7.00"))
+)
+
+
+@pytest.mark.parametrize(
+    ("turns", "heads"),
+    [
+        pytest.param((1, 2), COSTS, id="turns"),
+        pytest.param((1, None), COSTS, id="a turn of a sub-agent"),
+        pytest.param((1, 1), ("1 agent", "2 agent"), id="a repeated turn: unknown"),
+    ],
+)
+def test_each_step_shows_time_tokens_and_cost(turns: tuple[int | None, ...], heads: tuple[str, ...]) -> None:
+    answers = [answered(number, tokens=COUNTS, usd=0.0123, seconds=3.2) for number in (1, 2, 3)]
+    refused = (turn(4, None, 8.0), answered(4, source="refused", status=403))
+    extra = (turn(3, None, 7.5), answers[2]) if turns == (1, 1) else ()
+    log = (turn(1, turns[0], 0.0), answers[0], turn(2, turns[1], 7.0), answers[1], *extra, *refused)
+    text = shown(make_dossier(AttemptRecord(number=1, trajectory=conversation(), traffic=log)))
+    assert tuple(line.strip() for line in text.splitlines() if re.match("  [12] agent", line)) == heads
+
+
+def test_the_task_stands_in_a_trial_of_a_built_in_agent_too() -> None:
+    text = shown(make_dossier(AttemptRecord(number=1, prompt="Say hello.\n", attempt=make_attempt())))
+    assert "\nTask\n  Say hello.\n" in text
+    repeated = shown(make_dossier(AttemptRecord(number=1, prompt="Say hello.\n", trajectory=conversation())))
+    assert repeated.count("Say hello.") == 1

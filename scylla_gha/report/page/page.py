@@ -76,7 +76,7 @@ def page(view: ReportView, parts: PageParts, site: SiteLinks | None = None) -> s
     by_scenario = {row.scenario: row.cell for row in reversed(parts.table.rows)}
     readiness = readiness_answer(parts.readiness, by_scenario) if parts.readiness else None
     return html(
-        "page.html.j2", "basics.js", "page.js", location=site.location if site else None, site=site,
+        "page.html.j2", "basics.js", "side_by_side.js", "page.js", location=site.location if site else None, site=site,
         charts=sorted(parts.charts, key=lambda chart: chart.name != main_chart(report)),
         readiness=readiness, report=report, view=view,
         headings=HEADINGS, counts_note=COUNTS_NOTE, totals=_totals(report), banner=banner(report),

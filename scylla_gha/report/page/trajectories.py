@@ -1,6 +1,7 @@
 """Trials inside the page: the records of a cell as compressed JSON, cut until they fit into a budget of bytes."""
 
 import base64
+import datetime
 import gzip
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,10 +12,17 @@ import orjson
 from scylla_gha.model import Record
 from scylla_gha.model.judgment import CheckResult, ItemScore, JudgeAnswer, Judgment
 from scylla_gha.model.printable_text import head_and_tail, visible
-from scylla_gha.model.traffic import RequestRecord, ResponseRecord
 from scylla_gha.model.trial import Step, Trajectory
 from scylla_gha.report.trial import attempt_words, trial_facts
-from scylla_gha.report.trial_parts import AttemptRecord, CellRecord
+from scylla_gha.report.trial_parts import (
+    AttemptRecord,
+    CellRecord,
+    LoggedRequest,
+    model_requests,
+    step_requests,
+    steps_after_task,
+    task_text,
+)
 
 PAGE_BYTES: Final = 1_000_000  # of all trials in a page
 TRIAL_BYTES: Final = 60_000  # of one of them
@@ -25,9 +33,10 @@ _ROOMS: Final = ((100_000, 2_000), (20_000, 400), (4_000, 200), (1_000, 100), (2
 
 
 class PageRequest(Record):
-    """One request to a model: when it was sent, and what it cost."""
+    """One request to a model: when it was sent, how many seconds its answer took, and what it cost."""
 
     second: float
+    seconds: float | None = None
     model: str
     prompt: int | None = None
     cached: int | None = None
@@ -37,14 +46,19 @@ class PageRequest(Record):
 
 
 class PageTrial(Record):
-    """Parts of a cell's records that the page shows; the attempt is the last one."""
+    """Parts of a cell's records that the page shows; the attempt is the last one.
+
+    `step_requests` has an entry for each step: the request that the step answers, or None if that is unknown.
+    """
 
     cell: str
     facts: tuple[tuple[str, str], ...]
+    task: str | None = None
     checks: tuple[CheckResult, ...] = ()
     items: tuple[ItemScore, ...] = ()
     answers: tuple[JudgeAnswer, ...] = ()
     steps: tuple[Step, ...] = ()
+    step_requests: tuple[PageRequest | None, ...] = ()
     final_message: str | None = None
     patch: str | None = None
     changed_files: tuple[str, ...] = ()
@@ -88,11 +102,15 @@ def page_trial(record: CellRecord | UnreadableCell) -> PageTrial:
     judgment = record.judgment or Judgment(cell=record.id, key="", trial_key="")
     conversation = work.trajectory or Trajectory()
     diff = work.attempt.diff if work.attempt else None
+    asked = model_requests(work)
+    requests = [_page_request(request, asked[0].asked.at) for request in asked]
+    steps = [_page_request(request, asked[0].asked.at) if request else None for request in step_requests(work)]
     return PageTrial(
-        cell=record.id, facts=tuple(_facts(record)),
+        cell=record.id, facts=tuple(_facts(record)), task=task_text(record),
         checks=judgment.checks, items=judgment.items, answers=judgment.answers,
-        steps=conversation.steps, final_message=conversation.final_message, patch=work.patch,
-        changed_files=diff.files if diff else (), requests=tuple(_requests(work)), files=tuple(_files(record)),
+        steps=steps_after_task(work), step_requests=tuple(steps), final_message=conversation.final_message,
+        patch=work.patch, changed_files=diff.files if diff else (), requests=tuple(requests),
+        files=tuple(_files(record)),
     )  # fmt: skip
 
 
@@ -103,20 +121,15 @@ def _facts(record: CellRecord) -> Iterator[tuple[str, str]]:
         yield from ((f"attempt {work.number}", attempt_words(work)) for work in record.works)
 
 
-def _requests(work: AttemptRecord) -> Iterator[PageRequest]:
-    """Yield the agent's requests; a repeated number is the same request."""
-    asked = {record.number: record for record in work.traffic if isinstance(record, RequestRecord)}
-    answers = {record.number: record for record in work.traffic if isinstance(record, ResponseRecord)}
-    paid = [request for request in asked.values() if not request.counting]
-    for request in paid:
-        answer = answers.get(request.number)
-        counts = answer.tokens if answer else None
-        yield PageRequest(
-            second=round((request.at - paid[0].at).total_seconds(), 1), model=request.model,
-            prompt=counts.prompt if counts else None, cached=counts.cache_read if counts else None,
-            output=counts.output if counts else None, usd=answer.usd if answer else None,
-            error=(answer.error or answer.fault) if answer else "no answer",
-        )  # fmt: skip
+def _page_request(request: LoggedRequest, start: datetime.datetime) -> PageRequest:
+    answer = request.answer
+    counts = answer.tokens if answer else None
+    return PageRequest(
+        second=round((request.asked.at - start).total_seconds(), 1), seconds=request.seconds, model=request.asked.model,
+        prompt=counts.prompt if counts else None, cached=counts.cache_read if counts else None,
+        output=counts.output if counts else None, usd=request.usd,
+        error=(answer.error or answer.fault) if answer else "no answer",
+    )  # fmt: skip
 
 
 def _files(record: CellRecord) -> Iterator[str]:

@@ -16,8 +16,10 @@ from scylla_gha.report.templates import render_parts
 Widget = Literal["", "trials", "pairs"]
 HOME: Final = "Results"
 _SCRIPTS: Final[dict[Widget, tuple[str, ...]]] = {
-    "": ("basics.js", "plain.js"), "trials": ("basics.js", "page.js"), "pairs": ("basics.js", "pairs.js"),
-}  # fmt: skip
+    "": ("basics.js", "plain.js"),
+    "trials": ("basics.js", "side_by_side.js", "page.js"),
+    "pairs": ("basics.js", "pairs.js"),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,8 @@ function setUpTable(table) {
   byId("filters").addEventListener("submit", (event) => event.preventDefault());
   byId("filters").addEventListener("reset", () => setTimeout(update));
   byId("more-trials").addEventListener("click", () => { state.limit += ROWS_AT_ONCE; drawTrials(); });
+  byId("side-by-side").append(comparisonLink(state.table.rows.find((row) => row.status === "failed") ?? state.table.rows[0],
+    "Compare two arms side by side") ?? "");
   filterTrials();
 }
 
@@ -152,16 +154,42 @@ function gridLink(row) {
 
 // --- one trial ---
 
-async function showTrial(cell) {
-  const row = state.table.rows.find((candidate) => cellOf(candidate) === cell);
+const rowOf = (cell) => state.table.rows.find((row) => cellOf(row) === cell);
+
+/** Return the records of a trial that are inside the page; null: they are not. */
+async function recordsOf(cell) {
   const script = [...document.querySelectorAll("script.trial")].find((candidate) => candidate.dataset.cell === cell);
+  return script ? decode(script.textContent) : null;
+}
+
+/** Show a trial, and one line of its diff if that is named as `path:number`. */
+async function showTrial(cell, line) {
+  if (state.cell !== cell || !line) {
+    const row = rowOf(cell);
+    const trial = await recordsOf(cell);
+    showView(...trialHead(cell, row), ...(trial ? trialParts(trial) : row ? [missingTrial(row)] : []));
+    state.cell = cell;
+  }
+  if (line) showLine(line);
+}
+
+/** Show parts instead of the report. */
+function showView(...parts) {
   const view = byId("trial");
-  const content = script ? trialParts(await decode(script.textContent)) : [missingTrial(row)];
-  view.replaceChildren(...trialHead(cell, row), ...(row || script ? content : []));
+  view.replaceChildren(...parts);
+  state.cell = null;
   byId("report").hidden = true;
   view.hidden = false;
   view.focus();
   scrollTo(0, 0);
+}
+
+function showLine(line) {
+  const view = byId("trial");
+  for (const earlier of view.querySelectorAll(".target")) earlier.classList.remove("target");
+  const target = [...view.querySelectorAll("[data-line]")].find((candidate) => candidate.dataset.line === line);
+  target?.classList.add("target");
+  target?.scrollIntoView({ block: "center" });
 }
 
 function trialHead(cell, row) {
@@ -174,7 +202,7 @@ function trialHead(cell, row) {
     `${MARKS[row.status]} ${STATUSES[row.status]}`), row.why ? `: ${row.why}` : "") : element("p", {}, "This run has no such cell.");
   return [
     element("nav", { class: "tools", "aria-label": "Trial" }, element("a", { href: "#trials" }, "← All trials"),
-      neighbour(-1, "Previous"), neighbour(1, "Next"), searchBox()),
+      neighbour(-1, "Previous"), neighbour(1, "Next"), comparisonLink(row, "Compare with another arm"), searchBox()),
     element("h1", { id: "trial-name" }, cell), status,
   ];
 }
@@ -197,8 +225,8 @@ function siteTrial(row) {
 }
 
 function trialParts(trial) {
-  return [facts(trial), ...checksPart(trial), ...conversationPart(trial), ...diffPart(trial), ...rubricPart(trial),
-    ...judgesPart(trial), ...tokensPart(trial), ...filesPart(trial)];
+  return [facts(trial), ...taskPart(trial), ...checksPart(trial), ...conversationPart(trial), ...diffPart(trial),
+    ...rubricPart(trial), ...judgesPart(trial), ...tokensPart(trial), ...filesPart(trial)];
 }
 
 const heading = (words) => element("h2", {}, words);
@@ -214,15 +242,35 @@ function facts(trial) {
     element("dt", {}, fact[0]), element("dd", {}, fact[1]))));
 }
 
+function taskPart(trial) {
+  return trial.task ? [heading("Task"), passage(trial.task)] : [];
+}
+
+const isCondition = (check) => check.role === "condition";
+const holding = (checks) => `${checks.filter((check) => check.holds).length} of ${checks.length} hold`;
+
 function checksPart(trial) {
-  if (!trial.checks.length) return [];
-  const sorted = [...trial.checks].sort((left, right) => Number(left.holds ?? 0) - Number(right.holds ?? 0));
-  const holding = trial.checks.filter((check) => check.holds).length;
-  return [heading(`Checks: ${holding} of ${trial.checks.length} hold`), ...drawn(sorted, (check) =>
-    element("details", { class: "check", open: check.holds ? null : "" },
-      element("summary", {}, element("span", { class: `status ${check.holds ? "holds" : "fails"}` },
-        check.holds ? "✓ holds" : "✗ fails"), ` ${check.id}`, !check.holds && check.value ? `, ${Math.round(100 * check.value)} % of it` : ""),
-      passage(check.evidence || "no output")))];
+  const checks = trial.checks.filter((check) => !isCondition(check));
+  const conditions = trial.checks.filter(isCondition);
+  const sorted = [...checks].sort((left, right) => Number(left.holds ?? 0) - Number(right.holds ?? 0));
+  return [
+    ...(checks.length ? [heading(`Checks: ${holding(checks)}`), ...drawn(sorted, (check) => checkDetails(check, trial))] : []),
+    ...(conditions.length ? [heading(`Conditions: ${holding(conditions)}`),
+      element("p", { class: "note" }, "They only decide which rubric items apply, and never fail a trial."),
+      ...drawn(conditions, (check) => checkDetails(check, trial))] : []),
+  ];
+}
+
+/** Draw a check: its sentence, and its output, which is open if the check fails. */
+function checkDetails(check, trial) {
+  const kind = isCondition(check) ? "neutral" : check.holds ? "holds" : "fails";
+  const words = isCondition(check) ? (check.holds ? "✓ holds" : "– does not hold") : check.holds ? "✓ holds" : "✗ fails";
+  const notes = [check.what ? check.id : "", !check.holds && check.value ? `${Math.round(100 * check.value)} % of it` : "",
+    check.role === "guard" ? "guard" : ["scored", "progress"].includes(check.role) ? "not required" : ""].filter(Boolean);
+  return element("details", { class: "check", open: kind === "fails" ? "" : null },
+    element("summary", {}, element("span", { class: `status ${kind}` }, words), ` ${check.what || check.id}`,
+      notes.length ? element("span", { class: "tag" }, notes.join(", ")) : null),
+    evidence(check.evidence || "no output", trial));
 }
 
 function conversationPart(trial) {
@@ -232,11 +280,19 @@ function conversationPart(trial) {
   const last = trial.steps.at(-1);
   const final = trial.final_message && trial.final_message.trim() !== (last?.text ?? "").trim();
   return [heading(`Conversation: ${counted(trial.steps.length, "step")}`),
-    ...drawn(trial.steps, (step, at) => element("section", { class: `step ${step.source}`, "aria-label": `step ${at + 1}` },
-      element("h3", {}, `${at + 1} ${step.source}`), step.text.trim() ? passage(step.text) : null,
+    ...drawn(trial.steps, (step, at) => element("section", { class: `step ${step.source}`, "aria-label": `step ${at + 1} of ${trial.cell}` },
+      element("h3", {}, `${at + 1} ${step.source}`, stepCost(trial.step_requests[at])), step.text.trim() ? passage(step.text) : null,
       ...drawn(step.tool_calls, toolCall))),
     final ? element("section", { class: "step agent" }, element("h3", {}, "final message"), passage(trial.final_message)) : null,
   ].filter((part) => part !== null);
+}
+
+/** Say when a step's request was sent, how long its answer took, its tokens and its cost; nothing if that is unknown. */
+function stepCost(request) {
+  if (!request || unknown(request.prompt)) return null;
+  const cached = request.cached ? ` (${count(request.cached)} cached)` : "";
+  return element("span", { class: "cost" }, `at ${seconds(request.second)}, took ${seconds(request.seconds)}, `
+    + `${counted(request.prompt, "token")} in${cached}, ${count(request.output)} out, ${usd(request.usd)}`);
 }
 
 function toolCall(call) {
@@ -250,13 +306,61 @@ function toolCall(call) {
     element("div", { class: "note" }, state), call.result === null ? null : passage(call.result || "(empty)"));
 }
 
+const isCut = (line) => line.startsWith("[cut here: ");
+
+/** Return the lines of a patch, each with its kind and, as `path:number`, its place in the new file if it has one. */
+function diffLines(trial) {
+  if (trial.lines) return trial.lines;
+  const kinds = { "+": "add", "-": "del", "@": "hunk" };
+  let file = null;
+  let number = null; // of the next line in the new file; null: unknown
+  let left = 0; // lines of the new file that the hunk still has
+  trial.lines = (trial.patch ?? "").split("\n").map((text) => {
+    const hunk = /^@@ -\S+ \+(\d+)(?:,(\d+))? @@/.exec(text);
+    if (hunk) [number, left] = [Number(hunk[1]), Number(hunk[2] ?? 1)];
+    else if (isCut(text)) number = null;
+    else if (text.startsWith("+++ ") && !left) file = text.startsWith("+++ b/") ? text.slice(6) : null;
+    else if (left && (text[0] === "+" || text[0] === " ")) {
+      left -= 1;
+      const place = file !== null && number !== null ? `${file}:${number}` : null;
+      if (number !== null) number += 1;
+      return { text, kind: kinds[text[0]], place };
+    }
+    return { text, kind: kinds[text[0]], place: null };
+  });
+  return trial.lines;
+}
+
 function diffPart(trial) {
   const names = trial.changed_files;
   if (!trial.patch) return [heading("Diff"), element("p", {}, names.length ? "The patch is not stored." : "Nothing was changed.")];
-  const kinds = { "+": "add", "-": "del", "@": "hunk" };
-  const lines = trial.patch.split("\n").map((line) => kinds[line[0]]
-    ? element("span", { class: kinds[line[0]] }, `${line}\n`) : `${line}\n`);
+  const lines = diffLines(trial).map(({ text, kind, place }) => kind || place
+    ? element("span", { class: kind ?? null, "data-line": place }, `${text}\n`) : `${text}\n`);
   return [heading(`Diff: ${counted(names.length, "file")}`), element("pre", { tabindex: "0", class: "diff" }, ...lines)];
+}
+
+/** Make a passage in which `path:number`, or a frame of a traceback, leads to that line of the diff if it is there. */
+function evidence(text, trial) {
+  const places = [...new Set(diffLines(trial).map((line) => line.place).filter(Boolean))];
+  const known = new Set(places);
+  const parts = [];
+  let from = 0;
+  for (const match of text.matchAll(/File "([^"\n]+)", line (\d+)|([\w./+-]*\w):(\d+)/g)) {
+    const [path, number] = [match[1] ?? match[3], match[2] ?? match[4]];
+    const place = placeOf(path, number, known);
+    if (!place) continue;
+    const address = `#cell=${encodeURIComponent(trial.cell)}&line=${encodeURIComponent(place)}`;
+    parts.push(text.slice(from, match.index), element("a", { href: address }, match[0]));
+    from = match.index + match[0].length;
+  }
+  return element("pre", { tabindex: "0" }, ...parts, text.slice(from));
+}
+
+/** Find a line in the diff by the end of its path, since checks work in a folder of their own. */
+function placeOf(path, number, known) {
+  const names = path.split("/");
+  const ends = names.map((_, at) => `${names.slice(at).join("/")}:${number}`);
+  return ends.find((end) => known.has(end));
 }
 
 function tableOf(headings, rows, label) {
@@ -266,22 +370,26 @@ function tableOf(headings, rows, label) {
       at ? element("td", { class: at === cells.length - 1 ? "words" : null }, cell) : element("th", { scope: "row" }, cell)))))));
 }
 
+const pointsOf = (item) => unknown(item.value) ? "N/A" : `${fraction(item.value * item.points)} of ${fraction(item.points)}`;
+
 function rubricPart(trial) {
   if (!trial.items.length) return [];
   const items = trial.items.filter((item) => !("cut" in item));
-  const rows = items.map((item) => [item.id, item.category, unknown(item.value) ? "N/A" : `${fraction(item.value * item.points)} of ${fraction(item.points)}`,
-    item.by, `${item.reason}${flagsOf(item)}`]);
+  const rows = items.map((item) => [element("span", {}, `${item.id} `, element("span", { class: "text" }, item.text)), item.category,
+    pointsOf(item), item.by, `${item.reason}${flagsOf(item)}`]);
   return [heading(`Rubric: ${counted(trial.items.length, "item")}`), tableOf(["item", "category", "points", "by", "why"], rows, "Rubric")];
 }
 
 function judgesPart(trial) {
   if (!trial.answers.length) return [];
+  const texts = new Map(trial.items.map((item) => [item.id, item.text]));
   return [heading("Judges"), ...drawn(trial.answers, (answer) => element("details", { open: "" },
     element("summary", {}, element("strong", {}, answer.judge), flagsOf(answer)),
     answer.error ? element("p", { class: "fails" }, `not answered in full: ${answer.error}`) : null,
     ...drawn(answer.items, (score) => element("div", { class: "step" },
       element("h3", {}, `${score.id}: ${unknown(score.value) ? score.state : fraction(score.value)}${flagsOf(score)}${score.reason ? ` (${score.reason})` : ""}`),
-      score.evidence ? passage(score.evidence) : null,
+      texts.get(score.id) ? element("p", {}, texts.get(score.id)) : null,
+      score.evidence ? evidence(score.evidence, trial) : null,
       ...drawn(score.deductions, (deduction) => element("p", {}, `−${fraction(deduction.points)} ${deduction.severity}: ${deduction.why}`)))),
     answer.excess ? element("p", {}, `Beyond the requirements: ${answer.excess}`) : null))];
 }
@@ -390,14 +498,19 @@ function markNode(node, pattern, most) {
 
 // --- addresses ---
 
-function cellOfAddress() {
-  if (!location.hash.startsWith("#cell=")) return null;
-  try { return decodeURIComponent(location.hash.slice(6)); } catch { return null; }
+/** Return the named parts of the address after `#`; none if it is an anchor. */
+function partsOfAddress() {
+  if (!location.hash.includes("=")) return {};
+  try {
+    return Object.fromEntries(location.hash.slice(1).split("&").map((part) => part.split("=", 2).map(decodeURIComponent)));
+  } catch { return {}; }
 }
 
 async function route() {
-  const cell = cellOfAddress();
-  if (cell !== null) return showTrial(cell);
+  const { cell, line, compare, with: other } = partsOfAddress();
+  if (cell !== undefined) return showTrial(cell, line);
+  if (compare !== undefined) return showComparison(compare, other);
+  state.cell = null;
   if (byId("report").hidden) {
     byId("trial").hidden = true;
     byId("trial").replaceChildren();
