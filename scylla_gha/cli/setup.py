@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from scylla_gha import __version__
 from scylla_gha.cli import options
 from scylla_gha.errors import GitHubError, RefusedError, SetupError
 from scylla_gha.model import slug
@@ -44,7 +45,7 @@ def _name(_: click.Context, __: click.Parameter, value: str | None) -> str | Non
 @click.option("--name", callback=_name, show_default="the directory's",
               help="Name of the experiment and of the suite of its scenarios.")  # fmt: skip
 @click.option("--toolkit", callback=_toolkit, metavar="OWNER/REPO@REF", envvar="SCYLLA_TOOLKIT", show_envvar=True,
-              show_default="the repository and commit that this command runs from",
+              show_default="the repository and commit that this command runs from; asked for if unknown",
               help="Repository of the reusable workflow that is called; a full SHA as REF is safest.")  # fmt: skip
 @click.option("--tasks", type=click.IntRange(1, 99), default=1, show_default=True,
               help="Number of scenarios, each from another commit; a verdict needs at least six.")  # fmt: skip
@@ -98,7 +99,7 @@ def init(
 
     checkout = checkout_of(directory)
     suite = name or default_name(checkout.root)
-    chosen, written = toolkit or toolkit_for(checkout.root), list[ScaffoldFile]()
+    chosen, written = toolkit or toolkit_for(checkout.root, _ask_toolkit), list[ScaffoldFile]()
 
     def write_new(files: list[ScaffoldFile]) -> None:
         new = [] if dry_run else file_states(checkout.root, files)["new"]
@@ -119,6 +120,26 @@ def init(
         more = " ..." if len(lost) > _LISTED else ""
         click.echo(f"warning: a .gitignore keeps {len(lost)} of these files out of a commit; add them by: "
                    f"git add --force {' '.join(lost[:_LISTED])}{more}", err=True)  # fmt: skip
+
+
+def _ask_toolkit(proposal: str | None) -> "Toolkit | None":
+    """Ask on the terminal which toolkit the workflows should call; None without a terminal."""
+    from scylla_gha.onboarding.toolkit import toolkit_named
+
+    if not sys.stdin.isatty():
+        return None
+    tag = f"v{__version__}"
+
+    def parse(answer: str) -> "Toolkit":
+        toolkit = toolkit_named(answer if "@" in answer else f"{answer}@{tag}")
+        if toolkit is None:
+            raise click.BadParameter(f"{answer!r} is not of the form OWNER/REPO or OWNER/REPO@REF")
+        return toolkit
+
+    question = ("The workflows call a repository on GitHub that has scylla-gha. This installation does not name one.\n"
+                f"Which one should they call, as OWNER/REPO (its tag {tag}) or OWNER/REPO@REF?")  # fmt: skip
+    chosen: Toolkit = click.prompt(question, default=proposal, value_proc=parse, err=True)
+    return chosen
 
 
 def _confirm_overwriting(paths: list[str], *, yes: bool) -> None:

@@ -32,7 +32,7 @@ from scylla_gha.onboarding.scaffold import (
     suite_files,
     write_files,
 )
-from scylla_gha.onboarding.toolkit import CALLER, Toolkit, running_toolkit, toolkit_here
+from scylla_gha.onboarding.toolkit import CALLER, Toolkit, repository_of_checkout, running_toolkit, toolkit_here
 from scylla_gha.pipeline.validate_scenario import validate_scenario
 from scylla_gha.prepare.workspace import scratch
 from scylla_gha.sandboxes import SANDBOXES
@@ -45,13 +45,17 @@ def default_name(root: Path) -> str:
     return slug(root.name.replace("_", "-"))[:60].strip("-.") or "mine"
 
 
-def toolkit_for(root: Path) -> Toolkit:
-    """Return the toolkit that the repository calls already, or else the one that runs now.
+def toolkit_for(root: Path, ask: Callable[[str | None], Toolkit | None]) -> Toolkit:
+    """Return the toolkit that the repository calls already, else the one that runs now, else the user's answer.
+
+    Args:
+        root: the repository.
+        ask: asks for the toolkit, with a repository to propose; returns None if nobody can be asked.
 
     Raises:
-        ConfigError: nothing names a repository on GitHub.
+        ConfigError: nothing names a repository on GitHub, and nobody can be asked.
     """
-    toolkit = toolkit_here(root) or running_toolkit()
+    toolkit = toolkit_here(root) or running_toolkit() or ask(repository_of_checkout(toolkit_root()))
     if toolkit is None:
         raise ConfigError("init: this installation does not name its repository on GitHub, which the workflow has to "
                           "call; give --toolkit OWNER/REPO@SHA, such as your fork at a pushed commit")  # fmt: skip

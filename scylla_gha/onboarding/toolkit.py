@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from scylla_gha.config.installed_packages import direct_url, source_url
 from scylla_gha.config.library import toolkit_root
 from scylla_gha.errors import FixtureError
-from scylla_gha.mining.repository import checkout_of, origin_of, published_commit
+from scylla_gha.mining.repository import RepositoryCheckout, checkout_of, origin_of, published_commit
 
 CALLER: Final = "scylla.yml"  # the workflow that `init` writes and the other workflows start
 _TOOLKIT: Final = re.compile(r"([A-Za-z0-9-]+/[\w.-]+)@([\w./-]+)")
@@ -107,13 +107,24 @@ def toolkit_of_release(source: str) -> Toolkit | None:
     return Toolkit(match[1], match[2]) if match else None
 
 
+def repository_of_checkout(root: Path) -> str | None:
+    """Return OWNER/NAME of a checkout's `origin`, even if none of its commits is published; None if unknown."""
+    checkout = _checkout(root)
+    name = host_and_name(origin_of(checkout) or "") if checkout else None
+    return name[1] if name else None
+
+
 def _at(root: Path, commit: str | None) -> Toolkit | None:
     """Return the repository of a checkout at a commit; None: its newest published one."""
-    try:
-        checkout = checkout_of(root) if root.is_dir() else None
-    except FixtureError:
-        checkout = None
-    if checkout is None:
+    checkout, repository = _checkout(root), repository_of_checkout(root)
+    if checkout is None or repository is None:
         return None
-    name, commit = host_and_name(origin_of(checkout) or ""), commit or published_commit(checkout)
-    return Toolkit(name[1], commit) if name and commit else None
+    commit = commit or published_commit(checkout)
+    return Toolkit(repository, commit) if commit else None
+
+
+def _checkout(root: Path) -> RepositoryCheckout | None:
+    try:
+        return checkout_of(root) if root.is_dir() else None
+    except FixtureError:
+        return None

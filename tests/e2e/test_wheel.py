@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from uv import find_uv_bin
 
+from tests.support.adopters import empty
 from tests.support.repository import environment, make_repository, write_greet_experiment
+from tests.support.terminal import Terminal
 
 ROOT = Path(__file__).parents[2]
 MOST_MB = 400  # of all that the extra `report` takes; 84 of them are vl-convert
@@ -47,6 +49,24 @@ def test_configuration_scenarios_and_fixtures_travel_in_the_wheel(installed: Pat
         f"configuration: valid\n{scenarios} scenarios: valid\n"
     )
     assert "001-hello-world--oracle--r01" in run(installed / "scylla-gha", "plan", "--dry-run", cwd=tmp_path)
+
+
+def test_init_asks_once_for_the_toolkit_if_the_installation_does_not_name_it(installed: Path, tmp_path: Path) -> None:
+    app, program = empty(tmp_path / "app"), installed / "scylla-gha"
+    workflow, unset = app / ".github/workflows/scylla.yml", {"SCYLLA_TOOLKIT": ""}
+    said = run(program, "init", "--example", cwd=app, code=3, given=unset)
+    assert "give --toolkit OWNER/REPO@SHA" in said
+    assert not workflow.exists()
+    terminal = Terminal(("init", "--example"), app, unset, str(program))
+    terminal.converse(("", "scylla-gha\n"), ("", "octo-org/scylla-gha\n"))
+    assert terminal.code == 0, terminal.err
+    assert terminal.err.count("Which one should they call, as OWNER/REPO (its tag v") == 2, "again after a wrong answer"
+    assert "'scylla-gha' is not of the form OWNER/REPO or OWNER/REPO@REF" in terminal.err
+    version = run(program, "--version", cwd=app).split()[-1]
+    assert f"uses: octo-org/scylla-gha/.github/workflows/evaluate.yml@v{version}\n" in workflow.read_text()
+    assert "doctor" in run(program, "--help", cwd=app)
+    assert "1 scenario: valid" in run(program, "validate", "scenarios/app", cwd=app)
+    assert "kept" in run(program, "init", "--example", cwd=app, given=unset), "the workflow names the toolkit now"
 
 
 def test_without_an_extra_all_but_the_statistics_works_and_the_hint_installs_them(

@@ -24,6 +24,7 @@ class Terminal:
     args: tuple[str, ...]
     cwd: Path
     env: Mapping[str, str]
+    command: str = COMMAND
     shown: str = ""
     err: str = ""
     code: int | None = None
@@ -37,7 +38,7 @@ class Terminal:
         termios.tcsetwinsize(slave, SIZE)
         before = termios.tcgetattr(slave)
         whole = {**os.environ, "DOCKER_HOST": NO_ENGINE, "TERM": "xterm", **self.env}
-        argv = [COMMAND, *self.args]
+        argv = [self.command, *self.args]
         with subprocess.Popen(argv, cwd=self.cwd, env=whole, stdin=slave, stdout=slave, stderr=subprocess.PIPE) as run:
             try:
                 self._talk(run, list(turns))

@@ -9,6 +9,7 @@ from scylla_gha.onboarding.init import workflow_files
 from scylla_gha.onboarding.toolkit import (
     Toolkit,
     host_and_name,
+    repository_of_checkout,
     toolkit_here,
     toolkit_named,
     toolkit_of_checkout,
@@ -118,6 +119,7 @@ def test_a_folder_without_a_published_commit_names_none(tmp_path: Path) -> None:
     commit(root, "one", {"a": "1"})
     shell(root, f"git remote add origin {FORK}")
     assert toolkit_of_checkout(root) is None
+    assert repository_of_checkout(root) == "octo-org/scylla-fork", "what `init` proposes"
     assert toolkit_of_checkout(tmp_path / "none") is None
 
 
