@@ -150,6 +150,9 @@ class Agent(Protocol):
     def read(self, ended: ProcessResult) -> TranscriptSummary:
         """Summarise the transcript."""
 
+    def conversation(self, transcript: Path) -> Trajectory:
+        """Return the conversation of a transcript to which the agent may still write; a built-in agent has none."""
+
     def stated_usd(self, transcript: Path) -> float | None:
         """Return the cost that it states, by its own price list; None if it states none. No result contains it."""
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from scylla_gha.agents import mcp_client
 from scylla_gha.agents.base import AgentCommand, AgentTask, ProcessResult, TranscriptSummary
-from scylla_gha.model.trial import Outcome
+from scylla_gha.model.trial import Outcome, Trajectory
 from scylla_gha.store.records import write_text
 
 _ADVICE: Final = ("git cannot apply the patch; to make one, change the files in the folder that `scylla-gha prepare "
@@ -55,6 +55,10 @@ class NopAgent:
         else:
             outcome, reason = Outcome.COMPLETED, "done"
         return TranscriptSummary(outcome, reason, turns=0)
+
+    def conversation(self, transcript: Path) -> Trajectory:  # noqa: ARG002 the Protocol's signature
+        """Return an empty conversation."""
+        return Trajectory()
 
     def stated_usd(self, transcript: Path) -> None:
         """State nothing."""

@@ -5,14 +5,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from scylla_gha.agents import AGENTS
 from scylla_gha.errors import ConfigError
+from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Plan
-from scylla_gha.model.trial import Trial
-from scylla_gha.report.page.progress_page import CellProgress, CellState, RunProgress
+from scylla_gha.model.trial import Trajectory, Trial
+from scylla_gha.redaction import Redactor
+from scylla_gha.redaction.session import RedactionSession
+from scylla_gha.report.page.progress_page import CellProgress, CellState, LiveTrial, RunProgress
 from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import CellFolder, RunFolder
 
+_SHOWN_STEPS: Final = 30  # of a trial that goes on
 _REMEMBERED: Final = 100_000  # judged cells whose records are not read again
 
 
@@ -79,3 +84,30 @@ def _is_locked(folder: Path) -> bool:
     except OSError:
         return False
     return any(fields[1:2] == ["FLOCK"] and fields[5].rpartition(":")[2] == number for fields in locks)
+
+
+def live_trial(folder: RunFolder, cell_id: str, redactor: Redactor) -> LiveTrial | None:
+    """Read the conversation of a cell's last attempt so far, without secrets; None: no attempt was started.
+
+    The transcript is cleaned in memory, since its file is cleaned only when the attempt ends.
+    """
+    plan = read_record(folder.plan, Plan)
+    cell = next((cell for cell in plan.cells if cell.id == cell_id), None) if plan else None
+    attempts = folder.cell(cell_id).attempts() if cell else []
+    if plan is None or cell is None or not attempts:
+        return None
+    transcript = attempts[-1].file("transcript.jsonl")
+    is_plain = transcript.is_file() and not transcript.is_symlink()  # the agent may have replaced it
+    steps = AGENTS[plan.arm(cell.arm).agent].conversation(transcript).steps if is_plain else ()
+    newest = RedactionSession(redactor).record(Trajectory(steps=steps[-_SHOWN_STEPS:])).steps
+    traffic = summarise_traffic(attempts[-1].file("traffic.jsonl"))
+    prompt = attempts[-1].file("prompt.md")
+    return LiveTrial(
+        cell=cell_id,
+        task=prompt.read_text(encoding="utf-8", errors="replace") if prompt.is_file() else None,
+        steps=len(steps),
+        newest=newest,
+        requests=traffic.requests,
+        usd=traffic.usage.usd,
+        is_running=_is_locked(folder.root) and _cell_state(folder.cell(cell_id), cell) == "working",
+    )

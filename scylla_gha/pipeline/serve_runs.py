@@ -13,8 +13,11 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from scylla_gha.errors import ToolError
-from scylla_gha.pipeline.run_progress import run_progress, runs_in
-from scylla_gha.report.page.progress_page import run_progress_page, runs_page
+from scylla_gha.pipeline.run_progress import live_trial, run_progress, runs_in
+from scylla_gha.providers import provider_environment
+from scylla_gha.redaction import Redactor
+from scylla_gha.redaction.patterns import secrets_in
+from scylla_gha.report.page.progress_page import live_page, run_progress_page, runs_page
 from scylla_gha.store.run_folder import RunFolder
 
 _HEADERS: Final = {
@@ -43,6 +46,7 @@ async def _serve(root: Path, port: int, announce: Callable[[str], None]) -> None
     server = _RunServer(root)
     application = web.Application(middlewares=[server.guard])
     application.add_routes([web.get("/", server.runs), web.get("/{run}/", server.progress),
+                            web.get("/{run}/{cell}/live", server.live),
                             web.get("/{run}/{path:.+}", server.file)])  # fmt: skip
     runner = web.AppRunner(application, access_log=None)
     await runner.setup()
@@ -62,6 +66,7 @@ class _RunServer:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._redactor = Redactor(secrets_in(provider_environment())[0].values())
         self.port = 0
 
     @web.middleware
@@ -83,6 +88,14 @@ class _RunServer:
         folder = self._folder(request)
         text = await asyncio.to_thread(lambda: run_progress_page(run_progress(folder)))
         return web.Response(text=text, headers=_PAGE)
+
+    async def live(self, request: web.Request) -> web.Response:
+        """Answer with the newest messages of a trial that goes on."""
+        folder, cell = self._folder(request), request.match_info["cell"]
+        trial = await asyncio.to_thread(lambda: live_trial(folder, cell, self._redactor))
+        if trial is None:
+            raise web.HTTPNotFound(text="no agent was started on such a cell\n")
+        return web.Response(text=live_page(trial), headers=_PAGE)
 
     async def file(self, request: web.Request) -> web.StreamResponse:
         """Answer with a file of a run; links are not followed."""

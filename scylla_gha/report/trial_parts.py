@@ -251,7 +251,7 @@ def _call(call: ToolCall, room: int | None) -> Iterator[TextBlock]:
     yield line(f"> {call.name}{took}", 2 * STEP, "cyan")
     arguments = call.arguments.items() if isinstance(call.arguments, dict) else [("arguments", call.arguments)]
     for name, value in arguments:
-        text = _shown(value)
+        text = value_text(value)
         if "\n" in text or (room is not None and len(text) > room):
             yield line(f"{name}:", 3 * STEP)
             yield passage(text, 4 * STEP, room)
@@ -264,7 +264,8 @@ def _call(call: ToolCall, room: int | None) -> Iterator[TextBlock]:
     yield passage(call.result, 4 * STEP, room)
 
 
-def _shown(value: JsonValue) -> str:
+def value_text(value: JsonValue) -> str:
+    """Return a tool's argument as text."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import http.client
+import json
 import os
 import re
 import signal
@@ -13,9 +14,11 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.model.plan import Plan
-from scylla_gha.store.records import write_record
+from scylla_gha.store.records import write_lines, write_record, write_text
 from scylla_gha.store.run_folder import RunFolder
+from tests.support.claude import said, text, tool_result, tool_use, write_transcript
 from tests.support.command import COMMAND, scylla
+from tests.support.dossiers import answered, asked
 from tests.support.records import make_cell, make_judgment, make_plan, make_score, make_trial
 from tests.support.report_pages import write_run
 
@@ -47,7 +50,9 @@ def get(port: int, path: str, host: str = "") -> tuple[int, str, dict[str, str]]
 
 
 def states(text: str) -> dict[str, str]:
-    return dict(re.findall(r'<th scope="row">([^<]+)</th><td class="words status \w+">(\w+)</td>', text))
+    return dict(
+        re.findall(r'<th scope="row">([^<]+)</th><td class="words status \w+">(\w+)(?: <a[^<]*</a>)?</td>', text)
+    )
 
 
 @pytest.fixture
@@ -60,10 +65,8 @@ def going_on(tmp_path: Path) -> Iterator[tuple[Path, Plan]]:
     lost = make_judgment(CELLS[0], result=make_score(passed=False))
     write_record(folder.cell(CELLS[0].id).judgment, lost)
     write_record(folder.cell(CELLS[1].id).cell, CELLS[1])
-    descriptor = os.open(folder.root, os.O_RDONLY)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    yield tmp_path / "runs", plan
-    os.close(descriptor)
+    with at_work(folder):
+        yield tmp_path / "runs", plan
 
 
 def test_the_server_follows_a_run_by_its_records(going_on: tuple[Path, Plan]) -> None:
@@ -80,6 +83,47 @@ def test_the_server_follows_a_run_by_its_records(going_on: tuple[Path, Plan]) ->
         assert states(get(port, "/demo/")[1])[CELLS[1].id] == "judging"
         write_record(cell.judgment, make_judgment(CELLS[1]))
         assert states(get(port, "/demo/")[1])[CELLS[1].id] == "passed"
+
+
+def test_the_messages_of_a_trial_that_goes_on_are_followed(tmp_path: Path) -> None:
+    cells = (make_cell("claude-code"), make_cell("claude-code", 2))
+    folder = RunFolder(tmp_path / "runs" / "demo")
+    write_record(folder.plan, make_plan(*cells))
+    write_record(folder.cell(cells[0].id).cell, cells[0])
+    attempt = folder.cell(cells[0].id).attempt(1)
+    write_text(attempt.file("prompt.md"), "Say hello.")
+    write_lines(attempt.file("traffic.jsonl"), (asked(1), answered(1, usd=0.25), asked(2)))
+    key = f"sk-ant-api03-{'x1Y2' * 24}"
+    first = said("a", text(f"I look. <b>{key}</b>"), tool_use("t1"))
+    write_transcript(attempt.file("transcript.jsonl"), first, tool_result("t1", "hello.py"), '{"type": "assis')
+    address = f"/demo/{cells[0].id}/live"
+    with served(tmp_path / "runs") as port:
+        assert f'<a href="{cells[0].id}/live">messages</a>' in get(port, "/demo/")[1]
+        assert "The agent is not at work" in get(port, address)[1]
+        assert get(port, f"/demo/{cells[1].id}/live")[0] == 404
+        with at_work(folder):
+            page = get(port, address)[1]
+            assert "The agent works: 1 step, 2 requests, ? so far." in page
+            assert '<meta http-equiv="refresh" content="2">' in page
+            assert "Say hello." in page
+            assert "I look. &lt;b&gt;[redacted" in page
+            assert key not in page
+            assert all(part in page for part in ("Bash, command", "ls", "Bash, result", "hello.py"))
+            with attempt.file("transcript.jsonl").open("a") as transcript:
+                transcript.write(f"{json.dumps(said('b', text('It is done.')))}\n")
+            page = get(port, address)[1]
+            assert page.index("It is done.") < page.index("I look.")
+
+
+@contextlib.contextmanager
+def at_work(folder: RunFolder) -> Iterator[None]:
+    """Hold the lock of a run's folder, as a command that works in it."""
+    descriptor = os.open(folder.root, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def test_the_server_answers_this_machine_only_and_serves_files_as_text(tmp_path: Path) -> None:

@@ -47,6 +47,9 @@ class ShellAgent:
             told |= {"ANTHROPIC_BASE_URL": task.access.url, "ANTHROPIC_API_KEY": task.access.token}
         return AgentCommand(("/bin/sh", "-c", self.script), {**told, **self.env}, self.secrets)
 
+    def conversation(self, transcript: Path) -> Trajectory:
+        return Trajectory(steps=(Step(source="agent", text=transcript.read_text(errors="replace")),))
+
     def stated_usd(self, transcript: Path) -> None: ...
 
     def declare(self, task: AgentTask, workspace: Path) -> Declared | None:  # noqa: ARG002 the Protocol's signature

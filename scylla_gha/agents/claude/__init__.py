@@ -18,6 +18,7 @@ from scylla_gha.agents.claude.transcript import classify_session, read_transcrip
 from scylla_gha.counting import counted
 from scylla_gha.errors import ToolError
 from scylla_gha.model.delivery import Declared, Observed
+from scylla_gha.model.trial import Trajectory
 from scylla_gha.store.records import write_text
 
 _VERSION_SECONDS: Final = 60.0
@@ -106,6 +107,10 @@ class ClaudeCode:
         return TranscriptSummary(
             outcome, reason, retryable, session.trajectory, session.turns, session.version, safety_net
         )
+
+    def conversation(self, transcript: Path) -> Trajectory:
+        """Return the messages and tool calls so far."""
+        return read_transcript(transcript).trajectory
 
     def stated_usd(self, transcript: Path) -> float | None:
         """Return the cost in the result event."""

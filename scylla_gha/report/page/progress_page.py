@@ -1,16 +1,21 @@
 """Pages of `scylla-gha view --serve`: the runs of a folder, and the cells of one run while it goes on."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from scylla_gha.counting import counted
+from scylla_gha.model.printable_text import head_and_tail
+from scylla_gha.model.trial import Step
+from scylla_gha.report.numbers import usd
 from scylla_gha.report.page.html import html
+from scylla_gha.report.trial_parts import value_text
 
 CellState = Literal["waiting", "working", "judging", "passed", "failed", "unjudged", "excluded", "unreadable"]
 _DONE: Final[frozenset[CellState]] = frozenset({"passed", "failed", "unjudged", "excluded"})
 _REFRESH_SECONDS: Final = 2
+_MOST_TEXT: Final = 3_000  # characters of one text of a trial that goes on
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +24,15 @@ class CellProgress:
 
     cell: str
     state: CellState
+
+
+@dataclass(frozen=True, slots=True)
+class LiveMessage:
+    """A step of a conversation: its number, its source, and its texts with labels."""
+
+    number: int
+    source: str
+    texts: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +55,61 @@ class RunProgress:
         states = Counter(cell.state for cell in self.cells)
         parts = ", ".join(f"{count} {state}" for state, count in states.most_common())
         return f"{self.done} of {counted(len(self.cells), 'cell')} done{f': {parts}' if parts else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTrial:
+    """Newest part of a trial's conversation, and what its requests have cost so far.
+
+    Attributes:
+        cell: id of its cell.
+        task: text of the task; None: the agent has not been started.
+        steps: number of all steps so far.
+        newest: the last of them, in their order.
+        requests: number of requests to models so far.
+        usd: their cost so far; None: unknown.
+        is_running: whether the agent still works on it.
+    """
+
+    cell: str
+    task: str | None
+    steps: int
+    newest: Sequence[Step]
+    requests: int
+    usd: float | None
+    is_running: bool
+
+    @property
+    def summary(self) -> str:
+        """Number of steps and requests, and their cost."""
+        state = "The agent works" if self.is_running else "The agent is not at work"
+        cost = f"{counted(self.requests, 'request')}, {usd(self.usd)}"
+        return f"{state}: {counted(self.steps, 'step')}, {cost} so far."
+
+    def messages(self) -> Iterator[LiveMessage]:
+        """Yield the newest steps, the last one first, with the texts of each: message, tool calls and results."""
+        for back, step in enumerate(reversed(self.newest)):
+            yield LiveMessage(self.steps - back, step.source, tuple(_texts(step)))
+
+
+def _texts(step: Step) -> Iterator[tuple[str, str]]:
+    """Yield labels and texts of a step, shortened."""
+    if step.text.strip():
+        yield "", head_and_tail(step.text, _MOST_TEXT)
+    for call in step.tool_calls:
+        values = call.arguments.items() if isinstance(call.arguments, dict) else [("input", call.arguments)]
+        yield from ((f"{call.name}, {name}", head_and_tail(value_text(value), _MOST_TEXT)) for name, value in values)
+        if call.result is not None:
+            yield (
+                f"{call.name} failed" if call.failed else f"{call.name}, result",
+                head_and_tail(call.result, _MOST_TEXT),
+            )
+
+
+def live_page(trial: LiveTrial) -> str:
+    """Return the page of a trial that goes on."""
+    refresh = _REFRESH_SECONDS if trial.is_running else 0
+    return html("live.html.j2", trial=trial, refresh=refresh)
 
 
 def runs_page(runs: Sequence[RunProgress]) -> str:
