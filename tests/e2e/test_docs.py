@@ -1,6 +1,9 @@
 """The pages of docs/ are true: local commands are run, those for GitHub are held against the real workflows."""
 
+import json
+import os
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ from scylla_gha.cli.main import cli
 from scylla_gha.onboarding.init import workflow_files
 from scylla_gha.onboarding.toolkit import Toolkit
 from tests.support.adopters import TOOLKIT, empty
-from tests.support.command import scylla
+from tests.support.command import COMMAND, scylla
 from tests.support.pages import PAGES, ROOT, anchors, commands, links, yaml_parts
 from tests.support.repository import environment
 
@@ -20,6 +23,7 @@ FOLDER = ".github/workflows/"
 CALLER, REGRESSION = f"{FOLDER}scylla.yml", f"{FOLDER}scylla-regression.yml"
 EVALUATE = ROOT / ".github/workflows/evaluate.yml"
 REUSABLE = {f".github/workflows/{name}.yml" for name in ("evaluate", "regression", "site")}
+LAPTOP = ROOT / "docs/on-a-laptop.md"
 OURS = Toolkit("OWNER/scylla-gha", "COMMIT")  # as pages write it
 WORKFLOWS = {Path(file.path).name: yaml.safe_load(file.content) for file in workflow_files("app", OURS)}
 
@@ -144,3 +148,25 @@ def test_the_comment_that_the_tutorial_shows_is_one_that_the_toolkit_makes() -> 
 def test_a_toolkit_pinned_by_a_commit_is_written_everywhere() -> None:
     toolkit = Toolkit("octo-org/scylla-gha", "ab" * 20)
     assert all(OURS.ref not in file.content.decode() for file in workflow_files("app", toolkit))
+
+
+def test_the_lines_for_shells_complete_commands() -> None:
+    lines = dict(re.findall(r"^\| (\w+) \| `([^`]*_SCYLLA_GHA_COMPLETE[^`]*)`", LAPTOP.read_text(), re.MULTILINE))
+    assert lines.keys() == {"bash", "zsh", "fish"}
+    env = {**os.environ, "PATH": f"{Path(COMMAND).parent}:{os.environ['PATH']}"}
+
+    def run(script: str) -> str:
+        return subprocess.run(["bash", "-c", script], env=env, capture_output=True, text=True, check=True).stdout
+
+    typed = "COMP_WORDS=(scylla-gha doc); COMP_CWORD=1; _scylla_gha_completion scylla-gha; echo ${COMPREPLY[*]}"
+    assert run(f"{lines['bash']}; {typed}") == "doctor\n"
+    for shell in ("zsh", "fish"):
+        (variable,) = re.findall(r"_SCYLLA_GHA_COMPLETE=\w+", lines[shell])
+        assert f"_SCYLLA_GHA_COMPLETE={shell}_complete" in run(f"{variable} scylla-gha")
+
+
+def test_the_settings_of_an_editor_give_each_file_the_schema_of_its_first_line() -> None:
+    (block,) = re.findall(r"```json\n(.+?)```", LAPTOP.read_text(), re.DOTALL)
+    for schema, pattern in json.loads(block)["yaml.schemas"].items():
+        first_lines = {path.read_text().partition("\n")[0].rpartition("/")[2] for path in ROOT.glob(pattern)}
+        assert first_lines == {Path(schema).name}, pattern

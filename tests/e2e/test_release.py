@@ -62,6 +62,7 @@ def test_a_release_is_built_under_the_name_of_its_repository(fork: Path) -> None
     assert f"uvx --from git+https://github.com/{FORK}@v{version} scylla-gha evaluate" in notes
     pages = [fork / "README.md", *(fork / "docs").glob("*.md")]
     assert [page.name for page in pages if "OWNER/scylla-gha" in page.read_text()] == []
+    assert f"uvx --from git+https://github.com/{FORK} scylla-gha evaluate" in (fork / "README.md").read_text()
     assert [link for link in links(fork / "README.md") if not link.startswith("https://")] == []
 
 
