@@ -3,8 +3,10 @@
 The script is real; the programs that it starts are replaced by scripts.
 """
 
+import json
 import os
 import pwd
+import re
 import shutil
 import signal
 import subprocess
@@ -133,3 +135,17 @@ def test_a_user_without_a_home_folder_gets_one_plain_sentence(tmp_path: Path) ->
         done = subprocess.run([*stranger, *command], env=environment, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr.count("\n")) == (code, 1), done.stderr
         assert message in done.stderr
+
+
+def test_the_dev_container_has_what_the_script_would_install() -> None:
+    """Packages of sandboxes, except the engine, which a feature brings; a browser is installed when tests need it."""
+    script = (ROOT / "scylla").read_text()
+    sandboxes = script[script.index("packages_of_sandboxes() {") : script.index("packages_of_browser() {")]
+    wanted = set(re.findall(r"\|\| echo ([\w.-]+)", sandboxes)) - {"docker.io"}
+    lines = (ROOT / ".devcontainer/Dockerfile").read_text().splitlines()
+    (installed,) = (set(line.removesuffix("\\").split()) for line in lines if "bubblewrap" in line)
+    assert installed >= wanted | {"make", "python3", "python3-venv"}
+    container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
+    features = [name.rpartition("/")[2].partition(":")[0] for name in container["features"]]
+    assert features == ["docker-in-docker", "node"]
+    assert container["postCreateCommand"] == "./scylla validate"
