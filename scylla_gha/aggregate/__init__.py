@@ -6,6 +6,7 @@ from typing import Final
 
 import scylla_gha
 from scylla_gha.aggregate.declared_family import analysis_warnings, hypothesis_reading, withheld_answers
+from scylla_gha.aggregate.notes import report_notes
 from scylla_gha.aggregate.row_counts import ArmCounts, RowCounts
 from scylla_gha.aggregate.warnings import (
     excused_attempts,
@@ -110,9 +111,9 @@ def aggregate(
         failures=tuple(_failures(counts)),
         warnings=(*refused_artifact_warnings(intake), *warnings, *control_warnings(controls),
                   *analysis_warnings(plan, analysis)),
-        estimate=plan.estimate, paired_by="modes" if plan.family == "modes" else "baseline",
-        replayed=plan.replayed, not_possible=plan.not_possible,
-        analysis=analysis,
+        notes=tuple(report_notes(plan, counts)), estimate=plan.estimate,
+        paired_by="modes" if plan.family == "modes" else "baseline", replayed=plan.replayed,
+        not_possible=plan.not_possible, analysis=analysis,
         imported=plan.imported is not None,
         github=counts.github,
     )  # fmt: skip

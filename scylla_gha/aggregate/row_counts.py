@@ -221,6 +221,7 @@ class RowCounts:
     judge_usd: PartialSum = field(default_factory=PartialSum)
     delivered: PartialSum = field(default_factory=PartialSum)
     starts: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    agent_files: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))  # as `unjudged`
     scenarios: set[str] = field(default_factory=set)
     isolations: set[str] = field(default_factory=set)
     github: GitHubServer | None = None
@@ -278,10 +279,9 @@ class RowCounts:
         self.on_host |= bool(row.model) and sandbox is not None and sandbox.has_network
         self.subscription |= row.subscription
         self.unjudged_items |= bool(row.items_unjudged)
-        if row.redactions:
-            self.redacted.append(row.redactions)
-        if row.workspace_digest:
-            self.starts[row.scenario].add(row.workspace_digest)
+        self.redacted += [row.redactions] if row.redactions else []
+        self.starts[row.scenario].update(filter(None, [row.workspace_digest]))
+        self.agent_files[row.arm, row.scenario].update(row.agent_files or ())
 
 
 def _between(passed: int, judged: int, unjudged: int) -> tuple[float, float]:

@@ -25,7 +25,7 @@ _SOURCES: Final = ("traffic.jsonl", "diff.patch", "github.json")  # files of an 
 # Columns of a row that an attempt has under the same name.
 _SAME_NAMES: Final = (
     "started_at", "seconds", "first_byte_seconds", "tool_seconds", "characters", "requests", "repeated_requests",
-    "turns", "failed_tool_calls", "base_commit", "workspace_digest",
+    "turns", "failed_tool_calls", "base_commit", "workspace_digest", "agent_files",
 )  # fmt: skip
 
 

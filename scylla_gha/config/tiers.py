@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha.config import did_you_mean, load_yaml
+from scylla_gha.config.agent_files import agent_file_digests, chosen_agent_files
 from scylla_gha.config.materials import material_digest, material_names, material_path, resolve_inside
 from scylla_gha.errors import ConfigError
 from scylla_gha.model import digest
@@ -193,6 +194,10 @@ class Tiers:
                     digests[f"{kind}/{name}"] = self._digests[path]
                 except ConfigError as error:
                     faults += [f"{where}: {line}" for line in str(error).splitlines()]
+        try:
+            digests |= agent_file_digests(chosen_agent_files(treatment.agent_files or (), self.roots[0]))
+        except ConfigError as error:
+            faults += [f"{where}: {line}" for line in str(error).splitlines()]
         if faults:
             raise ConfigError("\n".join(faults))
         return digests
@@ -256,7 +261,7 @@ def unite(parents: Sequence[tuple[str, Treatment]], own: Treatment, where: Path)
     united: dict[str, object] = {name: tuple(dict.fromkeys(
         item for _, treatment in (*parents, ("", own)) for item in getattr(treatment, name)
     )) for name in _LISTS}  # fmt: skip
-    for name in ("setting_sources", "tools", "orchestration", "verification"):
+    for name in ("setting_sources", "tools", "orchestration", "verification", "agent_files"):
         united[name] = _one_value(name, parents, own, where)
     united["system_prompt"] = _one_prompt(parents, own, where)
     settings = [treatment.settings for _, treatment in (*parents, ("", own)) if treatment.settings is not None]

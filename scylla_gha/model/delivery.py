@@ -57,6 +57,7 @@ class Declared(Record):
     usual_prompt: Annotated[bool, Field(description="the CLI's own prompt is as without any treatment")] = True
     safety_net: Annotated[bool, Field(description="a hook judges each call that can destroy something")] = False
     net_is_managed: Annotated[bool, Field(description="the hook stands where the agent cannot change it")] = True
+    instruction_files: Annotated[tuple[str, ...], Field(description="that must be read, as paths in a place")] = ()
     places: Annotated[tuple[str, ...], Field(description="instruction files that may be read, or folders of them")] = ()
 
 

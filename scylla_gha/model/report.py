@@ -152,6 +152,13 @@ class Report(Record):
         ),
     ] = ()
     warnings: tuple[str, ...]
+    notes: Annotated[
+        tuple[str, ...],
+        Field(
+            description="what a change altered, and files for agents that arms had from the start states",
+            exclude_if=lambda notes: not notes,
+        ),
+    ] = ()
     estimate: Estimate
     replayed: Annotated[bool, Field(description="model answers come from a recording: nothing was measured")] = False
     analysis: Annotated[Analysis | None, Field(description="null: the statistics were not installed")] = None

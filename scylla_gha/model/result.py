@@ -133,6 +133,10 @@ class Result(Record):
     lines_changed: int | None
     base_commit: str | None
     workspace_digest: str | None
+    agent_files: Annotated[
+        tuple[str, ...] | None,
+        Field(description="files for agents that the workspace had at the start, such as CLAUDE.md; null: not stored"),
+    ] = None
     sandbox: str
     network: Annotated[Network | None, Field(description="that the agent could reach; null: not stored")] = None
     keys: Annotated[Keys | None, Field(description="whether the agent could get hold of the provider's key")] = None

@@ -145,6 +145,10 @@ class Attempt(Record):
     delivery: Annotated[Delivery | None, Field(description="None: nothing was to be delivered, or none started")] = None
     base_commit: str | None = None
     workspace_digest: str | None = None
+    agent_files: Annotated[
+        tuple[str, ...] | None,
+        Field(description="files for agents that the workspace had at the start, such as CLAUDE.md; None: not stored"),
+    ] = None
     diff: DiffStat | None = None
     files: Annotated[dict[str, FileDigest], Field(description="it left, by name; empty: of an older version")] = {}
     redactions: Annotated[

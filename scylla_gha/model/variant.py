@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, JsonValue, StringConstraints, model_validator
 
 from scylla_gha.model import Record, Slug, Text, digest
-from scylla_gha.model.mcp_server import McpServer
+from scylla_gha.model.mcp_server import McpServer, ServerCommand
 from scylla_gha.model.sandbox import NamedHost
 from scylla_gha.model.scenario import TierName
 
@@ -19,6 +19,7 @@ Assumption = Literal["skill_descriptions", "tool_definitions"]
 BEST_OF = "best of "
 Inherited = Annotated[str, StringConstraints(pattern=r"^(T[0-6]/[0-9]{2}-[a-z0-9._-]+|best of T[0-6])$")]
 _LISTS: Final = ("mcp_servers", "skills", "agents", "hosts", "models", "server_tools")
+_UNKEYED_IF_NONE: Final = ("agent_files",)
 _UNKEYED_IF_UNSET: Final = ("models", "server_tools", "orchestration", "verification", "hosts")
 
 
@@ -62,6 +63,13 @@ class Treatment(Record):
     tools: Annotated[tuple[Text, ...] | None, Field(description="Built-in tools of the CLI; []: none")] = None
     settings: Annotated[dict[str, JsonValue] | None, Field(description="Settings passed to the CLI")] = None
     mcp_servers: Annotated[tuple[Name, ...], Field(description="Folders in config/mcp/")] = ()
+    agent_files: Annotated[
+        tuple[Text, ...] | None,
+        Field(
+            description="The repository's own files for agents (CLAUDE.md, .claude/skills/NAME, .mcp.json, ...) that "
+            "the workspace has, as patterns of a .gitignore; []: none; null: those of the scenario's start state"
+        ),
+    ] = None
     skills: Annotated[tuple[Name, ...], Field(description="Folders in config/skills/")] = ()
     agents: Annotated[tuple[Name, ...], Field(description="Sub-agents: files in config/agents/")] = ()
     orchestration: Orchestration | None = None
@@ -80,9 +88,21 @@ class Treatment(Record):
         tuple[ServerTool, ...], Field(description="Tools that the provider runs: they reach the open network")
     ] = ()
 
+    @model_validator(mode="after")
+    def _reads_agent_files(self) -> "Treatment":
+        if self.agent_files and not self.reads_project:
+            raise ValueError("agent_files needs `project` in setting_sources; else Claude Code reads none of them")
+        return self
+
+    @property
+    def reads_project(self) -> bool:
+        """True if the CLI reads the files for agents in its workspace."""
+        return self.setting_sources is None or "project" in self.setting_sources
+
     def keyed(self) -> dict[str, JsonValue]:
         """Return what is compared and keyed, without newer fields that are not set."""
         unset = {name for name in _UNKEYED_IF_UNSET if not getattr(self, name)}
+        unset |= {name for name in _UNKEYED_IF_NONE if getattr(self, name) is None}
         fields = self.model_dump(mode="json", exclude=unset)
         if self.system_prompt and not self.system_prompt.blocks:
             fields["system_prompt"] = self.system_prompt.model_dump(mode="json", exclude={"blocks", "mode"})
@@ -180,6 +200,11 @@ class AgentResources(Record):
     agents: dict[str, SubAgent] = {}
     folders: dict[str, Path] = {}
     programs: Annotated[dict[str, Path], Field(description="files of the mode's programs")] = {}
+    agent_files: Annotated[
+        dict[str, Path] | None,
+        Field(description="files for agents, by path in the workspace; None: those of the start state"),
+    ] = None
+    project_servers: Annotated[dict[str, ServerCommand], Field(description="servers of .mcp.json")] = {}
     descriptions: Annotated[
         dict[str, tuple[str, ...]], Field(description="texts that say what a skill is for, by the skill's name")
     ] = {}

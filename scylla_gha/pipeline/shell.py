@@ -20,6 +20,7 @@ from scylla_gha.pipeline.run_trial import agent_runner
 from scylla_gha.pipeline.stored_cell import CellRef
 from scylla_gha.plan import agent_name, key_of
 from scylla_gha.plan.build import find_agents
+from scylla_gha.prepare.agent_files import with_agent_files
 from scylla_gha.prepare.scenario import prepare_workspace
 from scylla_gha.prepare.workspace import apply_patch
 from scylla_gha.process import Cancel, FinishedProcess, ProcessLimits
@@ -127,6 +128,7 @@ def open_sandbox(
     """
     runner, prepared = agent_runner(context, cell), context.prepared_scenario(cell.scenario)
     workspace = prepare_workspace(prepared, root / "box")
+    with_agent_files(prepared.start, workspace.repo, runner.resources.agent_files)
     mounts = replace(sandbox_mounts(runner, prepared, workspace), keep=False)
     if served:
         runner = replace(runner, resources=served.github.with_servers(runner.resources))

@@ -18,6 +18,7 @@ from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.mode import Mode
 from scylla_gha.model.plan import Arm, Cell, Plan
 from scylla_gha.model.variant import Variant
+from scylla_gha.plan.agent_files import agent_file_arms, agent_file_changes
 from scylla_gha.plan.estimate import DueCells, History, estimate_cells
 from scylla_gha.plan.model_ids import with_model_ids
 from scylla_gha.plan.modes import check_modes, impossible_tasks, planned_modes, unproved_tasks, why_impossible
@@ -68,7 +69,8 @@ def plan_cells(
     arms = _arms(experiment, library, agents, choice.best)
     experiment = _with_baseline(experiment, [arm.id for arm in arms], choice)
     if choice.head:
-        arms = _changed_arms(experiment, arms, _arms(experiment, Library.here(choice.head), agents, choice.best))
+        head = Library.here(choice.head)
+        arms = _changed_arms(experiment, arms, _arms(experiment, head, agents, choice.best), library, head)
         experiment = experiment.model_copy(update={"baseline": next(arm.against for arm in arms if arm.side)})
     folders = [library.scenario(name) for name in select_scenarios(experiment.scenarios, library)]
     check_modes(experiment, folders, [arm.variant for arm in arms if arm.variant], library)
@@ -155,15 +157,23 @@ def _arms_of(
     ]  # fmt: skip
 
 
-def _changed_arms(experiment: Experiment, here: Sequence[Arm], head: Sequence[Arm]) -> tuple[Arm, ...]:
-    """Return the arms whose variant differs in the checkout of a change: each as it is here, and as it is there.
+def _changed_arms(
+    experiment: Experiment, here: Sequence[Arm], head: Sequence[Arm], library: Library, head_library: Library
+) -> tuple[Arm, ...]:
+    """Return the arms that differ in the checkout of a change: each as it is here, and as it is there.
+
+    They differ by their variant, or by the repository's own files for agents.
 
     Raises:
-        RefusedError: no variant differs.
+        RefusedError: none differs.
     """
     by_id, arms = {arm.id: arm for arm in here}, dict[str, Arm]()
+    for pair in agent_file_arms(experiment, here, head, library, head_library):
+        arms |= {arm.id: arm for arm in pair}
     for arm in head:
         before = by_id.get(arm.id)
+        if f"{arm.id}.{_HEAD}" in arms:  # compared with its files for agents
+            continue
         if before and _treatment_digests(before) == _treatment_digests(arm):
             continue
         before = before or by_id[experiment.baseline]
@@ -171,10 +181,17 @@ def _changed_arms(experiment: Experiment, here: Sequence[Arm], head: Sequence[Ar
         name = f"{arm.id}.{_HEAD}"
         arms[name] = arm.model_copy(update={"id": name, "side": _HEAD, "against": before.id})
     if not arms:
-        raise RefusedError(f"experiment {experiment.id}: none of its {counted(len(head), 'arm')} is another one with "
-                           "the changed configuration, so there is nothing to compare; name an experiment whose "
-                           "variants the change touches")  # fmt: skip
+        raise RefusedError(_nothing_to_compare(experiment, head, agent_file_changes(library, head_library)))
     return tuple(arms.values())
+
+
+def _nothing_to_compare(experiment: Experiment, arms: Sequence[Arm], changes: Mapping[str, Sequence[str]]) -> str:
+    files = "; ".join(f"{word}: {', '.join(paths)}" for word, paths in changes.items())
+    advice = ("name an experiment whose variants the change touches" if not files else
+              "add an agent CLI with a variant that reads these files, such as T0/01-vanilla, to the experiment "
+              f"({files})")  # fmt: skip
+    return (f"experiment {experiment.id}: the change alters none of its {counted(len(arms), 'arm')}, so there is "
+            f"nothing to compare; {advice}")  # fmt: skip
 
 
 def _treatment_digests(arm: Arm) -> tuple[str | None, str | None]:

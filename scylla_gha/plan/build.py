@@ -22,6 +22,7 @@ from scylla_gha.model.experiment import Experiment, SandboxName
 from scylla_gha.model.plan import CostRange, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.plan import AgentInfo, agent_name, plan_cells
+from scylla_gha.plan.agent_files import unread_notes
 from scylla_gha.plan.best_sub_tests import best_sub_tests
 from scylla_gha.plan.estimate import History, PastCost
 from scylla_gha.plan.model_ids import alias_notes, with_model_ids
@@ -158,6 +159,7 @@ def make_plan(
     plan = plan.model_copy(update={"not_before": _oldest(experiment, now), "judging": judging_of(plan, library)})
     notes = (
         *comparison_notes(plan),
+        *unread_notes(plan),
         *impossible_notes(plan.not_possible),
         *unproved_notes(plan.unproved),
         *alias_notes(experiment, library),

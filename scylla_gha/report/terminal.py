@@ -125,6 +125,7 @@ def _before(view: ReportView) -> Iterator[str]:
         yield hypothesis
     if crossed := mode_by_model_line(view):
         yield crossed
+    yield from view.report.notes
 
 
 def _after(view: ReportView) -> Iterator[str]:

@@ -17,7 +17,9 @@ from scylla_gha.gateway.settings import Session
 from scylla_gha.model.delivery import Declared, Delivery, Observed
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Attempt, Outcome, Step
+from scylla_gha.prepare.agent_files import own_agent_files, with_agent_files
 from scylla_gha.prepare.scenario import PreparedScenario
+from scylla_gha.prepare.start_state import StartState
 from scylla_gha.prepare.tree_manifest import TooLargeError
 from scylla_gha.prepare.workspace import NoPatchError, Workspace, snapshot
 from scylla_gha.process import FinishedProcess, ProcessLimits, ProcessStreams
@@ -73,6 +75,7 @@ def _run_attempt(
             runner = replace(runner, resources=github.with_servers(runner.resources))
             prepared = github.prompted(prepared)
             github.adopt(workspace)
+        start = with_agent_files(prepared.start, workspace.repo, runner.resources.agent_files)
         session = _open_session(runner, prepared, mounts, folder, github.hosts if github else ())
         access = ModelAccess(runner.target.address or session.url, session.token) if session else None
         equipped = equip_agent(runner, prepared, mounts, access, github)
@@ -83,11 +86,11 @@ def _run_attempt(
         with redaction.guarding(folder.root):
             with github.closing(folder, redaction) if github else nullcontext(UsedHub()) as used:
                 attempt = _run(runner, prepared, folder, equipped, session, redaction)
-            attempt = attempt.model_copy(update={"github": used.counts})
+            attempt = attempt.model_copy(update={"github": used.counts, "agent_files": own_agent_files(start)})
             if used.failure:
                 attempt = _without_diff(attempt, used.failure)
             else:
-                attempt = _store_diff(attempt, prepared, workspace, folder, runner.limits, redaction)
+                attempt = _store_diff(attempt, start, workspace, folder, runner.limits, redaction)
     attempt = redaction.record(attempt)
     attempt = attempt.model_copy(update={"redactions": redaction.count, "files": file_digests(folder)})
     write_record(folder.file("attempt.json"), attempt)
@@ -262,7 +265,7 @@ def _attempt(
 
 def _store_diff(
     attempt: Attempt,
-    prepared: PreparedScenario,
+    start: StartState,
     workspace: Workspace,
     folder: AttemptFolder,
     limits: TrialLimits,
@@ -270,7 +273,7 @@ def _store_diff(
 ) -> Attempt:
     """Store the agent's change as a patch; return the attempt with the diff's numbers."""
     try:
-        diff, patch = snapshot(prepared.start, workspace, limits.diff_bytes, redaction.clean, limits.diff_files)
+        diff, patch = snapshot(start, workspace, limits.diff_bytes, redaction.clean, limits.diff_files)
     except TooLargeError as error:
         return _without_diff(attempt, f"left {error} beyond the start state, the limit of a diff ({error.limit})")
     except NoPatchError as error:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from scylla_gha.config.agent_files import agent_file_digests, chosen_agent_files, project_servers
 from scylla_gha.config.materials import (
     material_path,
     prompt_blocks,
@@ -14,6 +15,7 @@ from scylla_gha.config.materials import (
 from scylla_gha.config.mcp_servers import read_server
 from scylla_gha.config.modes import program_files, read_mode
 from scylla_gha.errors import FixtureError
+from scylla_gha.model.agent_files import MCP_FILE
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.variant import AgentResources, SystemPrompt, Treatment, Variant
 
@@ -25,11 +27,14 @@ def agent_resources(variant: Variant | None, roots: Sequence[Path]) -> AgentReso
         FixtureError: a resource changed since the experiment was planned.
         ConfigError: a resource is missing.
     """
-    if variant is None or not variant.materials:
+    if variant is None or (not variant.materials and variant.treatment.agent_files is None):
         return AgentResources()
     treatment = variant.treatment
     now = read_materials(treatment, roots)
-    changed = [name for name, digest in variant.materials.items() if name not in now or now[name].digest != digest]
+    files = None if treatment.agent_files is None else chosen_agent_files(treatment.agent_files, roots[0])
+    of_files = agent_file_digests(files or {})
+    digests = {name: material.digest for name, material in now.items()} | of_files
+    changed = [name for name in {**variant.materials, **of_files} if variant.materials.get(name) != digests.get(name)]
     if changed:
         raise FixtureError(f"{variant.id}: {', '.join(changed)} changed since it was planned; plan again")
     folders = {f"mcp/{name}": now[f"mcp/{name}"].path for name in treatment.mcp_servers}
@@ -40,6 +45,8 @@ def agent_resources(variant: Variant | None, roots: Sequence[Path]) -> AgentReso
         agents={name: read_agent(now[f"agents/{name}"].path) for name in treatment.agents},
         descriptions={name: skill_description(folders[f"skills/{name}"]) for name in treatment.skills},
         folders=folders,
+        agent_files=files,
+        project_servers=project_servers(files[MCP_FILE]) if files and MCP_FILE in files else {},
     )
 
 

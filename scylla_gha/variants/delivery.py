@@ -112,6 +112,9 @@ def _missing(declared: Declared, source: Observed, inventory: Inventory | None) 
         if reported is not None:
             yield from (f"{kind} {name} ({source.source}{_remark(source, name)})"
                         for name in names if name not in reported)  # fmt: skip
+    if source.instructions is not None:
+        yield from (f"instructions of {file} ({source.source})" for file in declared.instruction_files
+                    if not any(f"{folder}/{file}" in source.instructions for folder in declared.places))  # fmt: skip
     for name, shown in _cut(declared, source).items():
         yield f"description of {_KIND_OF[name.partition('/')[0]]} {name.partition('/')[2]} ({source.source}: {shown})"
     if source.system_prompt is not None:

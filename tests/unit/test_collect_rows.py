@@ -63,6 +63,7 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
                            base_commit="b", workspace_digest="w", agent_version="9",
                            safety_net=SafetyNetSummary(calls=4, blocked=(BLOCKED,), unread=2), redactions=2,
                            network=HostContact(allowed={"a.org": 9}, refused={"b.org": 2, "c.org:22": 1}),
+                           agent_files=("CLAUDE.md",),
                            requests=5, repeated_requests=1, side_requests=2, side_usd=0.125,
                            first_byte_seconds=0.5, generation_seconds=3.0,
                            tool_seconds=1.5, characters={"tool_input": 7})  # fmt: skip
@@ -93,7 +94,8 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
         "github": None, "github_requests": None, "github_writes": None, "github_gaps": None,
         "github_calls": {}, "github_failed": None, "github_repeated": None, "github_other_clients": {}, "mode": None,
         "files_changed": 2, "lines_changed": 7, "base_commit": "b",
-        "workspace_digest": "w", "sandbox": "host", "network": "open", "keys": "exposed", "files": "open",
+        "workspace_digest": "w", "agent_files": ["CLAUDE.md"],
+        "sandbox": "host", "network": "open", "keys": "exposed", "files": "open",
         "unadjusted": "", "judge_unadjusted": "", "subscription": False, "replayed": False,
         "redactions": 2,
     }  # fmt: skip

@@ -91,7 +91,7 @@ class ClaudeCode:
             "IS_SANDBOX": "1",  # without it the CLI refuses to work unattended as root
             **_SKILL_LISTING,
         }
-        if task.resources.mcp_servers:
+        if task.resources.mcp_servers or task.resources.project_servers:
             env |= _WAIT_FOR_SERVERS
         if task.access:
             env |= {"ANTHROPIC_BASE_URL": task.access.url, "ANTHROPIC_API_KEY": task.access.token}
@@ -159,9 +159,10 @@ def _resource_flags(task: AgentTask) -> list[str]:
         manifest = {"name": PLUGIN, "version": "1.0.0", "description": "Skills of this team"}
         write_text(folder / ".claude-plugin" / "plugin.json", json.dumps(manifest))
         flags += ["--plugin-dir", str(folder)]
-    if resources.mcp_servers:
+    started = {**resources.project_servers, **task.started_servers(folder)}
+    if started:  # those of .mcp.json too, since --strict-mcp-config hides that file
         path = task.home / "mcp.json"
-        servers = {name: dataclasses.asdict(server) for name, server in task.started_servers(folder).items()}
+        servers = {name: dataclasses.asdict(server) for name, server in started.items()}
         write_text(path, json.dumps({"mcpServers": servers}))
         flags += ["--mcp-config", str(path)]
     return [*flags, *_agent_flags(task)]

@@ -14,9 +14,9 @@ import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from scylla_gha.agents.base import AgentTask
 from scylla_gha.agents.claude.safety_hook import Json, observed_hooks
@@ -49,6 +49,10 @@ _LISTED: Final = re.compile(r"^- ([\w.:-]+)(?::|$)", re.MULTILINE)  # a long lis
 _TOOL_NAME: Final = re.compile(r"[\w.-]+")
 _BUILT_IN: Final = "@builtin"  # end of the source of a plugin that the CLI brings
 _INSTRUCTIONS: Final = re.compile(r"^Contents of (/[^\n]+) \([^()\n]*\):$", re.MULTILINE)
+_SKILL_FILE: Final = re.compile(r"\.claude/skills/[^/]+/SKILL\.md")
+_AGENT_FILE: Final = re.compile(r"\.claude/agents/.+\.md")
+_MEMORY_FILES: Final = ("CLAUDE.md", ".claude/CLAUDE.md")  # that each session reads
+_HIDDEN: Final = re.compile(r"^(disable-model-invocation|paths):", re.MULTILINE)  # listed to the model later, or never
 _NAME: Final = re.compile(r"^name:[ \t]*(['\"]?)([^'\"\n]+?)\1[ \t]*$", re.MULTILINE)
 
 
@@ -63,15 +67,18 @@ def declared_delivery(task: AgentTask, workspace: Path) -> Declared:
     files += [workspace / ".claude" / "settings.local.json"] if is_local else []
     settings = treatment.settings is not None or any(file.is_file() for file in files)
     places = [*folders, workspace / "CLAUDE.local.md"] if is_local else folders
+    project = _project_files(task.resources.agent_files or (), workspace)
+    servers = (*treatment.mcp_servers, *task.resources.project_servers)
     return Declared(
         model=task.model,
         system_prompt=treatment.system_prompt,
         tools=None if tools is None else tuple(_RENAMED.get(tool, tool) for tool in tools),
         least_tools=() if settings else _LEAST_TOOLS,
-        side_tools=_MCP_TOOLS if treatment.mcp_servers else (),
-        mcp_servers=treatment.mcp_servers,
-        skills=tuple(f"{PLUGIN}:{name}" for name in treatment.skills),
-        agents=treatment.agents,
+        side_tools=_MCP_TOOLS if servers else (),
+        mcp_servers=servers,
+        skills=(*(f"{PLUGIN}:{name}" for name in treatment.skills), *project.skills),
+        agents=(*treatment.agents, *project.agents),
+        instruction_files=project.instructions,
         descriptions={
             **{
                 f"skills/{PLUGIN}:{name}": (f"- {PLUGIN}:{name}: {texts[0]}", *texts[1:])
@@ -91,6 +98,29 @@ def declared_delivery(task: AgentTask, workspace: Path) -> Declared:
     )
 
 
+class _ProjectFiles(NamedTuple):
+    """Names of skills and sub-agents, and paths of instructions, that Claude Code takes from the workspace."""
+
+    skills: tuple[str, ...]
+    agents: tuple[str, ...]
+    instructions: tuple[str, ...]
+
+
+def _project_files(files: Collection[str], workspace: Path) -> _ProjectFiles:
+    """Return what the CLI must show of a variant's files; others it may load when the agent opens a folder."""
+    skills = {Path(path).parent for path in files if _SKILL_FILE.fullmatch(path)}
+    shown = sorted(folder.name for folder in skills if not _HIDDEN.search(_front(workspace / folder / "SKILL.md")))
+    agents = [path for path in files if _AGENT_FILE.fullmatch(path)]
+    names = [name[2].strip() for path in agents if (name := _NAME.search(_front(workspace / path)))]
+    return _ProjectFiles(tuple(shown), tuple(sorted(names)), tuple(path for path in _MEMORY_FILES if path in files))
+
+
+def _front(path: Path) -> str:
+    """Return the front matter of a file, which may have any content."""
+    text = path.read_bytes().decode(errors="replace") if path.is_file() else ""
+    return text.partition("\n---")[0]
+
+
 def _own_skills(config: Path) -> Iterator[str]:
     yield from (path.parent.name for path in sorted(config.glob("skills/*/SKILL.md")))
     commands = config / "commands"
@@ -100,8 +130,7 @@ def _own_skills(config: Path) -> Iterator[str]:
 def _own_agents(folder: Path) -> Iterator[str]:
     """Yield the names in the files, which the names of the files do not decide."""
     for path in sorted(folder.rglob("*.md")):
-        text = path.read_bytes().decode(errors="replace") if path.is_file() else ""
-        if name := _NAME.search(text.partition("\n---")[0]):
+        if name := _NAME.search(_front(path)):
             yield name[2].strip()
 
 

@@ -1,0 +1,146 @@
+"""The user's own files for coding agents (`CLAUDE.md`, `.claude/`, `.mcp.json`, ...): lookup and checks.
+
+They are those that git does not ignore. A link is followed if it stays inside the repository, as `CLAUDE.md` that is a
+link to `AGENTS.md`; the trial gets a copy of the file in its place.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from scylla_gha.errors import ConfigError, ToolError
+from scylla_gha.git import run_git
+from scylla_gha.model.agent_files import MCP_FILE, PLACES, is_agent_file
+from scylla_gha.model.mcp_server import ServerCommand
+from scylla_gha.path_patterns import PathPatterns
+
+KIND: Final = "agent_files"  # begin of their names among the materials of a variant
+_MOST_BYTES: Final = 20_000_000
+_MOST_NAMED: Final = 20
+_FOLDERS_OF_THE_TOOLKIT: Final = ("fixtures", "runs", "scenarios")
+_SERVER_NAME: Final = re.compile(r"[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*")
+_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
+
+
+def agent_files(root: Path) -> dict[str, Path]:
+    """Return the repository's files for agents: path in it -> the file, after links.
+
+    Raises:
+        ConfigError: a link leads out of the repository or to no file, or the files are too large.
+    """
+    files: dict[str, Path] = {}
+    for path in sorted(filter(is_agent_file, _listed(root))):
+        if path.split("/")[0] in _FOLDERS_OF_THE_TOOLKIT:  # start states and records of trials have such files too
+            continue
+        if (root / path).is_symlink() or (root / path).exists():  # else it is deleted, and git still lists it
+            files |= _behind_links(root, path)
+    size = sum(file.stat().st_size for file in files.values())
+    if size > _MOST_BYTES:
+        raise ConfigError(f"{root}: its files for agents have {size / 1e6:.1f} MB, more than {_MOST_BYTES / 1e6:.0f}; "
+                          "let git ignore what no agent needs")  # fmt: skip
+    return files
+
+
+def chosen_agent_files(patterns: Sequence[str], root: Path) -> dict[str, Path]:
+    """Return the repository's files for agents that match a pattern of a `.gitignore`, and none that begins with `!`.
+
+    Raises:
+        ConfigError: a pattern leads out of the repository or matches nothing, or `.mcp.json` cannot be used.
+    """
+    known = agent_files(root) if patterns else {}
+    for pattern in patterns:
+        _require_match(pattern, known, root)
+    chosen = PathPatterns([pattern.removeprefix("./") for pattern in patterns if not pattern.startswith("!")])
+    left_out = PathPatterns([pattern[1:].removeprefix("./") for pattern in patterns if pattern.startswith("!")])
+    files = {path: file for path, file in known.items() if chosen.match(path) and not left_out.match(path)}
+    if MCP_FILE in files:
+        project_servers(files[MCP_FILE])
+    return files
+
+
+def _require_match(pattern: str, known: Iterable[str], root: Path) -> None:
+    if ".." in pattern.split("/"):
+        raise ConfigError(f"{KIND}: {pattern!r} leads out of the repository {root}; name a path inside it")
+    plain = PathPatterns([pattern.removeprefix("!").removeprefix("./")])
+    if any(map(plain.match, known)):
+        return
+    names = list(known)
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    listing = f"there are: {', '.join(names[:_MOST_NAMED])}{more}" if names else "it has none"
+    places = ", ".join(path.removeprefix("/") for paths in PLACES.values() for path in paths)
+    raise ConfigError(f"{KIND}: {pattern!r} matches no file for agents in {root}; {listing} (looked for: {places})")
+
+
+def agent_file_digests(files: dict[str, Path]) -> dict[str, str]:
+    """Return the digests of files for agents by `agent_files/path`."""
+    return {f"{KIND}/{path}": hashlib.sha256(file.read_bytes()).hexdigest() for path, file in files.items()}
+
+
+def _listed(root: Path) -> list[str]:
+    """Return the paths of all files that git does not ignore; without a repository, all files."""
+    top = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), None)
+    if top is not None:
+        listing = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        below = f"{root.relative_to(top)}/" if root != top else ""
+        done = run_git(top / ".git", *listing, "--", below or ".", work_tree=top)
+        if done.code:
+            raise ToolError(f"git ls-files in {top} failed: {done.message}")
+        paths = done.stdout.decode("utf-8", "surrogateescape").split("\0")
+        return [path.removeprefix(below) for path in paths if path]
+    return [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() or path.is_symlink()]
+
+
+def _behind_links(root: Path, path: str) -> dict[str, Path]:
+    file = root / path
+    source = file.resolve()
+    if source.is_dir() and not file.absolute().is_relative_to(source):
+        inside = [item for item in sorted(source.rglob("*")) if item.is_file()]
+        below = {f"{path}/{item.relative_to(source)}": item.resolve() for item in inside}
+        sources = {name: item for name, item in below.items() if is_agent_file(name)}
+    else:
+        sources = {path: source}
+    for name, item in sources.items():
+        if not item.is_relative_to(root.resolve()) or ".git" in item.relative_to(root.resolve()).parts:
+            raise ConfigError(f"{root / name}: is a symbolic link that leads out of {root}; put a copy in its place")
+        if not item.is_file():
+            raise ConfigError(f"{root / name}: is a link to no file; put what it stands for in its place")
+    return sources
+
+
+def project_servers(path: Path) -> dict[str, ServerCommand]:
+    """Read the MCP servers of `.mcp.json`; `${NAME:-default}` becomes the default.
+
+    Raises:
+        ConfigError: it is invalid, or has a server that a trial cannot start: remote, or with a variable of the user.
+    """
+    try:
+        servers = json.loads(path.read_text(encoding="utf-8"))["mcpServers"]
+        return {name: _server(path, name, server) for name, server in servers.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(f"{path}: is not a file of MCP servers ({error!r}); it must have `mcpServers` with a "
+                          "`command` for each name") from None  # fmt: skip
+
+
+def _server(path: Path, name: str, server: dict[str, Any]) -> ServerCommand:
+    instead = f"or leave the file out of the variant: {KIND}: ['*', '!{MCP_FILE}']"
+    if not _SERVER_NAME.fullmatch(name):
+        raise ConfigError(f"{path}: {name!r}: use letters, digits, dashes and single underscores in its name")
+    if "command" not in server:
+        raise ConfigError(f"{path}: {name}: is a remote server, which a trial cannot reach; give it a `command`, "
+                          f"{instead}")  # fmt: skip
+
+    def fill(text: str) -> str:
+        for variable, default in _VARIABLE.findall(text):
+            if f"${{{variable}}}" in text:
+                raise ConfigError(f"{path}: {name}: needs the variable {variable}, and trials get no variable or "
+                                  f"secret of yours; write ${{{variable}:-default}}, {instead}")  # fmt: skip
+            text = text.replace(f"${{{variable}:-{default}}}", default)
+        return text
+
+    args, env = server.get("args", []), server.get("env", {})
+    return ServerCommand(
+        fill(server["command"]), tuple(map(fill, args)), {key: fill(value) for key, value in env.items()}
+    )

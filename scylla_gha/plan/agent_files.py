@@ -1,0 +1,98 @@
+"""Comparison of the repository's own files for agents (CLAUDE.md, .claude/, ...) before a change and with it.
+
+A variant that names such files says itself which ones it has. For an experiment whose variants name none, both versions
+of all of them are compared, on one variant that leaves them to the start state.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from scylla_gha.config.agent_files import KIND, agent_file_digests, agent_files, chosen_agent_files, project_servers
+from scylla_gha.config.library import Library
+from scylla_gha.errors import ConfigError
+from scylla_gha.model.agent_files import MCP_FILE, file_changes, reads_by_itself
+from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.plan import Arm, Plan
+
+_BASE, _HEAD = "base", "head"
+_ALL = ("*",)
+
+
+def agent_file_changes(base: Library, head: Library) -> dict[str, tuple[str, ...]]:
+    """Return the paths of files for agents that a change adds, changes and removes, by that word."""
+    before, after = (agent_file_digests(agent_files(library.roots[0])) for library in (base, head))
+    changes = file_changes(before, after)
+    return {word: tuple(path.removeprefix(f"{KIND}/") for path in paths) for word, paths in changes.items()}
+
+
+def agent_file_arms(
+    experiment: Experiment, arms: Sequence[Arm], head_arms: Sequence[Arm], base: Library, head: Library
+) -> Iterator[tuple[Arm, Arm]]:
+    """Yield arms with the files for agents as they are base, each with the arm that has those of a change.
+
+    They are those of one variant that leaves the files to the start state: the baseline's, else the first one. There
+    are none if the files are equal, or if a variant that the change alters names its files itself.
+    """
+    changes, after = agent_file_changes(base, head), {arm.id: arm for arm in head_arms}
+    if not changes or any(_names_changed_files(arm, after.get(arm.id)) for arm in arms):
+        return
+    able = {arm.id: arm.variant for arm in arms if _leaves_files_to_start(arm)}
+    variant = able.get(experiment.baseline) or next(iter(able.values()), None)
+    roots = base.roots[0], head.roots[0]
+    patterns = _ALL if any(MCP_FILE in paths for paths in changes.values()) else _startable(roots[0])
+    for arm in arms:
+        if arm.id in able and able[arm.id] == variant:
+            before = _with_files(arm, _BASE, roots[0], patterns)
+            changed = _with_files(after.get(arm.id, arm), _HEAD, roots[1], patterns)
+            yield before, changed.model_copy(update={"side": _HEAD, "against": before.id})
+
+
+def unread_notes(plan: Plan) -> Iterator[str]:
+    """Yield a note for each agent that does not look by itself for a file that a change alters."""
+    arms = {arm.id: arm for arm in plan.arms}
+    unread: dict[str, dict[str, None]] = {}
+    for arm in (arm for arm in plan.arms if arm.side and arm.against):
+        changes = file_changes(_named_files(arms[arm.against or ""]), _named_files(arm))
+        paths = (name.removeprefix(f"{KIND}/") for names in changes.values() for name in names)
+        unread.setdefault(arm.agent, {}).update((path, None) for path in paths if not reads_by_itself(arm.agent, path))
+    for agent, names in unread.items():
+        if names:
+            yield (f"{agent} does not look for {', '.join(names)} by itself; it reads such a file if the prompt or "
+                   "another file (`@AGENTS.md` in CLAUDE.md) points to it")  # fmt: skip
+
+
+def _leaves_files_to_start(arm: Arm) -> bool:
+    treatment = arm.variant.treatment if arm.variant else None
+    return treatment is not None and treatment.agent_files is None and treatment.reads_project
+
+
+def _names_changed_files(before: Arm, after: Arm | None) -> bool:
+    """Return whether both versions of a variant name files for agents, and these differ."""
+    versions = [_named_files(arm) for arm in (before, after) if arm is not None]
+    return len(versions) > 1 and versions[0] != versions[1]
+
+
+def _named_files(arm: Arm) -> dict[str, str]:
+    materials = arm.variant.materials if arm.variant else {}
+    return {name: digest for name, digest in materials.items() if name.startswith(f"{KIND}/")}
+
+
+def _startable(root: Path) -> tuple[str, ...]:
+    """Return patterns of all files, without an `.mcp.json` whose servers a trial cannot start."""
+    try:
+        for path in filter(Path.is_file, [root / MCP_FILE]):
+            project_servers(path)
+    except ConfigError:
+        return (*_ALL, f"!{MCP_FILE}")
+    return _ALL
+
+
+def _with_files(arm: Arm, version: str, root: Path, patterns: tuple[str, ...]) -> Arm:
+    if arm.variant is None:
+        raise AssertionError("an arm with files for agents has a variant")
+    files = chosen_agent_files(patterns, root)
+    variant = arm.variant.model_copy(update={
+        "treatment": arm.variant.treatment.model_copy(update={KIND: patterns}),
+        "materials": {**arm.variant.materials, **agent_file_digests(files)},
+    })  # fmt: skip
+    return arm.model_copy(update={"id": f"{arm.id}.{version}", "variant": variant})
