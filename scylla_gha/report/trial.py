@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from scylla_gha.counting import counted
 from scylla_gha.gateway.log import TrafficSummary, traffic_summary
 from scylla_gha.model.delivery import Delivery
+from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.trial import Attempt, Trial
 from scylla_gha.report.numbers import number, percent, seconds, tokens, usd
 from scylla_gha.report.terminal import STEP, TextBlock, field, heading, line, passage
@@ -127,7 +128,14 @@ def _verdict(record: CellRecord, trial: Trial) -> TrialFact:
     broken = f"; broken guards: {', '.join(result.broken)}" if result.broken else ""
     progress = f", progress {percent(result.progress)}" if result.progress is not None else ""
     score = f"score {number(result.score)}, grade {result.grade or '-'}{progress}"
-    return TrialFact("verdict", f"{word}: {result.why} ({score}{broken})", style)
+    return TrialFact("verdict", f"{word}: {result.why}{_meaning(judgment)} ({score}{broken})", style)
+
+
+def _meaning(judgment: Judgment) -> str:
+    """Return the sentence of the check or item with whose id the reason begins; empty: there is none."""
+    texts = {**{check.id: check.what for check in judgment.checks}, **{item.id: item.text for item in judgment.items}}
+    text = texts.get(judgment.result.why.partition(" ")[0]) if judgment.result else None
+    return f": {text}" if text else ""
 
 
 def _agent(record: CellRecord, trial: Trial) -> str:

@@ -232,10 +232,11 @@ def _step_cost(request: LoggedRequest | None, start: datetime.datetime | None) -
     if request is None or start is None or request.answer is None or request.answer.tokens is None:
         return ""
     counts = request.answer.tokens
+    cost = "cost unknown" if request.usd is None else usd(request.usd)
     cached = f" ({tokens(counts.cache_read)} cached)" if counts.cache_read else ""
     return (
         f", at {seconds((request.asked.at - start).total_seconds())}, took {seconds(request.seconds)}, "
-        f"{counted(counts.prompt, 'token')} in{cached}, {tokens(counts.output)} out, {usd(request.usd)}"
+        f"{counted(counts.prompt, 'token')} in{cached}, {tokens(counts.output)} out, {cost}"
     )
 
 

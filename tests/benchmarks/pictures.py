@@ -27,6 +27,7 @@ from tests.support.sites import SiteBranch, realistic_branch
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 WIDTH = 1100
 EXPERIMENT = "house-style"
+FAILED, PASSED = "001-fix-a-bug--t0-00-empty.cli.m--r01", "001-fix-a-bug--t1-01-skill.cli.m--r02"
 _CHART = "forest.svg"
 _STYLE = """
 body { max-width: 54rem; margin: 1.5rem auto; font: 14px/1.5 system-ui, "Liberation Sans", sans-serif; color: #1f2328; }
@@ -49,10 +50,10 @@ def drawn(text: str) -> str:
     )
 
 
-def take(browser: Browser, page: Path, name: str, height: int) -> None:
-    """Write the picture of the first `height` pixels of a page."""
+def take(browser: Browser, page: Path, name: str, height: int, part: str = "") -> None:
+    """Write the picture of the first `height` pixels of a page, or of a part of it that its address names after #."""
     shown = browser.new_page(viewport={"width": WIDTH, "height": height}, color_scheme="light")
-    shown.goto(page.as_uri())
+    shown.goto(f"{page.as_uri()}#{part}")
     shown.wait_for_selector("html[data-ready]")
     shown.screenshot(path=IMAGES / f"{name}.png")
     shown.close()
@@ -99,7 +100,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary, chromium() as browser:
         root = Path(temporary)
         branch = realistic_branch(root)
-        take(browser, write_run(root / "page"), "report-page", 1250)
+        page = write_run(root / "page")
+        take(browser, page, "report-page", 1250)
+        take(browser, page, "trial", 1350, f"cell={FAILED}")
+        take(browser, page, "side-by-side", 950, f"compare={FAILED}&with={PASSED}")
         take(browser, comment_page(root), "comment", 1050)
         take(browser, branch_page(root, branch), "results-branch", 900)
         take(browser, site_page(root, branch), "site", 1150)

@@ -96,8 +96,15 @@ def test_a_trial_says_what_was_scored_and_what_each_step_cost(browser: Browser, 
         assert "Q1 The code reads well" in shown.texts("#trial tbody th")
         assert shown.texts(".step h3 .cost") == [
             "at 0.00 s, took 3.20 s, 2,000 tokens in (800 cached), 50 out, $0.0123",
-            "at 7.00 s, took 1.00 s, 2,000 tokens in (800 cached), 50 out, ?",
+            "at 7.00 s, took 1.00 s, 2,000 tokens in (800 cached), 50 out, cost unknown",
         ]
+
+
+def test_a_passed_trial_shows_no_failure(browser: Browser, address: str) -> None:
+    with opened(browser, f"{address}#cell=001-fix-a-bug--t1-01-skill.cli.m--r02") as shown:
+        page = shown.page
+        assert shown.texts("#trial h2")[1:3] == ["Checks: 2 of 2 hold", "Conditions: 0 of 1 hold"]
+        assert page.locator("details.check[open], details.check .fails").count() == 0
 
 
 def test_evidence_leads_to_its_line_of_the_diff(browser: Browser, address: str) -> None:
@@ -124,7 +131,11 @@ def test_two_arms_stand_side_by_side(browser: Browser, address: str, scheme: Col
         assert page.url.endswith(f"#compare={FAILED}&with=001-fix-a-bug--t1-01-skill.cli.m--r02")
         names = shown.texts("#trial h2")
         assert names[:2] == ["Task", "Result"]
-        assert names[2].startswith("Checks and rubric: ")
+        assert names[2] == "Checks and rubric: 2 of 6 differ"
+        assert shown.texts("#trial .scroll:not(details *) tbody th") == [
+            "kept Earlier files are kept",
+            "Q1 The code reads well",
+        ]
         assert names[3:] == ["Conversations", "Diffs", "Judges"]
         left, right = (page.locator(".pair").first.locator("> div").nth(at).bounding_box() for at in (0, 1))
         assert left

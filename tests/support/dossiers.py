@@ -96,12 +96,25 @@ def judgment() -> Any:
     checks = (
         make_check(evidence="as expected: Hello", seconds=0.1, what="It greets", role="required"),
         make_check(
-            id="kept", holds=False, value=0.5, evidence='exit code 1:\n  File "/w/hello.py", line 10\nAssertionError'
+            id="kept",
+            holds=False,
+            value=0.5,
+            what="Earlier files are kept",
+            role="guard",
+            evidence='exit code 1:\n  File "/w/hello.py", line 10\nAssertionError',
         ),
         make_check(id="has-tests", holds=False, value=0.0, evidence="no file", what="It has tests", role="condition"),
     )
     items = (
-        ItemScore(id="F1", category="all", points=2.0, value=1.0, by="check", reason="holds: done"),
+        ItemScore(
+            id="F1",
+            category="all",
+            points=2.0,
+            value=1.0,
+            by="check",
+            reason="holds: done",
+            text="The greeting is printed",
+        ),
         ItemScore(
             id="Q1",
             category="all",

@@ -15,14 +15,23 @@ from scylla_gha.model.readiness_report import REPORT_FILE, ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.model.traffic import RequestRecord, ResponseRecord, Tokens
-from scylla_gha.model.trial import DiffStat, Step, ToolCall, Trajectory
+from scylla_gha.model.trial import DiffStat, Step, ToolCall, Trajectory, Usage
 from scylla_gha.pipeline.render import render_report
 from scylla_gha.report.trial_parts import AttemptRecord
 from scylla_gha.store.records import write_lines, write_record, write_text
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.dossiers import answered, asked, conversation, judgment, traffic
 from tests.support.panel import answer, score
-from tests.support.records import WHEN, make_attempt, make_check, make_experiment, make_judgment, make_plan, make_trial
+from tests.support.records import (
+    WHEN,
+    make_attempt,
+    make_check,
+    make_experiment,
+    make_judgment,
+    make_plan,
+    make_score,
+    make_trial,
+)
 from tests.support.reports import REPETITIONS, VARIANTS, arm_of, cells, full_report, planned_arm, rows
 
 HOSTILE = (
@@ -49,6 +58,17 @@ def turns() -> tuple[RequestRecord | ResponseRecord, ...]:
     )
 
 
+def passed_judgment() -> Judgment:
+    """The judgment of a trial that passed, though a condition does not hold."""
+    failed: Judgment = judgment()
+    met = {"holds": True, "value": 1.0, "evidence": "as expected"}
+    checks = (check if check.role == "condition" else check.model_copy(update=met) for check in failed.checks)
+    items = (item if item.value is None else item.model_copy(update={"value": 1.0}) for item in failed.items)
+    return failed.model_copy(
+        update={"checks": tuple(checks), "items": tuple(items), "answers": (), "result": make_score()}
+    )
+
+
 def full_plan() -> Plan:
     experiment = make_experiment(question="Does the skill help, and what does it cost?", repetitions=REPETITIONS,
                                  baseline=arm_of(VARIANTS[0]))  # fmt: skip
@@ -62,7 +82,13 @@ def write_run(root: Path, readiness: ReadinessReport | None = None) -> Path:
     write_lines(folder.results, results)
     for result in results:
         work = AttemptRecord(number=1, trajectory=conversation(), patch=PATCH)
-        write_trial(folder, plan, result, work, judgment() if result.passed is False else None)
+        write_trial(
+            folder,
+            plan,
+            result,
+            work,
+            judgment() if result.passed is False else passed_judgment() if result.passed else None,
+        )
     if readiness is not None:
         write_record(folder.root / REPORT_FILE, readiness)
     return write_page(full_report(), folder)
@@ -80,7 +106,15 @@ def write_trial(
     """Write the records of one trial, as the toolkit stores them."""
     cell = next(cell for cell in plan.cells if cell.id == result.cell)
     diff = DiffStat(files=("hello.py",), added=1, deleted=1, sha256="0" * 64)
-    attempt = make_attempt(outcome=result.outcome, reason=result.reason, started_at=WHEN, diff=diff)
+    usage = Usage.model_validate({name: getattr(result, name) for name in Usage.model_fields})
+    attempt = make_attempt(
+        outcome=result.outcome,
+        reason=result.reason,
+        started_at=WHEN,
+        diff=diff,
+        usage=usage,
+        seconds=result.seconds or 0.0,
+    )
     paths = folder.cell(cell.id)
     write_record(paths.trial, make_trial(cell, attempt))
     verdict = verdict or make_judgment(cell, checks=(make_check(evidence="as expected"),))

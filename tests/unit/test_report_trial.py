@@ -69,7 +69,8 @@ UNJUDGED = make_judgment(CELL, result=None, error="2 judges are missing")
         pytest.param({"judgment": make_judgment(CELL)}, "timeout",
                      "passed: score 1.00, threshold 0.60 (score 1.00, grade A, progress 100 %)", id="passed"),
         pytest.param({"judgment": judgment()}, "completed",
-                     "failed: kept does not hold (score 0.55, grade C, progress 50 %; broken guards: kept)", id="fail"),
+                     "failed: kept does not hold: Earlier files are kept (score 0.55, grade C, progress 50 %; broken "
+                     "guards: kept)", id="fail"),
     ],
 )  # fmt: skip
 def test_the_verdict_comes_first(given: dict[str, object], outcome: str, verdict: str) -> None:
@@ -137,13 +138,13 @@ def decided(made: Judgment, view: TrialViewOptions | None = None) -> str:
 def test_checks_say_whether_they_hold_and_what_was_seen() -> None:
     text = decided(judgment())
     assert "Checks: 1 of 2 hold\n  holds done (0.10 s): It greets\n        as expected: Hello\n" in text
-    assert '  fails kept, 50 % of it (0.00 s)\n        exit code 1:\n          File "/w/hello.py", line 10\n' in text
+    assert "  fails kept, 50 % of it (0.00 s): Earlier files are kept\n        exit code 1:\n" in text
     assert "Conditions: 0 of 1 hold; they only decide which rubric items apply\n  does not hold has-tests" in text
 
 
 def test_items_say_their_points_and_why() -> None:
     text = decided(judgment())
-    assert "  all: 2.40 of 3.00 points, weight 1.00\n    F1 2.00 of 2.00 by check: holds: done\n" in text
+    assert "  all: 2.40 of 3.00 points, weight 1.00\n    F1 2.00 of 2.00: The greeting is printed\n" in text
     assert "    Q1 0.40 of 1.00: The code reads well\n        by judge: median [disagreement]\n" in text
     assert "  none: not scored\n    Q2 N/A by judge: no panel\n" in text
 

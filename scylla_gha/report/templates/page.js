@@ -292,7 +292,7 @@ function stepCost(request) {
   if (!request || unknown(request.prompt)) return null;
   const cached = request.cached ? ` (${count(request.cached)} cached)` : "";
   return element("span", { class: "cost" }, `at ${seconds(request.second)}, took ${seconds(request.seconds)}, `
-    + `${counted(request.prompt, "token")} in${cached}, ${count(request.output)} out, ${usd(request.usd)}`);
+    + `${counted(request.prompt, "token")} in${cached}, ${count(request.output)} out, ${unknown(request.usd) ? "cost unknown" : usd(request.usd)}`);
 }
 
 function toolCall(call) {
