@@ -128,14 +128,14 @@ def _verdict(record: CellRecord, trial: Trial) -> TrialFact:
     broken = f"; broken guards: {', '.join(result.broken)}" if result.broken else ""
     progress = f", progress {percent(result.progress)}" if result.progress is not None else ""
     score = f"score {number(result.score)}, grade {result.grade or '-'}{progress}"
-    return TrialFact("verdict", f"{word}: {result.why}{_meaning(judgment)} ({score}{broken})", style)
+    return TrialFact("verdict", f"{word}: {result.why} ({_meaning(judgment)}{score}{broken})", style)
 
 
 def _meaning(judgment: Judgment) -> str:
     """Return the sentence of the check or item with whose id the reason begins; empty: there is none."""
     texts = {**{check.id: check.what for check in judgment.checks}, **{item.id: item.text for item in judgment.items}}
     text = texts.get(judgment.result.why.partition(" ")[0]) if judgment.result else None
-    return f": {text}" if text else ""
+    return f'"{text}"; ' if text else ""
 
 
 def _agent(record: CellRecord, trial: Trial) -> str:

@@ -218,6 +218,9 @@ def test_what_an_agent_wrote_is_text(browser: Browser, tmp_path: Path) -> None:
         evidence = page.locator("details pre").first.inner_text()
         assert evidence.startswith("</script><script>document.title='owned'")
         assert "\\u202edrawkcab" in evidence
+        long = "() => [performance.now(), evidence('a/'.repeat(5e5), { cell: '', patch: '' }), performance.now()]"
+        before, _, after = page.evaluate(long)
+        assert after - before < 5_000
         page.get_by_role("link", name="← All trials").click()
         expect(page.locator("#report h1")).to_be_visible()
         assert "owned" in page.locator("#report h1").inner_text()

@@ -69,7 +69,7 @@ UNJUDGED = make_judgment(CELL, result=None, error="2 judges are missing")
         pytest.param({"judgment": make_judgment(CELL)}, "timeout",
                      "passed: score 1.00, threshold 0.60 (score 1.00, grade A, progress 100 %)", id="passed"),
         pytest.param({"judgment": judgment()}, "completed",
-                     "failed: kept does not hold: Earlier files are kept (score 0.55, grade C, progress 50 %; broken "
+                     'failed: kept does not hold ("Earlier files are kept"; score 0.55, grade C, progress 50 %; broken '
                      "guards: kept)", id="fail"),
     ],
 )  # fmt: skip

@@ -339,15 +339,17 @@ function diffPart(trial) {
   return [heading(`Diff: ${counted(names.length, "file")}`), element("pre", { tabindex: "0", class: "diff" }, ...lines)];
 }
 
+// Limited lengths, and starts at the beginning of a word only, so that the time grows with the length of the text.
+const PLACES = /File "([^"\n]{1,300})", line (\d{1,7})|(?<![\w./+-])([\w./+-]{1,300}):(\d{1,7})/g;
+
 /** Make a passage in which `path:number`, or a frame of a traceback, leads to that line of the diff if it is there. */
 function evidence(text, trial) {
-  const places = [...new Set(diffLines(trial).map((line) => line.place).filter(Boolean))];
-  const known = new Set(places);
+  trial.places ??= new Set(diffLines(trial).map((line) => line.place));
   const parts = [];
   let from = 0;
-  for (const match of text.matchAll(/File "([^"\n]+)", line (\d+)|([\w./+-]*\w):(\d+)/g)) {
+  for (const match of text.matchAll(PLACES)) {
     const [path, number] = [match[1] ?? match[3], match[2] ?? match[4]];
-    const place = placeOf(path, number, known);
+    const place = placeOf(path, number, trial.places);
     if (!place) continue;
     const address = `#cell=${encodeURIComponent(trial.cell)}&line=${encodeURIComponent(place)}`;
     parts.push(text.slice(from, match.index), element("a", { href: address }, match[0]));
