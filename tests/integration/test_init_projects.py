@@ -106,17 +106,15 @@ def test_a_setup_command_installs_what_no_file_declares_and_gets_no_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-secret")
-    monkeypatch.setenv("SCYLLA_CACHE", str(tmp_path / "cache"))
+    begin: Files = {"package.json": '{"type": "module"}', "lib/slug.js": "export const slug = 0;\n"}
     change = {**SLUGS, "test/slug.test.js": 'import "undeclared";\n' + str(SLUGS["test/slug.test.js"])}
-    root = project(
-        tmp_path / "ours", {"package.json": '{"type": "module"}', "lib/slug.js": "export const slug = 0;\n"}, change
-    )
+    root = project(tmp_path / "ours", begin, change)
     assert "Cannot find package 'undeclared'" in init(root, "--dry-run").err
-    install = "mkdir -p node_modules/undeclared && touch node_modules/undeclared/index.js && env >node_modules/env.txt"
+    variables = tmp_path / "variables.txt"
+    install = f"mkdir -p node_modules/undeclared && touch node_modules/undeclared/index.js && env >{variables}"
     assert proves(root, init(root, "--setup", install))["setup"] == install
-    (variables,) = {path.read_text() for path in tmp_path.glob("cache/setups/*/code/node_modules/env.txt")}
-    assert "PATH=" in variables
-    assert "secret" not in variables
+    assert "PATH=" in variables.read_text()
+    assert "secret" not in variables.read_text()
 
 
 def test_three_equal_failures_end_the_search_and_say_what_helps(tmp_path: Path) -> None:
