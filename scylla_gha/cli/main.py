@@ -24,6 +24,7 @@ _GROUPS: Final[dict[str, dict[str, str]]] = {
         "validate": "Check configuration and scenarios.",
         "readiness": "Measure how well an agent can work in your code, by tasks made from it.",
         "init": "Set up evaluations in a repository: workflow, experiment, scenario.",
+        "scenario": "Make a scenario from an issue, a range of commits, a pull request or a session.",
         "doctor": "List what is still to be set up, on this machine and on GitHub.",
     },
     "Analysis": {
@@ -74,6 +75,7 @@ _MODULES: Final[dict[str, str]] = {
         "publish": "publish regression-alert",
         "readiness": "readiness",
         "results": "results",
+        "scenario": "scenario",
         "site": "site",
         "setup": "init doctor",
         "steps": "prepare cell collect aggregate report",

@@ -146,6 +146,16 @@ def uncommitted(checkout: RepositoryCheckout) -> list[str]:
     return [line.lstrip().partition(" ")[2].lstrip() for line in output.split("\0") if line] if output else []
 
 
+def merge_base(checkout: RepositoryCheckout, one: str, other: str) -> str | None:
+    """Return the commit at which two commits branched off; None if they have no common history."""
+    return _ask(checkout.root, "merge-base", one, other) or None
+
+
+def commit_message(checkout: RepositoryCheckout, commit: str) -> str:
+    """Return a commit's message."""
+    return (_ask(checkout.root, "log", "-1", "--no-show-signature", "--format=%B", commit) or "").strip()
+
+
 def object_folder(checkout: RepositoryCheckout) -> Path:
     """Return the folder of git's objects, which linked worktrees share."""
     folder = _ask(checkout.root, "rev-parse", "--git-path", "objects") or "objects"

@@ -117,7 +117,7 @@ class _Search:
             self.reasons[commit.reason] += 1
             return
         self._tried += 1
-        task = _task_of_commit(self.states, commit, self.name, self.trial)
+        task = task_of_commit(self.states, commit, self.name, self.trial)
         if isinstance(task, str):
             self._refuse(task)
         elif _bare(task.id) in map(_bare, (*self.existing, *(task.id for task in self.tasks))):
@@ -160,7 +160,7 @@ def _report_total(trial: TaskTrial, count: int, wanted: int, reasons: Counter[st
         trial.say(f"{counted(count, 'task')} found in {looked_at}")
 
 
-def _task_of_commit(states: ProjectStates, candidate: Candidate, name: str, trial: TaskTrial) -> ScaffoldTask | str:
+def task_of_commit(states: ProjectStates, candidate: Candidate, name: str, trial: TaskTrial) -> ScaffoldTask | str:
     """Return the task that a commit makes, or why it makes none; that never ends the search."""
     subject = shortened(candidate.commit.message.partition("\n")[0], _SUBJECT)
     trial.say(f"trying commit {candidate.commit.sha[:12]} ({subject})")

@@ -175,7 +175,7 @@ def scenario_files(task: ScaffoldTask, name: str, schemas: str) -> list[Scaffold
     files = [
         ScaffoldFile("prompt.md", task.prompt.encode()),
         ScaffoldFile("rubric.yaml", rubric.encode()),
-        ScaffoldFile("solution/solution.patch", task.solution),
+        *([ScaffoldFile("solution/solution.patch", task.solution)] if task.solution else []),
         *(ScaffoldFile(f"wrong/{wrong}.patch", patch) for wrong, patch in task.wrong.items()),
         *(file.within("checks") for file in task.hidden),
         ScaffoldFile("scenario.yaml", _scenario(task, name, folder, schemas).encode()),

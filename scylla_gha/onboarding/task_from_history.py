@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from types import MappingProxyType
 from typing import Final
 
 from scylla_gha.counting import counted
@@ -47,6 +48,7 @@ _LOOK_BACK: Final = 300  # commits
 _MOST_FILES: Final = 15  # of a solution, and of its tests
 _MOST_LINES: Final = 400  # of a solution
 _MOST_BYTES: Final = 2_000_000  # of the files that a commit changes, before and after; they are read into memory
+_SAYS_NOTHING: Final = "the message begins with a word such as revert, merge, release or WIP"
 NO_TESTED_CODE: Final = "it does not change code together with tests that can be run"
 _FIXTURE_FILES: Final = 1500
 _FIXTURE_BYTES: Final = 5_000_000
@@ -106,17 +108,21 @@ def candidates(
     """
     states = states or ProjectStates(checkout)
     for commit in commits(checkout, _LOOK_BACK):
-        try:
-            candidate = _candidate(states, commit, ours)
-        except ScyllaError as error:  # for example an object that a partial clone has not
-            candidate = str(error)
-        yield UnusableCommit(commit, candidate) if isinstance(candidate, str) else candidate
+        dull = bool(_DULL.match(commit.message))
+        yield UnusableCommit(commit, _SAYS_NOTHING) if dull else candidate_of(states, commit, ours)
+
+
+def candidate_of(states: ProjectStates, commit: UserCommit, ours: tuple[str, ...]) -> Candidate | UnusableCommit:
+    """Return the candidate that a change makes, or why it makes none. `ours`: folders that are left out."""
+    try:
+        candidate = _candidate(states, commit, ours)
+    except ScyllaError as error:  # for example an object that a partial clone has not
+        candidate = str(error)
+    return UnusableCommit(commit, candidate) if isinstance(candidate, str) else candidate
 
 
 def _candidate(states: ProjectStates, commit: UserCommit, ours: tuple[str, ...]) -> Candidate | str:
     """Return the candidate that a commit makes, or why it makes none."""
-    if _DULL.match(commit.message):
-        return "the message begins with a word such as revert, merge, release or WIP"
     checkout = states.checkout
     changes = {path: kind for path, kind in changed(checkout, commit).items() if not path.startswith(ours)}
     after = tree_of(checkout, commit.sha)
@@ -168,14 +174,15 @@ def task_of(checkout: RepositoryCheckout, candidate: Candidate, name: str, tools
     """
     commit, runner = candidate.commit, candidate.project.runner
     solution = patch_of(checkout, commit, candidate.code)
-    start = _start(checkout, candidate, folders_of(name))
+    added = candidate.project.added
+    start = start_of(checkout, candidate.tree, candidate.commit.parent, folders_of(name), added)
     if solution.count(b"\n") > 2 * _MOST_LINES:
         return f"its patch has more than {2 * _MOST_LINES} lines"
     if start is None:
         return "the repository is too large to be copied, and has no remote `origin` to fetch it from"
     subject, prompt = title_and_prompt(commit.message)
     return ScaffoldTask(
-        id=f"{FIRST}-{_short(slug(subject))}",
+        id=f"{FIRST}-{short_name(slug(subject))}",
         title=shortened(subject, _TITLE_CHARS),
         origin=f"commit {commit.sha[:12]} of this repository, which changed {runner.language} code and its tests"
         f"{_left_out(candidate.tree)}",
@@ -190,7 +197,7 @@ def task_of(checkout: RepositoryCheckout, candidate: Candidate, name: str, tools
     )
 
 
-def _short(name: str) -> str:
+def short_name(name: str) -> str:
     """Shorten a slug, between words if possible."""
     cut = name[: _ID_CHARS + 1].rpartition("-")[0] if len(name) > _ID_CHARS else name
     return re.sub(r"[._-]+", "-", cut or name[:_ID_CHARS]).strip("-") or "change"
@@ -217,20 +224,35 @@ def _left_out(tree: CommitTree) -> str:
     return f"; left out: {', '.join(counted(count, kind, PLURALS[kind]) for kind, count in kinds)}" if kinds else ""
 
 
-def _start(checkout: RepositoryCheckout, candidate: Candidate, ours: tuple[str, ...]) -> TaskStart | None:
-    blobs = {path: blob for path, blob in candidate.tree.blobs.items() if not path.startswith(ours)}
-    if len(blobs) <= _FIXTURE_FILES and candidate.tree.size <= _FIXTURE_BYTES:
+def start_of(
+    checkout: RepositoryCheckout,
+    tree: CommitTree,
+    commit: str,
+    ours: tuple[str, ...],
+    added: Mapping[str, bytes] = MappingProxyType({}),
+) -> TaskStart | None:
+    """Return the start state of a commit: its files if they are few, else its address; None: it has no address.
+
+    Args:
+        checkout: the repository.
+        tree: files of the commit.
+        commit: its hash.
+        ours: folders of this toolkit's files; they are left out.
+        added: files that a build would write.
+    """
+    blobs = {path: blob for path, blob in tree.blobs.items() if not path.startswith(ours)}
+    if len(blobs) <= _FIXTURE_FILES and tree.size <= _FIXTURE_BYTES:
         texts = contents(checkout, list(blobs.values()))
         files = {
             path: ScaffoldFile(path, text, blob.mode) for (path, blob), text in zip(blobs.items(), texts, strict=True)
         }
-        for path, content in candidate.project.added.items():
+        for path, content in added.items():
             if path not in files:
                 rules = _not_ignored(path, files)
                 files |= {path: ScaffoldFile(path, content), rules.path: rules}
         return TaskStart(files=tuple(files.values()))
     origin = origin_of(checkout)
-    return TaskStart(repo=_address(origin), commit=candidate.commit.parent) if origin else None
+    return TaskStart(repo=_address(origin), commit=commit) if origin else None
 
 
 def _not_ignored(path: str, files: Mapping[str, ScaffoldFile]) -> ScaffoldFile:

@@ -1,0 +1,168 @@
+"""Scenarios from elsewhere: a range of commits makes a proved task; an issue's text or a session makes a skeleton.
+
+A skeleton has the prompt and the start state. Its check still has to be written, and `validate` refuses it until then.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from scylla_gha.errors import ConfigError
+from scylla_gha.lenient_json import InvalidJsonError, parse_json
+from scylla_gha.mining.project_states import ProjectStates
+from scylla_gha.mining.repository import RepositoryCheckout, UserCommit, commit_message, merge_base, resolved, tree_of
+from scylla_gha.model import slug
+from scylla_gha.model.tools import Tools
+from scylla_gha.onboarding.find_tasks import TaskTrial, task_of_commit
+from scylla_gha.onboarding.scaffold import FIRST, ScaffoldTask, TaskCheck, folders_of
+from scylla_gha.onboarding.task_from_history import (
+    UnusableCommit,
+    candidate_of,
+    short_name,
+    shortened,
+    start_of,
+    title_and_prompt,
+)
+
+UNFINISHED: Final = "false  # TODO: a command that succeeds only when the task is solved"
+_TITLE_CHARS: Final = 100
+_MOST_BYTES: Final = 50_000_000  # of a session
+
+
+def range_of(checkout: RepositoryCheckout, text: str) -> tuple[str, str]:
+    """Return the first and the last state of a range of commits, `A..B`.
+
+    Raises:
+        ConfigError: it is no range, or a commit does not exist.
+    """
+    names = re.fullmatch(r"([^.\s]\S*?)\.\.([^.\s]\S*)", text)
+    if names is None:
+        raise ConfigError(f"--from-commits: {text!r} is no range of commits; write A..B, such as main..my-branch")
+    return _commit(checkout, names[1], "--from-commits"), _commit(checkout, names[2], "--from-commits")
+
+
+def range_of_pull_request(checkout: RepositoryCheckout, number: int) -> tuple[str, str]:
+    """Return where a pull request branched off, and its head, from what was fetched of it.
+
+    Raises:
+        ConfigError: it was not fetched.
+    """
+    head = next(filter(None, (resolved(checkout, name) for name in (f"refs/pull/{number}/head", f"pr-{number}"))), None)
+    base = head and checkout.head and merge_base(checkout, checkout.head, head)
+    if not head or not base:
+        raise ConfigError(
+            f"--from-pull-request: this clone has no commits of pull request {number} that branch off from "
+            f"its HEAD; run `git fetch origin pull/{number}/head:pr-{number}` first"
+        )
+    return base, head
+
+
+def _commit(checkout: RepositoryCheckout, name: str, option: str) -> str:
+    if commit := resolved(checkout, name):
+        return commit
+    raise ConfigError(f"{option}: {name!r} is no commit, branch or tag of {checkout.root}")
+
+
+def task_of_range(
+    states: ProjectStates, commits: tuple[str, str], suite: str, number: int, trial: TaskTrial
+) -> ScaffoldTask:
+    """Return the proved task of a range of commits, taken as one change.
+
+    Raises:
+        ConfigError: it makes none; the message says why.
+    """
+    start, end = commits
+    change = UserCommit(end, start, commit_message(states.checkout, end))
+    candidate = candidate_of(states, change, folders_of(suite))
+    task = (
+        candidate.reason if isinstance(candidate, UnusableCommit) else task_of_commit(states, candidate, suite, trial)
+    )
+    if isinstance(task, str):
+        raise ConfigError(f"{start[:12]}..{end[:12]} makes no task: {task}")
+    return replace(task, id=f"{number}-{task.id.partition('-')[2]}")
+
+
+def skeleton(states: ProjectStates, text: str, origin: str, suite: str, number: int) -> ScaffoldTask:
+    """Return a scenario whose check and solutions are missing.
+
+    Args:
+        states: the repository, whose last commit is the start state.
+        text: the task's text; its first line is the title.
+        origin: where the text comes from, in words.
+        suite: name of the suite.
+        number: number of the scenario.
+
+    Raises:
+        ConfigError: the text is empty, or the repository cannot be copied.
+    """
+    head = states.checkout.head
+    if not text.strip() or head is None:
+        what = "the text is empty" if head else f"{states.checkout.root} has no commit, which the task would start from"
+        raise ConfigError(f"scenario new: {what}")
+    title, prompt = title_and_prompt(re.sub(r"^#+\s*", "", text.strip()))
+    start = start_of(states.checkout, tree_of(states.checkout, head), head, folders_of(suite))
+    if start is None:
+        raise ConfigError("scenario new: the repository is too large to be copied, and has no remote `origin`")
+    return ScaffoldTask(
+        id=f"{number}-{short_name(slug(title))}",
+        title=shortened(title, _TITLE_CHARS),
+        origin=f"{origin}; what is still missing: a check, the reference solution, two wrong solutions",
+        category="bug_fixing",
+        prompt=prompt,
+        start=start,
+        solution=b"",
+        wrong={},
+        checks=(TaskCheck("solved", "TODO: the condition in a sentence", UNFINISHED),),
+        hidden=(),
+        tools=_tools(states, head),
+    )
+
+
+def _tools(states: ProjectStates, commit: str) -> Tools:
+    """Return what the tests of the project need; none if that cannot be installed."""
+    tree = tree_of(states.checkout, commit)
+    tested = (tests for tests in states.tests(tree) if tests.reason is None and any(map(tests.runs, tree.blobs)))
+    found = next((states.tools(tree, tests) for tests in tested), "")
+    return Tools() if isinstance(found, str) else found
+
+
+def first_message(path: Path) -> str:
+    """Return what the user wrote first in a session of Claude Code (`~/.claude/projects/*/*.jsonl`).
+
+    Raises:
+        ConfigError: the file has no such message.
+    """
+    if path.stat().st_size <= _MOST_BYTES:
+        for line in path.read_bytes().splitlines():
+            if text := _user_text(line).strip():
+                return text
+    raise ConfigError(
+        f"{path}: has no message of a user; name a session's file, such as one of ~/.claude/projects/*/*.jsonl"
+    )
+
+
+def _user_text(line: bytes) -> str:
+    try:
+        event = parse_json(line)
+    except InvalidJsonError:
+        return ""
+    if not isinstance(event, dict) or event.get("type") != "user" or event.get("isMeta"):
+        return ""
+    message = event.get("message")
+    content: Any = message.get("content") if isinstance(message, dict) else None
+    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    return "\n".join(_texts(blocks))
+
+
+def _texts(blocks: list[Any]) -> Iterator[str]:
+    for block in blocks:
+        if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str):
+            yield block["text"]
+
+
+def next_number(existing: list[str]) -> int:
+    """Return the number after the highest of a suite's scenarios."""
+    numbers = [int(name[:3]) for name in existing if re.match(r"\d{3}-", name)]
+    return max(numbers, default=FIRST - 1) + 1
