@@ -11,8 +11,9 @@ from scylla_gha.counting import counted
 from scylla_gha.errors import RefusedError
 
 if TYPE_CHECKING:
-    from scylla_gha.mining.repository import RepositoryCheckout
+    from scylla_gha.mining.project_states import ProjectStates
     from scylla_gha.onboarding.scaffold import ScaffoldTask
+    from scylla_gha.onboarding.toolkit import Toolkit
 
 
 @click.group()
@@ -22,13 +23,25 @@ def scenario() -> None:
 
 @scenario.command()
 @click.argument("suite", required=False)
-@click.option("--from-issue", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="FILE",
-              help="Text of an issue: its first line is the title, and the rest is what the agent reads.")
-@click.option("--from-session", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="FILE",
-              help="Session of Claude Code (~/.claude/projects/*/*.jsonl): the task is the user's first message.")
+@click.option(
+    "--from-issue",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Text of an issue: its first line is the title, and the rest is what the agent reads.",
+)
+@click.option(
+    "--from-session",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Session of Claude Code (~/.claude/projects/*/*.jsonl): the task is the user's first message.",
+)
 @click.option("--from-commits", metavar="A..B", help="Range of commits, taken as one change with its tests.")
-@click.option("--from-pull-request", type=click.IntRange(1), metavar="N",
-              help="Commits of a pull request, which git fetched before: `git fetch origin pull/N/head:pr-N`.")
+@click.option(
+    "--from-pull-request",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Commits of a pull request, which git fetched before: `git fetch origin pull/N/head:pr-N`.",
+)
 @options.as_json
 def new(
     suite: str | None,
@@ -50,62 +63,79 @@ def new(
     scylla-gha scenario new --from-issue issue.md
     scylla-gha scenario new --from-commits main..fix-rounding
     """  # noqa: D301
-    import json
-
     from scylla_gha.mining.project_states import ProjectStates
     from scylla_gha.mining.repository import checkout_of
-    from scylla_gha.onboarding.init import default_name, proving, suite_scenarios
-    from scylla_gha.onboarding.new_scenario import (
-        first_message,
-        next_number,
-        range_of,
-        range_of_pull_request,
-        skeleton,
-        task_of_range,
-    )
+    from scylla_gha.onboarding.init import default_name, toolkit_for
 
-    sources = {"--from-issue": from_issue, "--from-session": from_session, "--from-commits": from_commits,
-               "--from-pull-request": from_pull_request}
+    sources = {
+        "--from-issue": from_issue,
+        "--from-session": from_session,
+        "--from-commits": from_commits,
+        "--from-pull-request": from_pull_request,
+    }
     if sum(source is not None for source in sources.values()) != 1:
         raise click.UsageError(f"give one of {', '.join(sources)}")
     checkout = checkout_of(Path())
-    name = suite or default_name(checkout.root)
-    number, states = next_number(suite_scenarios(checkout.root, name)), ProjectStates(checkout)
-    text, origin = "", ""
-    if from_issue is not None:
-        text, origin = from_issue.read_text(encoding="utf-8", errors="replace"), f"the issue in {from_issue.name}"
-    elif from_session is not None:
-        text, origin = first_message(from_session), "a session of Claude Code"
-    if origin:
-        task = skeleton(states, text, origin, name, number)
+    name, states = suite or default_name(checkout.root), ProjectStates(checkout)
+    toolkit = toolkit_for(checkout.root, lambda _: None)
+    if from_issue or from_session:
+        task = _skeleton(states, name, from_issue, from_session)
     else:
-        commits = range_of(checkout, from_commits) if from_commits else range_of_pull_request(
-            checkout, from_pull_request or 0)
-        with proving(name, functools.partial(click.echo, err=True)) as trial:
-            task = task_of_range(states, commits, name, number, trial)
-    paths = _write(checkout, name, task)
+        task = _proved_task(states, name, toolkit, from_commits or from_pull_request or 0)
+    paths = _write(checkout.root, name, task, toolkit.schemas)
+    _report(name, task, paths, as_json=as_json)
+
+
+def _skeleton(states: "ProjectStates", name: str, issue: Path | None, session: Path | None) -> "ScaffoldTask":
+    from scylla_gha.onboarding.init import suite_scenarios
+    from scylla_gha.onboarding.new_scenario import first_message, next_number, skeleton
+
+    number = next_number(suite_scenarios(states.checkout.root, name))
+    if session is not None:
+        return skeleton(states, first_message(session), "a session of Claude Code", name, number)
+    text = issue.read_text(encoding="utf-8", errors="replace") if issue else ""
+    return skeleton(states, text, "the text of an issue", name, number)
+
+
+def _proved_task(states: "ProjectStates", name: str, toolkit: "Toolkit", source: str | int) -> "ScaffoldTask":
+    """Return the task of a range of commits (a text), or of a pull request (its number)."""
+    from scylla_gha.onboarding.init import proving, suite_scenarios
+    from scylla_gha.onboarding.new_scenario import next_number, range_of, range_of_pull_request, task_of_range
+
+    checkout = states.checkout
+    commits = range_of(checkout, source) if isinstance(source, str) else range_of_pull_request(checkout, source)
+    with proving(name, toolkit, functools.partial(click.echo, err=True)) as trial:
+        return task_of_range(states, commits, name, next_number(suite_scenarios(checkout.root, name)), trial)
+
+
+def _report(name: str, task: "ScaffoldTask", paths: list[str], *, as_json: bool) -> None:
+    import json
+
+    folder, is_finished = f"scenarios/{name}/{task.id}", bool(task.solution)
     if as_json:
-        click.echo(json.dumps({"scenario": f"scenarios/{name}/{task.id}", "finished": not origin, "new": paths}))
+        click.echo(json.dumps({"scenario": folder, "finished": is_finished, "new": paths}))
         return
-    click.echo(f"new: scenarios/{name}/{task.id}/ and its start state ({counted(len(paths), 'file')})")
-    if origin:
-        click.echo("Still missing: the check in scenario.yaml (in place of TODO), solution/solution.patch, two of "
-                   "wrong/*.patch")
-    click.echo(f"Now run: scylla-gha validate scenarios/{name}/{task.id} --execute")
+    click.echo(f"new: {folder}/ and its start state ({counted(len(paths), 'file')})")
+    if not is_finished:
+        click.echo(
+            "Still missing: the check in scenario.yaml (in place of TODO), solution/solution.patch, two of "
+            "wrong/*.patch"
+        )
+    click.echo(f"Now add {task.id} to `scenarios` of config/experiments/{name}.yaml, and run:")
+    click.echo(f"  scylla-gha validate {folder} --execute")
 
 
-def _write(checkout: "RepositoryCheckout", name: str, task: "ScaffoldTask") -> list[str]:
+def _write(root: Path, name: str, task: "ScaffoldTask", schemas: str) -> list[str]:
     """Write the files of a scenario; return their paths.
 
     Raises:
         RefusedError: one of them exists.
     """
     from scylla_gha.onboarding.scaffold import beside_files, file_states, scenario_files, write_files
-    from scylla_gha.onboarding.toolkit import SCHEMAS
 
-    files = scenario_files(task, name, SCHEMAS)
-    if taken := file_states(checkout.root, files)["overwritten"]:
-        raise RefusedError(f"{taken[0].path}: exists; remove it, or give another SUITE")
-    new = [*file_states(checkout.root, beside_files([task], checkout.root))["new"], *files]
-    write_files(checkout.root, new)
+    files = scenario_files(task, name, schemas)
+    if existing := file_states(root, files)["overwritten"]:
+        raise RefusedError(f"{existing[0].path}: exists; remove it, or give another SUITE")
+    new = [*file_states(root, beside_files([task], root))["new"], *files]
+    write_files(root, new)
     return [file.path for file in new]

@@ -18,7 +18,8 @@ from scylla_gha.onboarding.scaffold import (
     ScaffoldTask,
     folders_of,
 )
-from scylla_gha.onboarding.task_from_history import Candidate, UnusableCommit, candidates, shortened, task_of
+from scylla_gha.onboarding.task_from_history import Candidate, UnusableCommit, candidates, task_of
+from scylla_gha.onboarding.task_text import shortened
 
 _MOST_TRIED: Final = 8
 _SECONDS: Final = 600.0  # per task; after that no further candidate is started

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -148,25 +148,31 @@ def _find(
     report: Callable[[str], None],
     accept: Callable[[ScaffoldTask], None],
 ) -> None:
-    """Find tasks in the history, and prove each of them in the sandbox of this machine that isolates most."""
-    library, missing = Library((toolkit_root(),)), max(wish.tasks - len(scenarios), 0)
-    sandboxes = SandboxPool(_proof_sandbox(), library)
-
+    """Find tasks in the history, and prove each of them."""
+    missing = max(wish.tasks - len(scenarios), 0)
     states = ProjectStates(checkout, wish.tests, wish.setup)
+    with proving(wish.name, wish.toolkit, report) as trial:
+        trial.say("looking for commits that changed code and its tests" if missing else "taking the example")
+        settings = replace(trial, keep=accept, states=states)
+        tasks = find_tasks(checkout, wish.name, settings, missing, scenarios)
+        if any(task.is_example for task in tasks):
+            reason = "since no commit made a task" if missing else "as --example asks"
+            trial.say(f"the small example is taken, {reason}: it shows the parts of a scenario, and measures little")
+
+
+@contextmanager
+def proving(name: str, toolkit: Toolkit, report: Callable[[str], None]) -> Iterator[TaskTrial]:
+    """Provide settings that prove tasks of a suite, in the sandbox of this machine that isolates most."""
+    sandboxes = SandboxPool(_proof_sandbox(), Library((toolkit_root(),)))
     with progress_pulse(report) as print_step, ThreadPoolExecutor(os.cpu_count()) as executor:
 
         def prove(task: ScaffoldTask) -> Tried:
             with scratch() as root:
-                write_files(root, scenario_files(task, wish.name, wish.toolkit.schemas))
-                own = Library((root, toolkit_root()))
-                return validate_scenario(own.scenario(task.id), own, sandboxes, executor).tried
+                write_files(root, scenario_files(task, name, toolkit.schemas))
+                library = Library((root, toolkit_root()))
+                return validate_scenario(library.scenario(task.id), library, sandboxes, executor).tried
 
-        print_step("looking for commits that changed code and its tests" if missing else "taking the example")
-        trial = TaskTrial(prove, print_step, keep=accept, states=states)
-        tasks = find_tasks(checkout, wish.name, trial, missing, scenarios)
-        if any(task.is_example for task in tasks):
-            reason = "since no commit made a task" if missing else "as --example asks"
-            print_step(f"the small example is taken, {reason}: it shows the parts of a scenario, and measures little")
+        yield TaskTrial(prove, print_step)
 
 
 def _proof_sandbox() -> SandboxName:

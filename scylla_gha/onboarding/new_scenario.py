@@ -17,14 +17,8 @@ from scylla_gha.model import slug
 from scylla_gha.model.tools import Tools
 from scylla_gha.onboarding.find_tasks import TaskTrial, task_of_commit
 from scylla_gha.onboarding.scaffold import FIRST, ScaffoldTask, TaskCheck, folders_of
-from scylla_gha.onboarding.task_from_history import (
-    UnusableCommit,
-    candidate_of,
-    short_name,
-    shortened,
-    start_of,
-    title_and_prompt,
-)
+from scylla_gha.onboarding.task_from_history import UnusableCommit, candidate_of, start_of
+from scylla_gha.onboarding.task_text import short_name, shortened, title_and_prompt
 
 UNFINISHED: Final = "false  # TODO: a command that succeeds only when the task is solved"
 _TITLE_CHARS: Final = 100
@@ -124,8 +118,8 @@ def _tools(states: ProjectStates, commit: str) -> Tools:
     """Return what the tests of the project need; none if that cannot be installed."""
     tree = tree_of(states.checkout, commit)
     tested = (tests for tests in states.tests(tree) if tests.reason is None and any(map(tests.runs, tree.blobs)))
-    found = next((states.tools(tree, tests) for tests in tested), "")
-    return Tools() if isinstance(found, str) else found
+    tools = next((states.tools(tree, tests) for tests in tested), "")
+    return Tools() if isinstance(tools, str) else tools
 
 
 def first_message(path: Path) -> str:

@@ -4,7 +4,6 @@ The start is the commit's parent, its tests are the hidden check, and the rest o
 """
 
 import re
-import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -42,6 +41,7 @@ from scylla_gha.onboarding.scaffold import (
     filled,
     folders_of,
 )
+from scylla_gha.onboarding.task_text import short_name, shortened, title_and_prompt
 from scylla_gha.onboarding.wrong_solutions import wrong_solutions
 
 _LOOK_BACK: Final = 300  # commits
@@ -54,13 +54,8 @@ _FIXTURE_FILES: Final = 1500
 _FIXTURE_BYTES: Final = 5_000_000
 _MOST_KEPT: Final = 8  # test files from before the commit; each is run for each solution that is tried
 _WRONG: Final = 6  # wrong solutions that are tried; two must fail
-_ID_CHARS: Final = 40
 _TITLE_CHARS: Final = 100
 _DULL: Final = re.compile(r"(revert|merge|wip|bump|release|fixup|squash)\b", re.IGNORECASE)
-# Types of conventionalcommits.org; any other word before a colon belongs to the subject
-_TYPE: Final = re.compile(r"(feat|fix|docs|style|refactor|perf|test|tests|build|ci|chore)!?:\s+")
-_TRAILER: Final = re.compile(r"^([A-Z][A-Za-z]+(-[A-Za-z]+)+: .*|\(?cherry picked from .*|(close[sd]?|fix(e[sd])?|"
-                             r"resolve[sd]?) #[0-9]+\.?)$", re.IGNORECASE)  # fmt: skip
 _KINDS: Final[tuple[tuple[str, WorkflowCategory], ...]] = (
     (r"fix|bug|repair|correct", "bug_fixing"),
     (r"refactor|rename|extract|clean", "refactoring"),
@@ -195,27 +190,6 @@ def task_of(checkout: RepositoryCheckout, candidate: Candidate, name: str, tools
         hidden=_hidden(checkout, candidate),
         tools=tools,
     )
-
-
-def short_name(name: str) -> str:
-    """Shorten a slug, between words if possible."""
-    cut = name[: _ID_CHARS + 1].rpartition("-")[0] if len(name) > _ID_CHARS else name
-    return re.sub(r"[._-]+", "-", cut or name[:_ID_CHARS]).strip("-") or "change"
-
-
-def shortened(text: str, most: int) -> str:
-    """Shorten a line between words; ` ...` marks the cut."""
-    return textwrap.shorten(text, most, placeholder=" ...") if " " in text else text[:most]
-
-
-def title_and_prompt(message: str) -> tuple[str, str]:
-    """Return title and prompt from a commit's message, without trailers and issue numbers."""
-    first, _, rest = message.partition("\n")
-    body = "\n".join(line for line in rest.splitlines() if not _TRAILER.match(line.strip())).strip()
-    subject = re.sub(r"(?<!\s)\s*\(?#[0-9]+\)?$", "", first).strip() or "A change of this repository"
-    title = _TYPE.sub("", re.sub(r"^\w+\(([^)]+)\)!?:", r"\1:", subject), count=1)
-    title = title[0].upper() + title[1:]
-    return title, f"{title}\n{f'{chr(10)}{body}{chr(10)}' if body else ''}"
 
 
 def _left_out(tree: CommitTree) -> str:

@@ -24,7 +24,7 @@ from scylla_gha.hub.operations.workflow_expressions import check_text
 from scylla_gha.interop.exporters.profile_tools import category_of
 from scylla_gha.judge.diff_excerpt import NamedFiles
 from scylla_gha.mining.python_project import read_project
-from scylla_gha.onboarding.task_from_history import title_and_prompt
+from scylla_gha.onboarding.task_text import title_and_prompt
 from scylla_gha.readiness.intent_wording import intent_of_docstring, intent_of_subject
 from scylla_gha.readiness.twin_merging import merge_functions
 from scylla_gha.readiness.twin_names import safe_names
