@@ -3,6 +3,7 @@
 import functools
 import math
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -61,6 +62,23 @@ def _runs(_: click.Context, __: click.Parameter, value: Path | None) -> Path:
     return _RUNS if root == Path.cwd() else root / _RUNS
 
 
+def _head(context: click.Context, _: click.Parameter, value: str | None) -> Path | None:
+    """Return the folder of a change: the value itself, or a checkout of the revision until the command ends."""
+    if value is None or Path(value).is_dir():
+        return None if value is None else Path(value)
+    from scylla_gha.mining.repository import check_out, checkout_of, resolved
+
+    root = project_root(Path.cwd())
+    top = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), None)
+    checkout = checkout_of(top) if top else None
+    commit = resolved(checkout, value) if checkout else None
+    if checkout is None or top is None or commit is None:
+        raise click.BadParameter(f"{value!r} is neither a folder nor a branch, tag or hash of the repository {root}")
+    folder = Path(context.with_resource(tempfile.TemporaryDirectory(prefix="scylla-head-")))
+    check_out(checkout, commit, folder)
+    return folder / root.relative_to(top)
+
+
 def _finite(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
     if value is not None and not math.isfinite(value):
         raise click.BadParameter(f"{value} is not a finite amount of USD")
@@ -90,8 +108,9 @@ results_branch = click.option("--results-branch", default="", metavar="NAME",
                               help="Results branch that the text links to (default: no link).")  # fmt: skip
 author = click.option("--author", metavar="LOGIN", envvar="SCYLLA_COMMENT_AUTHOR", show_envvar=True,
                       help="GitHub login that the token belongs to (default: GitHub is asked).")  # fmt: skip
-head = click.option("--head", type=click.Path(path_type=Path, file_okay=False, exists=True),
-                    help="Checkout of a change: compare the variants that it changes with those here.")  # fmt: skip
+head = click.option("--head", callback=_head, metavar="BRANCH|FOLDER",
+                    help="Branch, tag or hash of a change, or a checkout of it: compare the variants and files for "
+                    "agents that it changes with those here.")  # fmt: skip
 fresh = click.option("--fresh", is_flag=True,
                      help="Run stored trials again, after asking; they are kept in the run's folder old/.")  # fmt: skip
 globs = click.option("--only", multiple=True, metavar="GLOB",

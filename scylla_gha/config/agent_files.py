@@ -1,7 +1,7 @@
 """The user's own files for coding agents (`CLAUDE.md`, `.claude/`, `.mcp.json`, ...): lookup and checks.
 
-They are those that git does not ignore. A link is followed if it stays inside the repository, as `CLAUDE.md` that is a
-link to `AGENTS.md`; the trial gets a copy of the file in its place.
+They are those that git does not ignore. A link is followed if it stays inside the repository, as from `CLAUDE.md` to
+`AGENTS.md`; the trial gets a copy of the file in its place.
 """
 
 import hashlib

@@ -2,6 +2,7 @@
 
 import os
 import posixpath
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -136,14 +137,26 @@ def resolved(checkout: RepositoryCheckout, revision: str) -> str | None:
 
 def uncommitted(checkout: RepositoryCheckout) -> list[str]:
     """Return the paths that differ from the last commit or are untracked; nothing is written, and no filter runs."""
+    status = ("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all")
+    output = _ask(checkout.root, "--no-optional-locks", *_without_filters(checkout), *status)
+    # The first state has its leading blank stripped
+    return [line.lstrip().partition(" ")[2].lstrip() for line in output.split("\0") if line] if output else []
+
+
+def check_out(checkout: RepositoryCheckout, commit: str, folder: Path) -> None:
+    """Write the files of a commit into an empty folder; no filter runs, and the repository stays as it is."""
+    with tempfile.TemporaryDirectory() as scratch:
+        env, options = {"GIT_INDEX_FILE": f"{scratch}/index"}, _without_filters(checkout)
+        git(checkout.git_dir, *options, "read-tree", commit, env=env)
+        git(checkout.git_dir, *options, "checkout-index", "--all", "--quiet", work_tree=folder, env=env)
+
+
+def _without_filters(checkout: RepositoryCheckout) -> list[str]:
+    """Return git's options that switch off the filters of the repository's own configuration."""
     names = _ask(
         checkout.root, "config", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$"
     )
-    off = [part for name in (names or "").splitlines() for part in ("-c", f"{name}=")]
-    status = ("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all")
-    output = _ask(checkout.root, "--no-optional-locks", *off, *status)
-    # The first state has its leading blank stripped
-    return [line.lstrip().partition(" ")[2].lstrip() for line in output.split("\0") if line] if output else []
+    return [part for name in (names or "").splitlines() for part in ("-c", f"{name}=")]
 
 
 def merge_base(checkout: RepositoryCheckout, one: str, other: str) -> str | None:

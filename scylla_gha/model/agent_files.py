@@ -1,11 +1,13 @@
 """Files of a repository that coding agents read by themselves: instructions, skills, sub-agents, settings, servers."""
 
+from collections.abc import Collection
 from typing import Final
 
 from scylla_gha.path_patterns import PathPatterns
 
 MCP_FILE: Final = ".mcp.json"
-# Where each CLI looks by itself, as patterns of a `.gitignore`. Other tools than Codex read AGENTS.md too.
+# Where each CLI looks by itself, as patterns of a `.gitignore`. Other tools than Codex read AGENTS.md too; Claude Code
+# 2.1.332 reads it in a folder without CLAUDE.md.
 PLACES: Final = {
     "claude-code": ("CLAUDE.md", "/.claude", f"/{MCP_FILE}"),
     "codex": ("AGENTS.md", "/.agents", "/.codex"),
@@ -25,8 +27,12 @@ def is_agent_file(path: str) -> bool:
     return _AGENT_FILES.match(path) and not _PERSONAL.match(path)
 
 
-def reads_by_itself(agent: str, path: str) -> bool:
-    """Return whether an agent CLI looks for a file for agents; True for an agent that is not in `PLACES`."""
+def reads_by_itself(agent: str, path: str, files: Collection[str]) -> bool:
+    """Return whether an agent CLI reads one of these files for agents; True for an agent that is not in `PLACES`."""
+    folder, _, name = path.rpartition("/")
+    instead = f"{folder}/CLAUDE.md".removeprefix("/")
+    if name == "AGENTS.md" and agent == "claude-code":
+        return instead not in files
     return agent not in PLACES or PathPatterns(PLACES[agent]).match(path)
 
 

@@ -31,6 +31,7 @@ class ScenarioProof(Record):
     scenario: str
     not_possible: Annotated[dict[str, str], Field(description="why not, by mode")] = {}
     has_github: bool = False
+    agent_files: Annotated[tuple[str, ...], Field(description="files for agents of the start state")] = ()
     trials: tuple[SolutionTrial, ...]
 
     @property

@@ -11,7 +11,11 @@ _NOTE = "r, w: operations on GitHub of the mode's oracle that read and write; g:
 
 
 def proof_table(proofs: Sequence[ScenarioProof]) -> Iterator[str]:
-    """Yield lines of a table of the scenarios with GitHub; none if there are none."""
+    """Yield the files for agents of start states, and a table of the scenarios with GitHub; nothing without both."""
+    for proof in proofs:
+        if proof.agent_files:
+            yield (f"{proof.scenario}: its start state has files for agents, which each variant without `agent_files` "
+                   f"gets: {', '.join(proof.agent_files)}")  # fmt: skip
     proofs = [proof for proof in proofs if proof.has_github]
     modes = sorted({mode for proof in proofs for mode in (*proof.oracles, *proof.not_possible)})
     if not proofs:
@@ -41,6 +45,7 @@ def _fields(proof: ScenarioProof) -> dict[str, object]:
         "modes": {mode: {"passed": trial.passed, **_operations(trial.calls), "calls": trial.calls}
                   for mode, trial in proof.oracles.items()} if proof.has_github else {},
         "not_possible": proof.not_possible,
+        "agent_files": list(proof.agent_files),
         "wrong_rejected": proof.rejected,
         "wrong_left_to_judges": proof.left_to_judges,
         "wrong": len(proof.wrong),

@@ -38,6 +38,7 @@ from scylla_gha.model.plan import Arm
 from scylla_gha.model.scenario_proof import ScenarioProof, SolutionTrial
 from scylla_gha.model.trial import Attempt, Outcome, Trial
 from scylla_gha.model.variant import AgentResources
+from scylla_gha.prepare.agent_files import own_agent_files
 from scylla_gha.prepare.scenario import PreparedScenario, prepare_scenario, prepare_workspace
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.prepare.workspace import scratch
@@ -99,7 +100,8 @@ def validate_scenario(
         trials = _try_all(_SolutionTests(prepared, context, serving, toolsets), executor)
     github = folder.scenario.github
     return ScenarioProof(scenario=folder.scenario.id, has_github=github is not None, trials=trials,
-                         not_possible=github.not_possible if github else {})  # fmt: skip
+                         not_possible=github.not_possible if github else {},
+                         agent_files=own_agent_files(prepared.start))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

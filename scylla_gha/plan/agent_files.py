@@ -48,17 +48,20 @@ def agent_file_arms(
 
 
 def unread_notes(plan: Plan) -> Iterator[str]:
-    """Yield a note for each agent that does not look by itself for a file that a change alters."""
+    """Yield a note for each agent that does not read a file by itself that a change alters."""
     arms = {arm.id: arm for arm in plan.arms}
     unread: dict[str, dict[str, None]] = {}
     for arm in (arm for arm in plan.arms if arm.side and arm.against):
-        changes = file_changes(_named_files(arms[arm.against or ""]), _named_files(arm))
-        paths = (name.removeprefix(f"{KIND}/") for names in changes.values() for name in names)
-        unread.setdefault(arm.agent, {}).update((path, None) for path in paths if not reads_by_itself(arm.agent, path))
+        before, after = _named_files(arms[arm.against or ""]), _named_files(arm)
+        paths = [path for names in file_changes(before, after).values() for path in names]
+        files = {**before, **after}
+        unread.setdefault(arm.agent, {}).update(
+            dict.fromkeys(path for path in paths if not reads_by_itself(arm.agent, path, files))
+        )
     for agent, names in unread.items():
         if names:
-            yield (f"{agent} does not look for {', '.join(names)} by itself; it reads such a file if the prompt or "
-                   "another file (`@AGENTS.md` in CLAUDE.md) points to it")  # fmt: skip
+            yield (f"{agent} does not read {', '.join(names)} by itself; it does if the prompt or another file points "
+                   "to it, as `@AGENTS.md` in CLAUDE.md does")  # fmt: skip
 
 
 def _leaves_files_to_start(arm: Arm) -> bool:
@@ -74,7 +77,7 @@ def _names_changed_files(before: Arm, after: Arm | None) -> bool:
 
 def _named_files(arm: Arm) -> dict[str, str]:
     materials = arm.variant.materials if arm.variant else {}
-    return {name: digest for name, digest in materials.items() if name.startswith(f"{KIND}/")}
+    return {name.removeprefix(f"{KIND}/"): digest for name, digest in materials.items() if name.startswith(f"{KIND}/")}
 
 
 def _startable(root: Path) -> tuple[str, ...]:

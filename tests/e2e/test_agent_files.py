@@ -32,6 +32,7 @@ focus: Does our skill help?
 sub_tests:
   - {id: 00-none, description: No file for agents, treatment: {agent_files: []}}
   - {id: 01-greet, description: Our skill, treatment: {agent_files: [.claude/skills/greet]}}
+  - {id: 02-many, description: What Claude Code reads without a CLAUDE.md, treatment: {agent_files: [AGENTS.md]}}
 """
 SKILL = "---\nname: greet\ndescription: How we greet. {}\n---\nPrint it.\n"
 SERVER = """\
@@ -44,6 +45,7 @@ for line in sys.stdin:
     if call.get("id") is not None:
         print(json.dumps({"jsonrpc": "2.0", "id": call["id"], "result": answers.get(call["method"], {})}), flush=True)
 """
+NAMED = ("00-none", "01-greet", "02-many")
 ARM = "t0-01-vanilla.claude-code.claude-sonnet-5"
 
 
@@ -62,8 +64,9 @@ def repository(tmp_path: Path) -> Path:
         ".claude/skills/greet/SKILL.md": SKILL.format("Use it always."),
         ".claude/agents/old.md": "---\nname: old\ndescription: Looks at old code.\n---\nLook.\n",
         ".claude/settings.local.json": "{}",
+        "AGENTS.md": "We are many.\n",
     })  # fmt: skip
-    shell(base, "git init -q && git add -A && git commit -qm base && git worktree add -q ../head")
+    shell(base, "git init -q && git add -A && git commit -qm base && git worktree add -qb change ../head")
     (tmp_path / "head/.claude/agents/old.md").unlink()
     server = {"mcpServers": {"clock": {"command": "python3", "args": ["-c", SERVER]}}}
     write_tree(tmp_path / "head", {
@@ -71,6 +74,7 @@ def repository(tmp_path: Path) -> Path:
         ".claude/agents/reader.md": "---\nname: reader\ndescription: Reads.\n---\nRead.\n",
         ".mcp.json": json.dumps(server),
     })  # fmt: skip
+    shell(tmp_path / "head", "git add -A && git commit -qm change")
     return base
 
 
@@ -95,23 +99,25 @@ def faults(attempt: dict[str, Any]) -> list[str]:
 
 def test_a_change_of_the_files_for_agents_is_compared_without_naming_them(repository: Path) -> None:
     with serve(obedient) as provider:
-        report = evaluate(repository, provider, "--head", "../head")
+        report = evaluate(repository, provider, "--head", "change")
     assert {arm["arm"]: arm["passed"] for arm in report["arms"]} == {f"{ARM}.base": 0, f"{ARM}.head": 1}
     changes = "added .claude/agents/reader.md, .mcp.json; changed {}; removed .claude/agents/old.md."
     assert report["notes"] == [f"{ARM}.head against {ARM}.base: {changes.format('.claude/skills/greet/SKILL.md')}"]
     before, after = attempt(repository, f"{ARM}.base"), attempt(repository, f"{ARM}.head")
     assert faults(before) == faults(after) == []
-    assert before["agent_files"] == [".claude/agents/old.md", ".claude/skills/greet/SKILL.md", "CLAUDE.md"]
+    assert before["agent_files"] == [".claude/agents/old.md", ".claude/skills/greet/SKILL.md", "AGENTS.md", "CLAUDE.md"]
     assert after["diff"]["files"] == ["hello.py"]
     first = next(text for text in map(json.dumps, provider.requests) if "Write the script." in text)
     assert ("mcp__clock__now" in first, "We write Python." in first, "reader" in first) == (True, True, True)
+    assert "We are many." not in first
 
 
 def test_variants_name_files_of_the_repository_by_path(repository: Path) -> None:
     shutil.copytree(repository.parent / "head/.claude", repository / ".claude", dirs_exist_ok=True)
     with serve(obedient) as provider:
-        evaluate(repository, provider, "--variant", "T1/00-none", "--variant", "T1/01-greet")
-    none, ours = (attempt(repository, f"t1-{name}.claude-code.claude-sonnet-5") for name in ("00-none", "01-greet"))
+        evaluate(repository, provider, *(part for name in NAMED for part in ("--variant", f"T1/{name}")))
+    none, ours, many = (attempt(repository, f"t1-{name}.claude-code.claude-sonnet-5") for name in NAMED)
+    assert (many["agent_files"], "We are many." in json.dumps(provider.requests)) == (["AGENTS.md"], True)
     assert (none["agent_files"], ours["agent_files"]) == ([], [".claude/skills/greet/SKILL.md"])
     assert (none["diff"]["files"], ours["diff"]["files"]) == ([], ["hello.py"])
-    assert faults(none) == faults(ours) == []
+    assert faults(none) == faults(ours) == faults(many) == []

@@ -133,11 +133,11 @@ def test_remote_servers_that_a_change_does_not_touch_are_left_out(tmp_path: Path
 
 
 def test_a_file_that_the_agent_does_not_look_for_is_noted(tmp_path: Path) -> None:
-    where, head = sides(tmp_path, {"pkg/AGENTS.md": "Head.", "CLAUDE.md": "Head."})
+    where, head = sides(tmp_path, {"pkg/AGENTS.md": "Head.", "CLAUDE.md": "Head.", "AGENTS.md": "Head."})
     fields = {**WITH_MODEL, "agents": ("claude-code",), "baseline": "t0-00-bare.claude-code.m"}
     plan = plan_cells(make_experiment(**fields), where, {"claude-code": CLI}, CellSelection(head=head))
     (note,) = unread_notes(plan)
-    assert note.startswith("claude-code does not look for pkg/AGENTS.md by itself")
+    assert note.startswith("claude-code does not read AGENTS.md by itself; ")
 
 
 def test_a_change_of_files_that_no_arm_can_read_says_which_they_are(tmp_path: Path) -> None:

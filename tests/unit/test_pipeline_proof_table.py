@@ -42,6 +42,13 @@ def test_scenarios_without_github_have_no_table() -> None:
     assert list(proof_table([PLAIN])) == []
 
 
+def test_files_for_agents_of_a_start_state_are_told() -> None:
+    proof = PLAIN.model_copy(update={"agent_files": (".claude/skills/x/SKILL.md", "CLAUDE.md")})
+    (line,) = proof_table([proof])
+    assert line.startswith("001-c: its start state has files for agents")
+    assert line.endswith(": .claude/skills/x/SKILL.md, CLAUDE.md")
+
+
 def test_json_has_all_of_it() -> None:
     faulty, sound, plain = json.loads(proofs_json([FAULTY, SOUND, PLAIN]))
     assert (faulty["ok"], faulty["wrong_rejected"], faulty["wrong"]) == (False, 1, 2)

@@ -51,7 +51,7 @@ _BUILT_IN: Final = "@builtin"  # end of the source of a plugin that the CLI brin
 _INSTRUCTIONS: Final = re.compile(r"^Contents of (/[^\n]+) \([^()\n]*\):$", re.MULTILINE)
 _SKILL_FILE: Final = re.compile(r"\.claude/skills/[^/]+/SKILL\.md")
 _AGENT_FILE: Final = re.compile(r"\.claude/agents/.+\.md")
-_MEMORY_FILES: Final = ("CLAUDE.md", ".claude/CLAUDE.md")  # that each session reads
+_MEMORY_FILES: Final = ("CLAUDE.md", ".claude/CLAUDE.md")  # that each session reads, or else AGENTS.md
 _HIDDEN: Final = re.compile(r"^(disable-model-invocation|paths):", re.MULTILINE)  # listed to the model later, or never
 _NAME: Final = re.compile(r"^name:[ \t]*(['\"]?)([^'\"\n]+?)\1[ \t]*$", re.MULTILINE)
 
@@ -112,7 +112,8 @@ def _project_files(files: Collection[str], workspace: Path) -> _ProjectFiles:
     shown = sorted(folder.name for folder in skills if not _HIDDEN.search(_front(workspace / folder / "SKILL.md")))
     agents = [path for path in files if _AGENT_FILE.fullmatch(path)]
     names = [name[2].strip() for path in agents if (name := _NAME.search(_front(workspace / path)))]
-    return _ProjectFiles(tuple(shown), tuple(sorted(names)), tuple(path for path in _MEMORY_FILES if path in files))
+    memory = tuple(path for path in _MEMORY_FILES if path in files) or tuple({"AGENTS.md"} & set(files))
+    return _ProjectFiles(tuple(shown), tuple(sorted(names)), memory)
 
 
 def _front(path: Path) -> str:
