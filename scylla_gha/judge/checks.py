@@ -30,6 +30,7 @@ from scylla_gha.prepare.workspace import materialise_diff, scratch
 from scylla_gha.process import Cancel, LimitHit, ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes.base import SandboxMounts, SandboxTarget
 
+NO_END: Final = "no end within its limit"
 _EVIDENCE_CHARS: Final = 600
 _LISTED_PATHS: Final = 5
 _READ_BYTES: Final = 1_000_000  # of a check's output; a longer one is never as expected
@@ -203,7 +204,7 @@ def _excerpt(output: str) -> str:
 def _command_fault(checkpoint: Checkpoint, ran: CommandRun) -> tuple[str | None, float | None]:
     """Return why the command is not as expected, or None, and the fraction of a graduated check."""
     if ran.timed_out:
-        return f"no end within its limit ({ran.seconds:.0f} s)", 0.0
+        return f"{NO_END} ({ran.seconds:.0f} s)", 0.0
     value = _fraction(ran.stdout) if checkpoint.graduated and not ran.cut else None
     if ran.code != checkpoint.exit:
         return f"exit code {ran.code}, not {checkpoint.exit}", value

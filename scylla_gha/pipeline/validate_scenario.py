@@ -29,6 +29,7 @@ from scylla_gha.config.scenario_oracles import oracle_modes
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.images import SandboxPool
 from scylla_gha.judge import AgreedItem, Consensus, score_items, score_trial
+from scylla_gha.judge.checks import NO_END
 from scylla_gha.judge.judge_trial import JudgingContext, judge_trial
 from scylla_gha.mining.languages import error_line
 from scylla_gha.model.experiment import TrialLimits
@@ -220,7 +221,10 @@ class _SolutionTests:
         self, agent: str, patch: Path, runs: tuple[int, ...], mode: str = DEFAULT_MODE
     ) -> tuple[Judgment | None, Attempt, str | None]:
         """Return the first judgment (None: there is not each), the first attempt, and what went wrong."""
-        outcomes = [self._run_and_judge(agent, patch, self.toolsets[mode], times) for times in runs]
+        outcomes: list[tuple[Attempt, list[Judgment]]] = []
+        for times in runs:
+            if not any(_reached_limit(judgment) for _, judged in outcomes for judgment in judged):
+                outcomes.append(self._run_and_judge(agent, patch, self.toolsets[mode], times))
         first = outcomes[0][0]
         judgments = [judgment for _, judged in outcomes for judgment in judged]
         for attempt, _ in outcomes:
@@ -245,6 +249,11 @@ class _SolutionTests:
             sandbox = context.target.sandbox.name
             trial = Trial(cell=agent, key=agent, sandbox=sandbox, versions={}, attempts=(attempt,))
             return attempt, [judge_trial(trial, prepared, cell, context) for _ in range(times)]
+
+
+def _reached_limit(judgment: Judgment) -> bool:
+    """Return whether a check ran until its time limit: the run is not repeated, since that takes as long again."""
+    return any(not check.holds and check.evidence.startswith(NO_END) for check in judgment.checks)
 
 
 def _passes(judgment: Judgment | None, folder: ScenarioFolder, unmet: tuple[str, ...] = ()) -> bool:

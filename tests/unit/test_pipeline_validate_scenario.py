@@ -1,6 +1,7 @@
 """`validate --execute --skip-proved`: a proof is repeated when anything changed that it depends on."""
 
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -171,6 +172,27 @@ def test_too_few_wrong_solutions_are_found(tmp_path: Path, left: int, fault: str
         path.unlink()
     proof = validate_scenario(repository.folder(), Library((repository.root,)))
     assert [found.removeprefix(f"{SCENARIO}: wrong: ")[: len(fault)] for found in proof.faults] == [fault]
+
+
+def test_one_wrong_solution_suffices_if_it_says_why_there_is_no_other(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "repo")
+    folder = repository.folder()
+    folder.wrong[0].unlink()
+    only = folder.wrong[0]
+    only.write_text(f"# only: the change has one line\n{only.read_text()}")
+    proof = validate_scenario(folder, Library((repository.root,)))
+    assert proof.faults == []
+    assert [name for name, _, _ in proof.tried] == ["nop", "solution", f"wrong/{only.stem}"]
+
+
+def test_a_check_that_does_not_end_is_not_run_again(tmp_path: Path) -> None:
+    runs = tmp_path / "runs.txt"
+    waits = make_checkpoint(id="waits", run=f"echo run >>{runs}; sleep 60", timeout_seconds=1)
+    repository = make_repository(tmp_path / "repo", checkpoints=(*CHECKPOINTS, waits))
+    shutil.rmtree(repository.folder().path / "wrong")
+    proof = validate_scenario(repository.folder(), Library((repository.root,)))
+    assert runs.read_text() == "run\n" * 2, "once for the no-op and once for the solution"
+    assert any("waits (no end within its limit" in fault for fault in proof.faults)
 
 
 def test_a_missing_solution_is_found(tmp_path: Path) -> None:
