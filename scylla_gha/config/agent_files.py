@@ -15,6 +15,7 @@ from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.git import run_git
 from scylla_gha.model.agent_files import MCP_FILE, PLACES, is_agent_file
 from scylla_gha.model.mcp_server import ServerCommand
+from scylla_gha.model.variant import Variant
 from scylla_gha.path_patterns import PathPatterns
 
 KIND: Final = "agent_files"  # begin of their names among the materials of a variant
@@ -77,6 +78,18 @@ def _require_match(pattern: str, known: Iterable[str], root: Path) -> None:
 def agent_file_digests(files: dict[str, Path]) -> dict[str, str]:
     """Return the digests of files for agents by `agent_files/path`."""
     return {f"{KIND}/{path}": hashlib.sha256(file.read_bytes()).hexdigest() for path, file in files.items()}
+
+
+def with_agent_files(variant: Variant, patterns: tuple[str, ...], root: Path) -> Variant:
+    """Return a variant that has the repository's files for agents which match patterns.
+
+    Raises:
+        ConfigError: as `chosen_agent_files` says.
+    """
+    return variant.model_copy(update={
+        "treatment": variant.treatment.model_copy(update={KIND: patterns}),
+        "materials": {**variant.materials, **agent_file_digests(chosen_agent_files(patterns, root))},
+    })  # fmt: skip
 
 
 def _listed(root: Path) -> list[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha.config import did_you_mean, load_yaml
-from scylla_gha.config.agent_files import agent_file_digests, chosen_agent_files
+from scylla_gha.config.agent_files import agent_file_digests, chosen_agent_files, with_agent_files
 from scylla_gha.config.materials import material_digest, material_names, material_path, resolve_inside
 from scylla_gha.errors import ConfigError
 from scylla_gha.model import digest
@@ -117,7 +117,11 @@ class Tiers:
         if name not in self.declarations:
             return None
         variants = self.without_each_block(name) if without else [self.variant(name, planned.chosen)]
-        return next((variant for variant in variants if variant.id == planned.id), None)
+        variant = next((variant for variant in variants if variant.id == planned.id), None)
+        files = planned.treatment.agent_files
+        if variant is None or files is None or variant.treatment.agent_files is not None:
+            return variant
+        return with_agent_files(variant, files, self.roots[0])  # the plan is of a change that named none
 
     def declared_digest(self, name: str) -> str:
         """Return the digest of a sub-test as it is declared, whatever `best of` a tier stands for."""

@@ -187,9 +187,12 @@ def _changed_arms(
 
 def _nothing_to_compare(experiment: Experiment, arms: Sequence[Arm], changes: Mapping[str, Sequence[str]]) -> str:
     files = "; ".join(f"{word}: {', '.join(paths)}" for word, paths in changes.items())
-    advice = ("name an experiment whose variants the change touches" if not files else
-              "add an agent CLI with a variant that reads these files, such as T0/01-vanilla, to the experiment "
-              f"({files})")  # fmt: skip
+    advice = (
+        "name an experiment whose variants the change touches"
+        if not files
+        else f"files for agents differ ({files}), but no arm reads them: give the experiment an agent CLI, a model and "
+        "a variant such as T0/01-vanilla, or use --agent claude-code --model ID --variant T0/01-vanilla"
+    )
     return (f"experiment {experiment.id}: the change alters none of its {counted(len(arms), 'arm')}, so there is "
             f"nothing to compare; {advice}")  # fmt: skip
 

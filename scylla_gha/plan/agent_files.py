@@ -7,7 +7,7 @@ of all of them are compared, on one variant that leaves them to the start state.
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from scylla_gha.config.agent_files import KIND, agent_file_digests, agent_files, chosen_agent_files, project_servers
+from scylla_gha.config.agent_files import KIND, agent_file_digests, agent_files, project_servers, with_agent_files
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.agent_files import MCP_FILE, file_changes, reads_by_itself
@@ -93,9 +93,5 @@ def _startable(root: Path) -> tuple[str, ...]:
 def _with_files(arm: Arm, version: str, root: Path, patterns: tuple[str, ...]) -> Arm:
     if arm.variant is None:
         raise AssertionError("an arm with files for agents has a variant")
-    files = chosen_agent_files(patterns, root)
-    variant = arm.variant.model_copy(update={
-        "treatment": arm.variant.treatment.model_copy(update={KIND: patterns}),
-        "materials": {**arm.variant.materials, **agent_file_digests(files)},
-    })  # fmt: skip
+    variant = with_agent_files(arm.variant, patterns, root)
     return arm.model_copy(update={"id": f"{arm.id}.{version}", "variant": variant})
