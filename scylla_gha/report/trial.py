@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from scylla_gha.counting import counted
 from scylla_gha.gateway.log import TrafficSummary, traffic_summary
@@ -19,6 +20,8 @@ from scylla_gha.report.trial_parts import (
     trajectory,
     verdict_text,
 )
+
+_MOST_FILES: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,9 @@ def trial_facts(record: CellRecord) -> Iterator[TrialFact]:
     yield TrialFact("agent", _agent(record, trial))
     if last.delivery is not None:
         yield TrialFact("delivery", _delivery(last.delivery), "" if last.delivery.proved else "yellow")
+    if files := last.agent_files:
+        more = f" and {len(files) - _MOST_FILES} more" if len(files) > _MOST_FILES else ""
+        yield TrialFact("start", "files for agents: " + ", ".join(files[:_MOST_FILES]) + more)
     judges = record.judgment.usage.usd if record.judgment else 0.0
     yield TrialFact("cost", f"agent {usd(usage.usd)}, judges {usd(judges)}")
     yield TrialFact("tokens", f"{tokens(usage.input_tokens)} in, {tokens(usage.output_tokens)} out, "

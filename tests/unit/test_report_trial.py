@@ -118,6 +118,13 @@ def test_the_proof_of_the_treatment_is_told(delivery: Delivery, said: str) -> No
     assert said in head(shown(make_dossier(trial=trial)), "delivery")
 
 
+def test_files_for_agents_at_the_start_are_told() -> None:
+    trial = make_trial(CELL, make_attempt(agent_files=tuple(f"{number}/CLAUDE.md" for number in range(12))))
+    text = " ".join(shown(make_dossier(trial=trial)).split())
+    assert "start files for agents: 0/CLAUDE.md, " in text
+    assert "9/CLAUDE.md and 2 more" in text
+
+
 def test_hosts_that_were_sought_are_shown_by_name() -> None:
     network = HostContact(allowed={"pkg.test": 3}, refused={"a.org": 1, "b.org:22": 2})
     attempt = make_attempt(network=network)
