@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.model.variant import SystemPrompt
+from scylla_gha.model.mcp_server import ServerCommand
+from scylla_gha.model.variant import AgentResources, SystemPrompt
 from scylla_gha.variants.delivery import prove_delivery
 from tests.support.delivery import (
     AGENTS,
@@ -246,3 +247,20 @@ def test_a_parent_folders_instructions_are_not_declared(tmp_path: Path) -> None:
     body = request(f"{tmp_path}/CLAUDE.md (project instructions)", f"{tmp_path}/w/CLAUDE.md (project instructions)")
     made = prove_delivery(declare(tmp_path), [seen(tmp_path, body)], None)
     assert made.undeclared == ("MCP server clock", f"instructions of {tmp_path}/CLAUDE.md")
+
+
+def test_files_of_the_repository_that_were_not_read_are_missing(tmp_path: Path) -> None:
+    hidden = "disable-model-invocation: yes"
+    files = {**OWN, "CLAUDE.md": "Ours.", "AGENTS.md": "Theirs.", ".claude/skills/hidden/SKILL.md": hidden}
+    write_tree(tmp_path / "w", files)
+    resources = AgentResources(
+        agent_files={path: tmp_path / "w" / path for path in files},
+        project_servers={"docs": ServerCommand("node", (), {})},
+    )
+    made = declare(tmp_path, resources)
+    assert (made.skills, made.agents, made.mcp_servers) == (("my.skill",), ("deep.one", "other-name"), ("docs",))
+    missing = prove_delivery(made, [seen(tmp_path, request())], None).missing
+    assert {fault.partition(" (")[0] for fault in missing} >= {
+        "skill my.skill", "sub-agent deep.one", "MCP server docs", "instructions of CLAUDE.md"}  # fmt: skip
+    whole = seen(tmp_path, request(f"{tmp_path}/w/CLAUDE.md (project instructions, checked into the codebase)"))
+    assert not any("instructions" in fault for fault in prove_delivery(made, [whole], None).missing)
