@@ -81,6 +81,7 @@ def comment(
     missing = [cell for cell in report.excluded if cell.outcome in NO_TRIAL]
     excluded = [cell for cell in report.excluded if cell.outcome not in NO_TRIAL]
     cells = {"missing": _cells("Missing", missing), "infrastructure": _cells("Not in the rates", excluded)}
+    again = " ".join(filter(None, (slash_command(facts), narrowing_options(report), "--repetitions 5")))
     parts = render_parts("comment.md.j2", {
         "report": report, "view": view, "facts": facts, "newest": newest, "title": title(report),
         "alert": _alert(report, facts), "replayed": REPLAYED, "command": slash_command(facts),
@@ -88,9 +89,10 @@ def comment(
         "hypothesis": hypothesis_line(report), "mode_by_model": mode_by_model_line(view),
         "has_family": report.answer != report.comparisons,
         "facts_line": Markdown(" · ".join(_facts(report, facts))), **arm_values(view, facts), **changed, **cells,
-        "poor_agreement": _poor_agreement(report), "notes": notes(view), "note_text": note_text,
+        "poor_agreement": _poor_agreement(report), "notes": notes(view), "note_text": note_text, "again": again,
+        "next_command": again if overall(report) == "not_enough_data" else "",
         "most_rows": MOST_ROWS, "matrix": scenario_matrix(view), "entrants": _entrants(view, facts),
-        **_costs(view), "past": _past(past, facts), "narrowed": narrowing_options(report),
+        **_costs(view), "past": _past(past, facts),
         "failed_cell": example_cell(report),
     })  # fmt: skip
     contents = {**{name: rows.heading for name, rows in (changed | cells).items()}, **_contents(report, facts)}

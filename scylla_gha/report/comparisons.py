@@ -70,9 +70,13 @@ def _side(contrast: Contrast) -> int:
 
 
 def arrow(contrast: Contrast | None, words: str) -> str:
-    """Return the sign of a difference as an arrow and a space, if its reading claims one; else an empty text."""
-    side = _side(contrast) if contrast is not None and words in _CLAIMS else 0
-    return "▲ " if side > 0 else "▼ " if side < 0 else ""
+    """Return the mark of a difference and a space, if its reading claims one; else an empty text.
+
+    Better and worse have the marks of verdicts. An arrow is for more and less, where neither is better.
+    """
+    if contrast is None or words not in _CLAIMS:
+        return ""
+    return {"better": "✓ ", "worse": "✗ "}.get(words) or ("↑ " if _side(contrast) > 0 else "↓ ")
 
 
 def _read_change(contrast: Contrast, verdict: Verdict | None) -> tuple[str, str, str]:

@@ -140,13 +140,21 @@ def conclusion(report: Report, facts: CommentFacts) -> Literal["success", "failu
 
 
 def title(report: Report) -> str:
-    """Return the verdict of a single comparison, or the number of verdicts of each kind, in one line."""
+    """Return the verdict of a single comparison in one line; of several, how many of each kind.
+
+    The clearest winner comes first if no arm is worse.
+    The order of several winners is that of their adjusted p: they are compared with the baseline, not with each other.
+    """
     verdict = overall(report)
     if verdict == "no_baseline":
         return NO_BASELINE
     view = report_view(report)
-    counts_of_all = verdict_counts(view, 1)
-    return f"{MARKS[verdict]} {counts_of_all}" if counts_of_all else str(next(verdict_lines(view, 1)))
+    counts_of_all, clearest = verdict_counts(view, 1), next(verdict_lines(view, 1))
+    if not counts_of_all:
+        return str(clearest)
+    if clearest.verdict != "better" or verdict == "worse" or report.family == FAMILIES["models"]:
+        return f"{MARKS[verdict]} {counts_of_all}"
+    return f"{clearest}. {counts_of_all}"
 
 
 def require_gate(experiment: Experiment, report: Report) -> None:

@@ -136,7 +136,7 @@ def test_the_tier_ladder_shows_rates_steps_and_the_best_sub_test() -> None:
     chart = tier_ladder(report_view(full_report()))
     assert chart
     lines = texts(chart)
-    assert lines[:5] == ["34 % [15, 61]", "T0", "79 % [54, 93]", "T1", "▲ +44.8 points, better"]
+    assert lines[:5] == ["34 % [15, 61]", "T0", "79 % [54, 93]", "T1", "✓ +44.8 points, better"]
     assert "T0: 34 % [15, 61], best sub-test t0-01-vanilla 25 %" in chart.alternative
 
 

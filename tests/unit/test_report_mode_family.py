@@ -172,7 +172,7 @@ def test_every_rendering_says_what_is_compared_and_whether_it_depends_on_the_mod
     assert "Changes against the baseline's mode" in texts["report"]
     assert "Each arm against the arm of the baseline's mode with the same variant, agent and model" in texts["comment"]
     row = section(of, "Modes by models")[-1]
-    assert row.startswith("| mcp.b | baseline.b, mcp.a | +37.5 points | -50.0 points | ▲ +87.5 points |"), row
+    assert row.startswith("| mcp.b | baseline.b, mcp.a | +37.5 points | -50.0 points | ↑ +87.5 points |"), row
 
 
 def test_without_statistics_the_same_arms_are_compared_and_named_so() -> None:
@@ -181,7 +181,7 @@ def test_without_statistics_the_same_arms_are_compared_and_named_so() -> None:
     assert {each.arm: (each.baseline, each.verdict) for each in of.comparisons} == {
         A_MCP: (A_GH, "not_enough_data"), B_MCP: (B_GH, "better"),
     }  # fmt: skip
-    assert title(of).startswith("? Of 2 comparisons, each mode against the baseline's mode: 1 better")
+    assert "✓ mcp.b is better than baseline.b: +87.5 points" in title(of)
     assert Report.model_validate_json(of.model_dump_json()) == of
 
 

@@ -19,19 +19,19 @@ def contrast(**given: Any) -> Contrast:
 @pytest.mark.parametrize(
     ("given", "verdict", "expected"),
     [
-        ({"low": 0.1, "high": 0.3}, None, "▲ worse"),
-        ({"low": -0.3, "high": -0.1}, None, "▼ better"),
+        ({"low": 0.1, "high": 0.3}, None, "✗ worse"),
+        ({"low": -0.3, "high": -0.1}, None, "✓ better"),
         ({"low": -0.1, "high": 0.3}, None, "cannot be told"),
         ({"low": 0.0, "high": 0.3}, None, "cannot be told"),
         ({}, None, "no interval"),
-        ({"scale": "ratio", "low": 1.1, "high": 1.3}, None, "▲ worse"),
-        ({"scale": "ratio", "low": 0.5, "high": 0.9}, None, "▼ better"),
+        ({"scale": "ratio", "low": 1.1, "high": 1.3}, None, "✗ worse"),
+        ({"scale": "ratio", "low": 0.5, "high": 0.9}, None, "✓ better"),
         ({"scale": "ratio", "low": 0.5, "high": 1.1}, None, "cannot be told"),
-        ({"low": 0.1, "high": 0.3, "metric": "tool_calls"}, None, "▲ more"),
-        ({"low": -0.3, "high": -0.1, "metric": "score"}, None, "▼ worse"),
+        ({"low": 0.1, "high": 0.3, "metric": "tool_calls"}, None, "↑ more"),
+        ({"low": -0.3, "high": -0.1, "metric": "score"}, None, "✗ worse"),
         ({"low": 0.1, "high": 0.3, "metric": "pass_rate"}, "not_enough_data", "not enough data"),
         ({"low": 0.001, "high": 0.003, "metric": "pass_rate"}, "equivalent", "equivalent"),
-        ({"low": 0.1, "high": 0.3, "metric": "pass_rate"}, "better", "▲ better"),
+        ({"low": 0.1, "high": 0.3, "metric": "pass_rate"}, "better", "✓ better"),
     ],
 )
 def test_an_arrow_is_the_sign_of_a_clear_change_and_the_judgement_is_a_word(
@@ -97,7 +97,7 @@ def with_family(family: str, **given: float | str) -> Report:
 
 def test_tiers_their_steps_and_the_best_of_each() -> None:
     lines = section(full_report(), "Tiers")
-    assert any(line.startswith("| T1 against T0 | ▲ +") and "| better |" in line for line in lines)
+    assert any(line.startswith("| T1 against T0 | ✓ +") and "| better |" in line for line in lines)
     assert any(line.startswith("| T0 | 2 | t0-01-vanilla | ") for line in lines)
 
 

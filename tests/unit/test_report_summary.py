@@ -131,6 +131,10 @@ def test_the_title_is_the_verdict_or_how_many_there_are_of_each() -> None:
     assert title(of("worse", "better")) == (
         "✗ Of 2 arms against base: 1 better, 1 worse, 0 equivalent, 0 without enough data."
     )
+    assert title(of("not_enough_data", "better")) == (
+        "✓ arm1 is better than base: so many points. "
+        "Of 2 arms against base: 1 better, 0 worse, 0 equivalent, 1 without enough data."
+    )
 
 
 def said(arms: int, *warnings: str) -> tuple[list[str], dict[str, str]]:
