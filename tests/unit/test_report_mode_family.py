@@ -104,8 +104,8 @@ def test_the_report_compares_within_each_model_and_adjusts_for_these_comparisons
         (2, "Holm")
     }
     assert of.family == "each mode against the baseline's mode"
-    assert title(of) == ("? Of 2 comparisons, each mode against the baseline's mode: 1 better, 0 worse, 0 equivalent, "
-                         "1 without enough data.")  # fmt: skip
+    assert title(of).startswith("✓ mcp.b is better than baseline.b: passes 88 % against 0 %, +87.5 points")
+    assert title(of).endswith("1 better, 0 worse, 0 equivalent, 1 without enough data.")
     assert {each.baseline for each in of.analysis.contrasts if each.metric == "usd"} == {A_GH, B_GH}
 
 

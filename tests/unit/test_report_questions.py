@@ -109,4 +109,4 @@ def test_report_md_has_the_answers_and_the_wholes() -> None:
     lines = section(report, "Five questions")
     assert [line[:2] for line in lines] == ["1.", "2.", "3.", "4.", "5."]
     row = next(line for line in section(report, "Wholes and their parts") if line.startswith("| t0-04-ab"))
-    assert "| t0-02-a, t0-03-b | +100.0 points | +50.0 points | ✓ +50.0 points |" in row
+    assert "| t0-02-a, t0-03-b | +100.0 points | +50.0 points | ↑ +50.0 points |" in row
