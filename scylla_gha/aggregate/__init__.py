@@ -54,7 +54,7 @@ def simple_verdict(arm: str, baseline: str, passed: Passed, family: int) -> tupl
     ]
     limits = difference_interval(d)
     if limits is None:
-        return "not_enough_data", f"they share {counted(len(d), 'scenario')}, which shows no spread; {_MORE}"
+        return "not_enough_data", f"they share {counted(len(d), 'scenario')}, too few for an interval; {_MORE}"
     p = min(1.0, family * sign_flip_bound(d))
     summary = (f"{100 * sum(d) / len(d):+.1f} points [{100 * limits[0]:+.1f}, {100 * limits[1]:+.1f}] over "
             f"{counted(len(d), 'scenario')}, p at most {p:.2g} (simple statistics)")  # fmt: skip

@@ -189,12 +189,12 @@ def _estimate(d: Floats, mean: float, limits: Floats, blank: Contrast, family: i
 def _method(d: Floats, limits: Floats, blank: Contrast) -> tuple[str, str]:
     """Return the method of the 95 % interval, and why there is none."""
     if d.size < _TWO:
-        return "", "one scenario shows no spread"
+        return "", "with one scenario, no interval can be computed"
     if blank.metric in _BOUNDED:
         few = int((d != 0).sum()) < FEW_NOT_ZERO
         return ("bounded mean, as few scenarios differ" if few else "paired t on scenario means, score form"), ""
     if np.isnan(limits[0]):
-        return "", "all differences are alike, and show no spread"
+        return "", "all differences are equal, so no interval can be computed"
     return f"paired t on scenario means{', logarithms' if blank.scale == 'ratio' else ''}", ""
 
 

@@ -81,7 +81,7 @@ def _note(ratio: Interval | None, sides: tuple[Attempts, Attempts], scenarios: i
     if not scenarios:
         return "the two share no scenario with a known cost"
     if ratio is not None:
-        return "one scenario shows no spread" if scenarios == 1 else ""
+        return "with one scenario, no interval can be computed" if scenarios == 1 else ""
     if any(not side.rate.any() for side in sides):
         return "an arm passed nothing, so its pass has no finite cost"
     return "an arm is free"

@@ -22,13 +22,13 @@ from scylla_gha.counting import counted
 from scylla_gha.model.comparison import Design, PairVariance, Power
 from scylla_gha.model.plan import Plan
 from scylla_gha.stats.effects import Split, split_variance
-from scylla_gha.stats.resampling import DRAWS, least_p_drawn, least_p_sign_flip
+from scylla_gha.stats.resampling import DRAWS, least_p_drawn
 
 _IDLE_CHANCE: Final = 0.1  # an arm a whole margin worse passes with 0.05
 _MOST_NEEDED: Final = 100_000  # scenarios
 # Rates that are uniform over scenarios, and correlated by 0.8 between two arms.
 USUAL_SPLIT: Final = Split(between=1 / 30, within_x=1 / 6, within_y=1 / 6)
-USUAL_BASIS: Final = "the usual variances (w^2 1/30, s^2 1/6), since no rows with repetitions are stored"
+USUAL_BASIS: Final = "typical variation (w^2 1/30, s^2 1/6), because there are no earlier trials with repetitions"
 _SCENARIOS: Final = (5, 10, 20, 50, 100, 200)
 _REPETITIONS: Final = (1, 3, 5, 10)
 _MOST_REPETITIONS: Final = 100
@@ -158,9 +158,8 @@ def why_no_p(scenarios: int, family: int) -> str:
         return (f"{counted(family, 'comparison')} in one family are more than {DRAWS} draws of the test can tell; "
                 "compare fewer arms")  # fmt: skip
     need = scenarios_needed(family)
-    least = least_p_sign_flip(scenarios) * family
-    return (f"with {counted(scenarios, 'scenario')} and {counted(family, 'comparison')} in the family, p is "
-            f"{min(1.0, least):.2g} at least, never 0.05; it takes {counted(need, 'scenario')}")  # fmt: skip
+    among = f" with {counted(family, 'comparison')}" if family > 1 else ""
+    return f"a verdict{among} needs at least {counted(need, 'scenario')} (the experiment has {scenarios})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +177,7 @@ class PlannedComparison:
 
 
 def planned_comparisons(plan: Plan, variances: Sequence[PairVariance]) -> tuple[PlannedComparison, ...]:
-    """List the comparisons that answer the question; with usual variances if the pilot has none of the arm."""
+    """List the comparisons that answer the question; with typical variances if the pilot has none of the arm."""
     known = {variance.arm: split_of(variance) for variance in variances}
     repetitions: dict[str, Counter[str]] = defaultdict(Counter)  # by arm and scenario
     for cell in plan.cells:

@@ -2,7 +2,7 @@
 
 Each trial passes where a normal number falls below its arm's threshold. The numbers of two trials are correlated, more
 within a scenario and arm than between the arms of a scenario, so that the variances are the given ones. Without an
-effect and with the usual variances, the true rates of scenarios are uniform and correlated by 0.8 between arms.
+effect and with typical variances, the true rates of scenarios are uniform and correlated by 0.8 between arms.
 """
 
 import functools

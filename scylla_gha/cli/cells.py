@@ -86,7 +86,7 @@ def shell(cell: str, argv: tuple[str, ...], experiment: str | None, runs: Path, 
 
     CELL is a cell's id, the beginning of one, or a glob. At a terminal it opens a shell; otherwise sh runs what comes
     on standard input, and its exit code is this command's. A COMMAND is run instead of either; without a terminal it
-    has no input. The sandbox has no model, no key and no time limit, and nothing in it is kept. The GitHub of
+    has no input. The sandbox has no model, no key and no time limit; changes are discarded. The GitHub of
     a scenario with GitHub is as at the start.
 
     \b

@@ -17,7 +17,7 @@ from scylla_gha.model.plan import MOST_SHARDS, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.pipeline import stored_plan, without_garbage_collection
 from scylla_gha.plan.budget import refuse_above_budget
-from scylla_gha.plan.build import find_agents, history_of, make_plan, print_plan, wall_minutes
+from scylla_gha.plan.build import find_agents, make_plan, past_costs, print_plan, wall_minutes
 from scylla_gha.plan.notes import reject_impossible_gate, require_statistics
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.plan.shards import WaveLimits
@@ -77,7 +77,7 @@ def plan(
     with actions_output.refusals(job):
         folder, library = options.run_folder(runs, experiment), options.library()
         agents = find_agents(choice.apply(library.experiment(experiment)), install=not dry_run)
-        history = history_of(folder.results, done)
+        history = past_costs(folder, done)
         planned = make_plan(experiment, library, agents, choice, folder, build_images=not dry_run, history=history,
                             sandbox=sandbox, done=done)  # fmt: skip
         print_plan(planned, jobs)
@@ -143,7 +143,7 @@ def _write_wave(job: JobFacts, planned: Plan, folder: RunFolder, wave: Wave) -> 
 def power(experiment: str, runs: Path, effect: float, pilot: str | None, *, as_json: bool) -> None:
     """Compute the smallest effect that EXPERIMENT can detect, and its cost, by scenarios and repetitions.
 
-    Variances and costs are those of a pilot's rows; without rows, the usual variances are assumed, and no costs.
+    Variances and costs are those of a pilot's rows; without rows, typical variances are assumed, and no costs.
 
     \b
     scylla-gha power quickstart

@@ -147,6 +147,7 @@ def _verdict(records: _CellRecords, *, measures: bool) -> dict[str, Any]:
         "items_na": len(unscored), "items_unjudged": sum(item.by == "judge" for item in unscored),
         "checkpoints": len(judgment.checks) if score and judgment else None,
         "checkpoints_passed": sum(check.holds for check in judgment.checks) if score and judgment else None,
+        "check_seconds": judgment.check_seconds if judgment else None,
         "guards": sum(point.guard for point in records.folder.scenario.checkpoints),
         "broken_guards": len(score.broken) if score else 0,
     }  # fmt: skip

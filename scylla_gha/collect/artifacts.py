@@ -122,7 +122,9 @@ class ArtifactReader:
         if "results.jsonl" in names:
             with open_file(path / "results.jsonl", shard_bytes(len(cells))) as file:
                 if hashlib.file_digest(file, "sha256").hexdigest() != manifest.sha256:
-                    raise UntrustedFileError("results.jsonl is not what its manifest says: its SHA-256 is another")
+                    raise UntrustedFileError(
+                        "results.jsonl does not match its manifest (SHA-256 differs); download the artifact again"
+                    )
                 size = file.tell()
                 file.seek(0)
                 rows = self._rows(file, cells)

@@ -107,7 +107,7 @@ class FixtureBuilder:
         return send_mutations(client, [mutation], what)
 
     def stage(self, wanted: Mapping[str, str]) -> None:
-        """Bring branches to commits for a while; those that are there already are left alone."""
+        """Temporarily move branches to the given commits."""
         updates = {name: (self.refs.get(name), sha) for name, sha in wanted.items() if self.refs.get(name) != sha}
         if updates:
             failed = self.send(ref_updates(self.view.state.id, updates), "move branches")

@@ -29,14 +29,14 @@ class Blobs:
         self._borrowed = borrowed
 
     def add(self, content: bytes) -> str:
-        """Store a content and return its name."""
+        """Store bytes as a blob and return its name."""
         name = hashlib.sha256(content).hexdigest()
         self._folder.mkdir(parents=True, exist_ok=True)
         (self._folder / name).write_bytes(content)
         return name
 
     def read(self, name: str) -> bytes:
-        """Return a content."""
+        """Return the blob's bytes."""
         path = self._folder / name
         return path.read_bytes() if self._borrowed is None or path.exists() else (self._borrowed / name).read_bytes()
 
@@ -73,7 +73,7 @@ class Hub:
         return self.folder / "repositories" / f"{id_}.git"
 
     def session(self, token: str | None) -> "HubSession":
-        """Return the session of a token; None is nobody, who may read what is public.
+        """Return the session of a token; None is an anonymous session, which may read what is public.
 
         Raises:
             HubError: the token is not one of this cell.
@@ -87,7 +87,7 @@ class Hub:
 
 @dataclass(frozen=True, slots=True)
 class HubSession:
-    """A user who acts on a cell's GitHub; None is nobody."""
+    """Session of one user. `viewer` is None for anonymous requests."""
 
     hub: Hub
     viewer: UserRecord | None

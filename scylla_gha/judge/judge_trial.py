@@ -2,6 +2,7 @@
 
 import contextlib
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,9 +56,11 @@ def judge_trial(trial: Trial, prepared: PreparedScenario, folder: CellFolder, co
     try:
         with scratch() as root, github_state(last, prepared, folder) as github:
             tree = _base_plus_diff(prepared, _patch(last, folder), root)
+            started = time.monotonic()
             results = _run_checks(last.diff, tree, prepared, context, github)
+            check_seconds = round(time.monotonic() - started, 3)
             panel = _ask_panel(trial, prepared, folder, context, tree, results, github=github)
-            update = {"checks": results, **_panel_fields(panel, last, folder)}
+            update = {"checks": results, "check_seconds": check_seconds, **_panel_fields(panel, last, folder)}
             changed = bool(last.diff.files or (github and github.journal))
             return judgment.model_copy(update=update | _score_fields(last, prepared, results, panel, changed=changed))
     except (FixtureError, ToolError, OSError) as error:

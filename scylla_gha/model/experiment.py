@@ -261,5 +261,5 @@ class Experiment(Record):
         if self.family == "modes" and self.declared_family != "modes":
             raise ValueError("family: modes compares modes; name two or more in `modes`, or remove it")
         if self.expected and not self.hypothesis:
-            raise ValueError("expected is of a hypothesis; write the hypothesis too")
+            raise ValueError("`expected` needs `hypothesis`; add one")
         return self

@@ -81,7 +81,7 @@ class ScriptedReminder(Record):
     """Comment that is written when the head has moved, but the next review is not due; once for each head."""
 
     body: Text
-    times: Annotated[int, Field(ge=1, le=20, description="at most, for each pull request")] = 3
+    times: Annotated[int, Field(ge=1, le=20, description="Maximum number of comments for each pull request")] = 3
 
 
 class ScriptedReview(Record):

@@ -167,6 +167,9 @@ class Judgment(Record):
         str | None, Field(description="of earlier versions: why reached judges gave no verdict, which is final")
     ] = None
     checks: tuple[CheckResult, ...] = ()
+    check_seconds: Annotated[float | None, Field(description="wall time of all checks; null: of an older version")] = (
+        None
+    )
     items: tuple[ItemScore, ...] = ()
     answers: Annotated[tuple[JudgeAnswer, ...], Field(description="of each judge; empty: no panel was asked")] = ()
     usage: Annotated[Usage, Field(description="of the panel; the agent's is in its trial")] = NO_USAGE

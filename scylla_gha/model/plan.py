@@ -101,6 +101,7 @@ class Estimate(Record):
 
     agents: EstimateShare
     judges: EstimateShare
+    check_minutes: Annotated[CostRange, Field(description="of all checks")] = _NOTHING
     basis: str
     unpriced: Annotated[tuple[str, ...], Field(description="models whose price is unknown")] = ()
 
@@ -113,12 +114,13 @@ class Estimate(Record):
     def unpaid(self) -> "Estimate":
         """The same estimate for a replay, which costs nothing."""
         agents, judges = (EstimateShare(usd=_NOTHING, minutes=share.minutes) for share in (self.agents, self.judges))
-        return Estimate(agents=agents, judges=judges, basis=f"replayed, nothing is paid; minutes {self.basis}")
+        basis = f"replayed, nothing is paid; minutes {self.basis}"
+        return self.model_copy(update={"agents": agents, "judges": judges, "basis": basis, "unpriced": ()})
 
     @property
     def minutes(self) -> CostRange:
-        """Minutes of agents and judges together."""
-        return self.agents.minutes.plus(self.judges.minutes)
+        """Minutes of agents, checks and judges together."""
+        return self.agents.minutes.plus(self.judges.minutes).plus(self.check_minutes)
 
 
 class UnstartedCells(Record):

@@ -76,6 +76,7 @@ class Result(Record):
     ] = {}
     excuse: Annotated[str | None, Field(description="the reason of the last of them; null: there was none")] = None
     seconds: Annotated[float | None, Field(description="wall time of the attempt that stands; null: imported without")]
+    check_seconds: Annotated[float | None, Field(description="wall time of all checks; null: unknown")] = None
     first_byte_seconds: Annotated[float | None, Field(description="mean wait for an answer's first byte")] = None
     generation_seconds: Annotated[float | None, Field(description="from first bytes to last ones, summed")] = None
     tool_seconds: Annotated[float | None, Field(description="between answers and the next requests, summed")] = None

@@ -27,7 +27,7 @@ from scylla_gha.model.plan import Cell, Estimate, Plan
 from scylla_gha.model.traffic import Role
 from scylla_gha.pipeline.context import ProviderRoute, RunContext
 from scylla_gha.plan.budget import CellBudget
-from scylla_gha.plan.build import InstalledAgent, history_of
+from scylla_gha.plan.build import InstalledAgent, past_costs
 from scylla_gha.plan.estimate import DueCells, estimate_cells, is_for_judges
 from scylla_gha.providers import DEFAULT_PROVIDER, PROVIDERS, has_access, provider_environment
 from scylla_gha.redaction import Redactor
@@ -203,7 +203,7 @@ def confirm_spending(context: RunContext, recording: RecordingOptions, *, yes: b
         return
     plan = context.plan
     experiment = plan.experiment.model_copy(update={"judges": context.judges})
-    estimate = estimate_cells(experiment, context.library, plan.arms, due, history_of(context.folder.results))
+    estimate = estimate_cells(experiment, context.library, plan.arms, due, past_costs(context.folder))
     limit_usd = _limit(context, due)
     controls_text = f", and {counted(controls, 'control')} of judges" if controls else ""
     work_text = f"{counted(len(due.trials), 'trial')} to run and {len(due.judgments)} to judge with paid models"

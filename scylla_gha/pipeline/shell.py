@@ -169,8 +169,8 @@ def _description(context: RunContext, cell: Cell, runner: AgentRunner, *, after:
                    "TERM is yours" if is_terminal else "", "the workspace is as it was left" if after else "",
                    "its GitHub is as at the start" if after and runner.arm.mode else "",
                    *_later_changes(context, cell)]  # fmt: skip
-    return (f"shell: {cell.id}: {target.sandbox.name}{image}, user {target.sandbox.user}; otherwise than the agent had "
-            f"it: {'; '.join(filter(None, differences))}; nothing in it is kept")  # fmt: skip
+    return (f"shell: {cell.id}: {target.sandbox.name}{image}, user {target.sandbox.user}; the same sandbox as the "
+            f"agent's, except: {'; '.join(filter(None, differences))}; changes are discarded")  # fmt: skip
 
 
 def _later_changes(context: RunContext, cell: Cell) -> list[str]:

@@ -177,9 +177,9 @@ class _SolutionTests:
         solved = judgment is not None and all(holds[goal] for goal in goals)
         broken = judgment.result.broken if judgment and judgment.result else ()
         if not fault and solved:
-            fault = "all that is required of a solution holds on the base, so the task is solved in the fixture already"
+            fault = "every required check already passes in the start state, before any change"
         if not fault and broken:
-            fault = f"these guards do not hold on the base: {', '.join(_evidence(judgment, broken))}"
+            fault = f"these guards already fail in the start state: {', '.join(_evidence(judgment, broken))}"
         return Verdict(solved, fault, calls=_calls(attempt))
 
     def reference(self, mode: str) -> Verdict:
@@ -192,7 +192,7 @@ class _SolutionTests:
             [check.id for check in judgment.checks if not check.holds and check.id not in absent] if judgment else []
         )
         if not fault and (failing or not passed):
-            fault = f"does not pass whole: {_reasons(judgment, failing)}"
+            fault = f"does not pass: {_reasons(judgment, failing)}"
         return Verdict(passed, fault, calls=_calls(attempt))
 
     def wrong(self, patch: Path) -> Verdict:

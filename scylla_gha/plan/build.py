@@ -151,7 +151,7 @@ def make_plan(
     images = pool.image_digests if build_images else SandboxImages(chosen)
     if SANDBOXES[chosen].needs_image and not build_images:
         click.echo("images are not built now, so the keys differ from those of a run", err=True)
-    past = history_of(folder.results) if history is None else history
+    past = past_costs(folder) if history is None else history
     choice = replace(choice, best=_best(experiment, library, choice.epoch, (*_runs(folder), *done)))
     plan = plan_cells(experiment, library, infos, choice, past, images)
     refuse_changed_fixtures({cell.scenario for cell in plan.cells}, library)
@@ -207,6 +207,12 @@ def refuse_changed_fixtures(scenarios: Iterable[str], library: Library) -> None:
         raise ConfigError("\n".join(faults))
 
 
+def past_costs(folder: RunFolder, done: Sequence[Path] = ()) -> History:
+    """Return costs of earlier trials of a run, of the runs beside it, and of the rows under `done`."""
+    others = [path / "results.jsonl" for path in _runs(folder) if path != folder.root]
+    return history_of(folder.results, [*others, *done])
+
+
 def history_of(results: Path, done: Sequence[Path] = ()) -> History:
     """Return costs of the trials in `results` and in the rows under `done`; rows of another version are skipped."""
     costs: dict[tuple[str, str], list[PastCost]] = defaultdict(list)
@@ -215,10 +221,11 @@ def history_of(results: Path, done: Sequence[Path] = ()) -> History:
     except ConfigError:
         click.echo(f"{results}: is of another version, so the estimate does not use it", err=True)
         return costs
-    for row in itertools.chain(rows, stored_rows(done)):
+    paid = (row for row in stored_rows(done) if not row.replayed)  # a replay takes no time
+    for row in itertools.chain(rows, paid):
         if row.measures_agent and row.seconds is not None:
             judge_usd = row.judge_usd if row.judged and row.judge_usd else None  # 0: perhaps there was no panel
-            costs[row.scenario, row.arm].append(PastCost(row.usd, row.seconds, judge_usd))
+            costs[row.scenario, row.arm].append(PastCost(row.usd, row.seconds, judge_usd, row.check_seconds))
     return costs
 
 

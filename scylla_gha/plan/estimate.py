@@ -1,8 +1,9 @@
 """Estimate of cost and duration of cells, for agents and judges: from earlier trials, else from priors.
 
 The prior of an agent is a number of turns by the scenario's size; a turn is assumed to read 25,000 tokens from the
-cache, to write 1,500 to it, and to produce 400. The prior of a judge is the size of its prompt and of its answer in
-tokens, by the scenario's size. Priors are first guesses with a wide range, not measurements.
+cache, to write 1,500 to it, and to produce 400. Checks start processes, which take time without a model too. The prior
+of a judge is the size of its prompt and of its answer in tokens, by the scenario's size. Priors are first guesses with
+a wide range, not measurements.
 """
 
 from collections import Counter
@@ -31,6 +32,7 @@ _TURN: Final = Tokens(output=400, cache_read=25_000, cache_write_5m=1_500)
 _MINUTES_PER_TURN: Final = 0.2
 _MINUTES_PER_JUDGMENT: Final[Guess] = (0.2, 0.7, 3.0)  # the judges of a panel are asked at once
 _BUILT_IN_MINUTES: Final = 0.01
+_MINUTES_PER_CHECKS: Final[Guess] = (0.01, 0.05, 0.3)  # of a cell of `core/*` on 2 cores, 2026-11
 # The largest first request of Claude Code 2.1.197 (2.1.332 sends 89,000 bytes), and the most output that a version asks
 # for: 2.1.332 with models that it knows to write so much (seen on 2026-11-27).
 _REQUEST_BYTES: Final = 118_000
@@ -41,11 +43,12 @@ _NOTHING: Final[Guess] = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class PastCost:
-    """Cost of one earlier trial in USD and seconds, and of its judge panel in USD (None: unknown)."""
+    """Cost of one earlier trial in USD and seconds, of its judge panel, and of its checks (None: unknown)."""
 
     usd: float | None
     seconds: float
     judge_usd: float | None = None
+    check_seconds: float | None = None
 
 
 History = Mapping[tuple[str, str], Sequence[PastCost]]  # costs of earlier trials, by scenario and arm
@@ -108,6 +111,7 @@ def estimate(
             usd=_sum((estimator.judge_usd(group), group.judgments) for group in to_judge),
             minutes=_sum((estimator.judge_minutes(group), group.judgments) for group in to_judge),
         ),
+        check_minutes=_sum((estimator.check_minutes(group), group.judgments) for group in to_judge),
         basis=f"history for {measured} of {counted(planned, 'cell')}, priors by size for the others",
         unpriced=_unpriced([*(group.arm.model for group in to_run), *(experiment.judges if to_judge else ())], models),
     )
@@ -162,7 +166,7 @@ class _Estimator:
         agent = self.minutes(group)[1] if self.past(group) or group.arm.model is None else self._limit(group)
         agents, judges = self.usd(group), self.judge_usd(group)
         usd = None if agents is None or judges is None else agents[1] + judges[1]
-        return ExpectedCost(agent + self.judge_minutes(group)[1], usd)
+        return ExpectedCost(agent + self.check_minutes(group)[1] + self.judge_minutes(group)[1], usd)
 
     def usd(self, group: CellGroup) -> Guess | None:
         if group.arm.model is None:
@@ -200,6 +204,13 @@ class _Estimator:
             return None
         low, likely, high = (sum(usd for usd in panel if usd is not None) for panel in costs)
         return low, likely, high
+
+    def check_minutes(self, group: CellGroup) -> Guess:
+        """Return the minutes of a cell's checks. They depend on the scenario, so trials of other arms count too."""
+        scenario = group.folder.scenario.id
+        past = (past for (name, _), costs in self.history.items() if name == scenario for past in costs)
+        measured = _measured([trial.check_seconds / 60 for trial in past if trial.check_seconds is not None])
+        return measured or _MINUTES_PER_CHECKS
 
     def judge_minutes(self, group: CellGroup) -> Guess:
         return _MINUTES_PER_JUDGMENT if self._is_asked(group) else _NOTHING

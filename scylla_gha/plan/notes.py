@@ -77,8 +77,8 @@ def _reserve_notes(plan: Plan, library: Library, models: Mapping[str, ModelInfo]
     if experiment.budget_usd is None or not usd or usd < _SMALL_SHARE * experiment.budget_usd:
         return
     if any(is_for_judges(library.scenario(name).rubric) for name in {cell.scenario for cell in plan.cells}):
-        yield (f"of budget_usd of ${experiment.budget_usd:g}, ${usd:.2f} are kept for the judges of each cell "
-               "at work, by the longest evidence; what they leave is free again")  # fmt: skip
+        yield (f"${usd:.2f} of the ${experiment.budget_usd:g} of budget_usd is reserved for the judges of each running "
+               "cell; the unused part is released")  # fmt: skip
 
 
 def _notes_on(name: str, models: Mapping[str, ModelInfo], listed: frozenset[str], today: datetime.date) -> list[str]:

@@ -20,4 +20,4 @@ def test_checks_that_hold_in_containers_only_are_proved_there_and_not_on_the_hos
     assert (boxed.code, boxed.err) == (0, ""), boxed.err
     assert f"ok: {SCENARIO}: nop fails, solution passes, wrong/loud fails, wrong/silent fails" in boxed.out
     assert host.code == 7
-    assert f"{SCENARIO}: solution: does not pass whole: inside" in host.err
+    assert f"{SCENARIO}: solution: does not pass: inside" in host.err

@@ -100,7 +100,7 @@ def test_a_command_and_what_the_agent_left(run: Run) -> None:
     said = run.shell(ORACLE, "--", "sh", "-c", "cat greet.sh; exit 7")
     assert (said.code, said.out) == (7, "#!/bin/sh\necho hi\n")
     assert f"shell: {ORACLE}: docker, image sha256:" in said.err
-    assert "user 10001; otherwise than the agent had it: no time limit; nothing in it is kept\n" in said.err
+    assert "user 10001; the same sandbox as the agent's, except: no time limit; changes are discarded\n" in said.err
     after = run.shell(ORACLE, "--after", "--", "sh", "-c", "git status --short; sh greet.sh")
     assert (after.code, after.out) == (0, " M greet.sh\nhello\n")
 

@@ -100,7 +100,7 @@ def test_a_free_arm_is_compared_by_difference_not_ratio() -> None:
     found = {one.metric: one for one in screen(made, baseline_pairings(made, "base"), HOW)}
     assert found["usd"].scale == "difference"
     assert (found["usd"].value, found["usd"].low) == (0.0, None)
-    assert found["usd"].note == "all differences are alike, and show no spread"
+    assert found["usd"].note == "all differences are equal, so no interval can be computed"
 
 
 def test_tiers_are_compared_with_the_one_before_their_sub_tests_weighing_the_same() -> None:

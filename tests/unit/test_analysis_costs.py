@@ -46,7 +46,7 @@ def test_a_scenario_without_a_pass_is_the_dearest() -> None:
         (rows("more", a=(1.0, "FF"), b=(1.0, "FF")), "an arm passed nothing, so its pass has no finite cost"),
         (rows("more", a=(0.0, "PP"), b=(0.0, "PP")), "an arm is free"),
         (rows("more", a=(None, "PP")), "the two share no scenario with a known cost"),
-        (rows("more", a=(1.0, "PP")), "one scenario shows no spread"),
+        (rows("more", a=(1.0, "PP")), "with one scenario, no interval can be computed"),
     ],
 )
 def test_a_missing_ratio_or_limit_has_a_note(more: list[Result], note: str) -> None:

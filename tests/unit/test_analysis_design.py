@@ -106,7 +106,7 @@ def test_five_scenarios_see_nothing_whatever_a_t_test_would_say(usual: Power) ->
     assert {one.smallest_effect for one in usual.designs if one.scenarios == 5} == {None}
     assert not can_show(5, 1)
     assert can_show(6, 1)
-    assert "it takes 6 scenarios" in why_no_p(5, 1)
+    assert "needs at least 6 scenarios (the experiment has 5)" in why_no_p(5, 1)
 
 
 def test_more_comparisons_than_draws_can_tell() -> None:
@@ -137,7 +137,7 @@ def test_without_a_price_there_are_no_dollars(usual: Power) -> None:
 @pytest.mark.parametrize(
     ("scenarios", "effect", "said"),
     [
-        (5, 0.1, "the 5 scenarios at hand can show no effect: with 5 scenarios"),
+        (5, 0.1, "the 5 scenarios at hand can show no effect: a verdict needs at least 6 scenarios"),
         (20, 0.1, "the 20 scenarios at hand cannot show 10 points, not with 100 repetitions"),
         (100, 0.1, "the 100 scenarios at hand can show 10 points with 5 repetitions"),
     ],

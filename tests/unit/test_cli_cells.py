@@ -188,7 +188,7 @@ def test_what_comes_on_standard_input_is_run_and_its_exit_code_is_the_commands(r
     assert (said.code, said.out) == (4, "#!/bin/sh\necho hi\n")
     told, aside = said.err.splitlines()
     assert told.startswith(PLAIN)
-    assert told.endswith("; otherwise than the agent had it: no time limit; nothing in it is kept")
+    assert told.endswith("; the same sandbox as the agent's, except: no time limit; changes are discarded")
     assert aside == "aside"
 
 
@@ -233,7 +233,7 @@ def test_nothing_of_the_harness_is_in_it_and_nothing_of_it_is_kept(root: Path) -
 def test_what_the_agent_left_is_there_where_that_is_asked_for(root: Path) -> None:
     said = shell(root, ORACLE, "--after", script="sh greet.sh; git status --short\n")
     assert (said.code, said.out) == (0, "hello\n M greet.sh\n")
-    assert "no time limit; the workspace is as it was left; nothing" in said.err
+    assert "no time limit; the workspace is as it was left; changes" in said.err
     assert shell(root, ORACLE, script="git status --short\n").out == ""
 
 
@@ -283,7 +283,7 @@ def test_an_agent_with_a_model_finds_the_same_but_the_model(tmp_path: Path, vari
     scylla("run", "greet", "--yes", cwd=repo, env=env)
     said = scylla("shell", f"{SCENARIO}--{arm}--r01", "--", "sh", "-c", look, cwd=repo, env=env)
     assert said.code == 0, said.err
-    assert "no model and no key; no time limit; nothing" in said.err
+    assert "no model and no key; no time limit; changes" in said.err
     seen, again = (of_any_place(text) for text in ((tmp_path / "seen").read_text(), said.out))
     changed = {"ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"}
     names = {line.partition("=")[0] for line in set(seen) ^ set(again)}
@@ -305,4 +305,4 @@ def test_at_a_terminal_there_is_a_shell_with_its_size_and_keys(root: Path) -> No
     at.converse(("workspace", waits), (f"{SIZE[0]} {SIZE[1]}", "\x03"), ("^C", "echo $TERM; exit 3\n"))
     assert (at.code, at.restored) == (3, True), at.shown + at.err
     assert "xterm" in at.shown
-    assert "no time limit; TERM is yours; nothing" in at.err
+    assert "no time limit; TERM is yours; changes" in at.err

@@ -229,7 +229,7 @@ def test_without_a_pilot_it_goes_by_the_usual_variances_and_knows_no_cost(repo: 
     said = power(repo, "greet", "--json")
     told = json.loads(said.out)
     assert (told["arms"], told["comparisons"], told["variances"]) == (2, 1, [])
-    assert told["basis"].startswith("the usual variances")
+    assert told["basis"].startswith("typical variation")
     assert {(one["usd"], one["minutes"]) for one in told["designs"]} == {(None, None)}
     assert told["at_hand"].startswith("the 1 scenario at hand can show no effect")
     assert not (repo / "runs").exists(), "nothing is written"
@@ -247,7 +247,7 @@ def test_stored_rows_are_the_pilot_and_say_what_a_design_costs(repo: Path) -> No
     assert (own["trials"], own["usd"], own["minutes"]) == (100, pytest.approx(75.0), pytest.approx(100.0))
     assert told["cheapest"]["sees"] is True
     text = power(repo, "greet", "--pilot", "demo").out
-    assert "by the usual variances" in text, "rows of other arms tell nothing of these"
+    assert "by typical variation" in text, "rows of other arms tell nothing of these"
 
 
 def test_what_is_no_effect_is_refused(repo: Path) -> None:

@@ -86,7 +86,7 @@ def test_one_bad_row_refuses_the_artifact(tmp_path: Path, content: bytes, why: s
 
 
 MANIFESTS: dict[str, tuple[dict[str, Any], str]] = {
-    "other content": ({"sha256": "1" * 64}, "results.jsonl is not what its manifest says: its SHA-256 is another"),
+    "other content": ({"sha256": "1" * 64}, "results.jsonl does not match its manifest (SHA-256 differs)"),
     "no digest": ({"sha256": "x"}, "manifest.json is not a manifest: 'sha256'"),
     "another experiment": ({"experiment": "a`b\n"}, r"its manifest is of the experiment 'a`b\n'"),
     "another shard": ({"shard": 1}, "its manifest is of another shard or attempt than its name"),

@@ -8,7 +8,7 @@ from scylla_gha.pipeline.proof_table import proof_table, proofs_json
 TRIALS = (
     SolutionTrial(name="nop", passed=False, seconds=1.0),
     SolutionTrial(name="solution", passed=True, seconds=2.0, calls={"pr.read": 2, "issue.write": 1, "git.write": 1}),
-    SolutionTrial(name="solution/mcp", passed=False, fault="does not pass whole", calls={"pr.read": 5}, seconds=0.5),
+    SolutionTrial(name="solution/mcp", passed=False, fault="does not pass", calls={"pr.read": 5}, seconds=0.5),
     SolutionTrial(name="wrong/a", passed=False),
     SolutionTrial(name="wrong/b", passed=True, fault="passes"),
 )
@@ -52,7 +52,7 @@ def test_files_for_agents_of_a_start_state_are_told() -> None:
 def test_json_has_all_of_it() -> None:
     faulty, sound, plain = json.loads(proofs_json([FAULTY, SOUND, PLAIN]))
     assert (faulty["ok"], faulty["wrong_rejected"], faulty["wrong"]) == (False, 1, 2)
-    assert faulty["faults"] == ["151-a: solution/mcp: does not pass whole", "151-a: wrong/b: passes"]
+    assert faulty["faults"] == ["151-a: solution/mcp: does not pass", "151-a: wrong/b: passes"]
     assert faulty["modes"]["mcp"] == {"passed": False, "reads": 5, "writes": 0, "git": 0, "calls": {"pr.read": 5}}
     assert sound["not_possible"] == {"mcp": "It cannot"}
     assert sound["modes"]["baseline"]["git"] == 1

@@ -91,8 +91,7 @@ def test_a_task_that_is_solved_in_the_fixture_is_found(tmp_path: Path, checkpoin
     rubric = make_rubric(make_category(make_item(checks=("done",))))
     proof = prove_one(tmp_path, rubric=rubric, checkpoints=checkpoints, progress=({"step": "x", "checkpoint": "done"},))
     assert proof.faults[0] == (
-        f"{SCENARIO}: nop: all that is required of a solution holds on the base, "
-        "so the task is solved in the fixture already"
+        f"{SCENARIO}: nop: every required check already passes in the start state, before any change"
     )
     assert proof.tried[0][1], "it is said that the no-op passes"
 
@@ -105,7 +104,7 @@ def test_a_task_that_is_solved_in_the_fixture_is_found(tmp_path: Path, checkpoin
         pytest.param({"wrong/loud.patch": patch_of("echo HELLO").replace("echo hi", "echo hey")},
                      "wrong/loud: fixture_error: exit code 1: error: patch failed: greet.sh:1", id="does not apply"),
         pytest.param({"solution/solution.patch": patch_of("echo Hello")},
-                     "solution: does not pass whole: greets (printed 'Hello\\n', not 'hello\\n': Hello)", id="fails"),
+                     "solution: does not pass: greets (printed 'Hello\\n', not 'hello\\n': Hello)", id="fails"),
         pytest.param({"solution/solution.patch": "no patch\n"},
                      "solution: fixture_error: exit code 128: error: No valid patches in input", id="no patch"),
     ],
@@ -119,7 +118,7 @@ def test_a_solution_that_leaves_an_optional_check_unmet_is_found(tmp_path: Path)
     more = "diff --git a/more b/more\nnew file mode 100644\n--- /dev/null\n+++ b/more\n@@ -0,0 +1 @@\n+1\n"
     too_much = patch_of("echo hello") + more
     (found,) = prove_one(tmp_path, {"solution/solution.patch": too_much}).faults
-    assert found.startswith(f"{SCENARIO}: solution: does not pass whole: scope (changed outside of greet.sh: more)")
+    assert found.startswith(f"{SCENARIO}: solution: does not pass: scope (changed outside of greet.sh: more)")
 
 
 def test_a_check_that_makes_an_item_apply_may_fail_on_the_solution(tmp_path: Path) -> None:
@@ -135,9 +134,7 @@ def test_a_check_that_makes_an_item_apply_may_fail_on_the_solution(tmp_path: Pat
 
 def test_a_rubric_that_no_code_can_score_is_found(tmp_path: Path) -> None:
     rubric = make_rubric(make_category(make_item(type="subjective", checks=())))
-    assert prove_one(tmp_path, rubric=rubric).faults == [
-        f"{SCENARIO}: solution: does not pass whole: its score is too low"
-    ]
+    assert prove_one(tmp_path, rubric=rubric).faults == [f"{SCENARIO}: solution: does not pass: its score is too low"]
 
 
 def test_an_unstable_check_is_found(tmp_path: Path) -> None:
@@ -158,9 +155,10 @@ def test_a_guard_that_is_broken_on_the_base_is_found_with_its_evidence(tmp_path:
     guard = make_checkpoint(id="guard", run="echo expected 3, found 2; exit 1", guard=True)
     faults = prove_one(tmp_path, checkpoints=(*CHECKPOINTS, guard)).faults
     assert faults[0] == (
-        f"{SCENARIO}: nop: these guards do not hold on the base: guard (exit code 1, not 0: expected 3, found 2)"
+        f"{SCENARIO}: nop: these guards already fail in the start state: "
+        "guard (exit code 1, not 0: expected 3, found 2)"
     )
-    assert faults[1].startswith(f"{SCENARIO}: solution: does not pass whole: guard (exit code 1")
+    assert faults[1].startswith(f"{SCENARIO}: solution: does not pass: guard (exit code 1")
 
 
 @pytest.mark.parametrize(
@@ -215,7 +213,7 @@ def test_a_tool_that_is_not_there_is_refused(tmp_path: Path) -> None:
 def test_a_fixture_whose_own_rules_ignore_a_file_is_without_it(tmp_path: Path) -> None:
     files = {**FILES, "build/greet.o": "x"}
     needs_it = make_checkpoint(id="built", file="build/greet.o", guard=True)
-    assert "guards do not hold" in prove_one(tmp_path, files=files, checkpoints=(*CHECKPOINTS, needs_it)).faults[0]
+    assert "guards already fail" in prove_one(tmp_path, files=files, checkpoints=(*CHECKPOINTS, needs_it)).faults[0]
 
 
 PLACE = f"scenarios/core/{SCENARIO}"

@@ -9,7 +9,15 @@ from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Cell, CostRange, Estimate, EstimateShare, Plan
 from scylla_gha.model.trial import Outcome
 from scylla_gha.plan import AgentInfo
-from scylla_gha.plan.build import InstalledAgent, find_agents, history_of, make_plan, print_plan, wall_minutes
+from scylla_gha.plan.build import (
+    InstalledAgent,
+    find_agents,
+    history_of,
+    make_plan,
+    past_costs,
+    print_plan,
+    wall_minutes,
+)
 from scylla_gha.plan.reuse_results import JudgingDigests
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.store.records import write_lines
@@ -98,7 +106,7 @@ def test_what_earlier_trials_took_is_its_history(library: Library, tmp_path: Pat
     write_lines(folder.results, [*rows, excluded])
     made = planned(library, folder)
     assert made.estimate.basis == "history for 1 of 2 cells, priors by size for the others"
-    assert made.estimate.minutes.likely == pytest.approx(2.0 + 0.01)
+    assert made.estimate.minutes.likely == pytest.approx(2.0 + 0.01 + 2 * 0.05)
 
 
 def plan_of(*cells: Cell, estimate: Estimate) -> Plan:
@@ -159,6 +167,15 @@ def test_what_panels_cost_before_is_history_where_they_were_asked(tmp_path: Path
     write_lines(tmp_path / "results.jsonl", rows)
     (found,) = history_of(tmp_path / "results.jsonl").values()
     assert [spent.judge_usd for spent in found] == [0.5, None, None, None]
+
+
+def test_trials_of_the_runs_beside_it_are_history_and_replays_are_not(tmp_path: Path) -> None:
+    row = make_result(make_cell("nop"), check_seconds=3.0)
+    for name, rows in {"here": [row], "beside": [row], "replay": [row.model_copy(update={"replayed": True})]}.items():
+        (tmp_path / name).mkdir()
+        write_lines(tmp_path / name / "results.jsonl", rows)
+    (costs,) = past_costs(RunFolder(tmp_path / "here")).values()
+    assert [cost.check_seconds for cost in costs] == [3.0, 3.0]
 
 
 def test_rows_of_another_version_are_no_help_and_no_hindrance(

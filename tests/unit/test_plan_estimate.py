@@ -32,7 +32,7 @@ def sized(size: str) -> ScenarioFolder:
 
 def guess(*groups: tuple[ScenarioFolder, Arm, int], **given: Any) -> tuple[CostRange, CostRange, str]:
     found = whole(*(CellGroup(folder, arm, count, count) for folder, arm, count in groups), **given)
-    return found.usd, found.minutes, found.basis
+    return found.usd, found.agents.minutes, found.basis
 
 
 def whole(
@@ -130,7 +130,7 @@ def test_judges_are_estimated_apart_by_prompt_and_answer(size: str, prompts: tup
     assert values(made.judges.minutes) == near(2 * 0.2, 2 * 0.7, 2 * 3.0)
     assert values(made.agents.usd) == [0.0, 0.0, 0.0]
     assert values(made.usd) == values(made.judges.usd)
-    assert made.minutes.likely == pytest.approx(3 * 0.01 + 2 * 0.7)
+    assert made.minutes.likely == pytest.approx(3 * 0.01 + 2 * 0.05 + 2 * 0.7)
 
 
 @pytest.mark.parametrize(
@@ -157,6 +157,22 @@ def test_what_panels_cost_before_comes_first() -> None:
     assert values(made.agents.minutes) == [0.0, 0.0, 0.0], "nothing is left to run"
 
 
+def test_checks_take_minutes_without_a_model_as_the_quickstart_does() -> None:
+    made = whole(CellGroup(sized("small"), make_arm(), 16, 16))
+    assert values(made.check_minutes) == near(0.16, 0.8, 4.8)
+    assert 60 * (made.minutes.likely or 0) / 2 == pytest.approx(28.8), "37 s were measured on two quiet cores"
+
+
+def test_checks_of_the_same_scenario_are_known_from_any_arm_and_from_no_other_scenario() -> None:
+    past = {
+        ("001-one", "nop"): (PastCost(0.0, 1.0, None, 30.0), PastCost(0.0, 1.0, None, 90.0), PastCost(0.0, 1.0)),
+        ("002-two", "nop"): (PastCost(0.0, 1.0, None, 6000.0),),
+    }
+    made = whole(CellGroup(sized("small"), make_model_arm(), 3, 2), history=past)
+    assert values(made.check_minutes) == near(1.0, 2.0, 3.0)
+    assert made.unpaid.check_minutes == made.check_minutes, "a replay runs the checks"
+
+
 PLACE = ("001-one", "t0-00-empty.cli.m")
 
 
@@ -174,25 +190,25 @@ def one(arm: Arm, *, rubric: Any = None, **given: Any) -> ExpectedCost:
 
 
 def test_an_agent_without_a_history_is_given_all_the_time_it_may_take() -> None:
-    assert one(make_model_arm()).minutes == 10.0, "the scenario's 600 seconds"
-    assert one(make_model_arm(), limits=TrialLimits(timeout_seconds=60)).minutes == 1.0
+    assert one(make_model_arm()).minutes == 10.05, "the scenario's 600 seconds"
+    assert one(make_model_arm(), limits=TrialLimits(timeout_seconds=60)).minutes == 1.05
 
 
 def test_a_history_tells_the_mean() -> None:
     found = one(make_model_arm(), spent=[PastCost(1.0, 60.0), PastCost(3.0, 180.0)])
-    assert (found.minutes, found.usd) == (2.0, 2.0)
+    assert (found.minutes, found.usd) == (2.05, 2.0)
 
 
 def test_judges_take_their_time_and_money_too() -> None:
     found = one(make_model_arm(), rubric=JUDGED_RUBRIC, judges=("m", "n"), spent=[PastCost(1.0, 60.0, 0.5)])
-    assert (found.minutes, found.usd) == (pytest.approx(1.7), 1.5)
-    assert one(make_model_arm(), judges=("m", "n"), spent=[PastCost(1.0, 60.0)]).minutes == 1.0, (
+    assert (found.minutes, found.usd) == (pytest.approx(1.75), 1.5)
+    assert one(make_model_arm(), judges=("m", "n"), spent=[PastCost(1.0, 60.0)]).minutes == 1.05, (
         "nothing for them to judge"
     )
 
 
-def test_a_built_in_agent_takes_no_time_and_costs_nothing() -> None:
-    assert one(make_arm()) == ExpectedCost(0.01, 0.0)
+def test_a_built_in_agent_takes_the_time_of_its_checks_and_costs_nothing() -> None:
+    assert one(make_arm()) == ExpectedCost(0.01 + 0.05, 0.0)
 
 
 def test_an_unknown_price_is_unknown() -> None:

@@ -112,7 +112,7 @@ def planned(scenarios: int = 12, **given: object) -> Plan:
 
 def test_the_usual_variances_stand_in_where_no_rows_are(tmp_path: Path) -> None:
     (note,) = power_notes(planned(), RunFolder(tmp_path))
-    assert "by the usual variances (w^2 1/30, s^2 1/6)" in note
+    assert "by typical variation (w^2 1/30, s^2 1/6)" in note
 
 
 def test_rows_of_the_same_run_are_the_pilot(tmp_path: Path) -> None:
@@ -124,11 +124,11 @@ def test_rows_of_the_same_run_are_the_pilot(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["", '{"schema_version": 0}\n'])
 def test_rows_that_are_no_help_are_no_hindrance(tmp_path: Path, content: str) -> None:
     (tmp_path / "results.jsonl").write_text(content)
-    assert "by the usual variances" in power_notes(planned(), RunFolder(tmp_path))[0]
+    assert "by typical variation" in power_notes(planned(), RunFolder(tmp_path))[0]
 
 
 def test_a_gate_that_nothing_can_pass_is_refused_with_what_it_takes(tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match=r"oracle can never pass it: .* it takes 6 scenarios") as caught:
+    with pytest.raises(RefusedError, match=r"oracle can never pass it: .* needs at least 6 scenarios") as caught:
         reject_impossible_gate(planned(5, gate="better"), RunFolder(tmp_path), WHOLE)
     assert caught.value.exit_code == 6
     reject_impossible_gate(planned(6, gate="better"), RunFolder(tmp_path), WHOLE)

@@ -78,7 +78,7 @@ def delete_comment(session: HubSession, comment: CommentRecord) -> None:
 
 
 def require_comment_rights(session: HubSession, comment: CommentRecord) -> None:
-    """Refuse a change of a comment by who is neither its author nor has write access.
+    """Require that the user is the comment's author or has write access.
 
     Raises:
         HubError: 403.

@@ -25,7 +25,7 @@ def find_pull(session: HubSession, repository: RepositoryRecord, number: int) ->
 
 
 def require_edit_of_pull(session: HubSession, pull: PullRequestRecord) -> None:
-    """Refuse changes of a pull request by who is neither its author nor has write access.
+    """Require that the user is the pull request's author or has write access.
 
     See https://docs.github.com/rest/pulls/pulls#update-a-pull-request
 

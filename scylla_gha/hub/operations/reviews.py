@@ -247,7 +247,7 @@ def find_review(session: HubSession, pull: PullRequestRecord, id_: int) -> Revie
 
 
 def check_review_event(event: str | None) -> ReviewEvent | None:
-    """Return an event of a review; None or "" is none.
+    """Validate the review event; return None if it is empty.
 
     Raises:
         HubError: 422, it is not one.

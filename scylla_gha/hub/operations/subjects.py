@@ -82,7 +82,7 @@ def may_triage(session: HubSession, subject: IssueRecord) -> bool:
 
 
 def require_edit(session: HubSession, subject: IssueRecord) -> None:
-    """Refuse editing by who is neither author nor has the role triage.
+    """Require that the user is the author or has the triage role.
 
     Raises:
         HubError: 403.

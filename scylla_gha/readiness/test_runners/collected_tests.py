@@ -134,7 +134,7 @@ class ExecutedCode:
         self.has_threads = True
 
     def stop(self) -> set[CodeType] | None:
-        """Return all that was executed; None: that is not known, because of other threads or profilers."""
+        """Return all code that was executed, or None if tracing was disturbed."""
         _last()
         self.profile.disable()
         threading.setprofile(None)
