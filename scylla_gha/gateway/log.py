@@ -5,6 +5,7 @@ the torn beginning of a line, whose step was not done.
 """
 
 import datetime
+import functools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -192,17 +193,7 @@ def _charged(request: RequestRecord, answer: ResponseRecord | None) -> float:
 
 
 def _usage(answers: list[ResponseRecord | None]) -> Usage:
-    total = NO_USAGE
-    for answer in answers:
-        tokens = answer.tokens if answer else None
-        counts = {} if tokens is None else {
-            "input_tokens": tokens.input,
-            "output_tokens": tokens.output,
-            "cache_read_tokens": tokens.cache_read,
-            "cache_write_tokens": tokens.cache_write_5m + tokens.cache_write_1h,
-        }  # fmt: skip
-        total = total.plus(Usage(usd=answer.usd if answer else None, **counts))
-    return total
+    return functools.reduce(Usage.plus, (answer.usage if answer else Usage() for answer in answers), NO_USAGE)
 
 
 def _models(requests: list[RequestRecord], answers: dict[int, ResponseRecord]) -> dict[str, ModelSpending]:

@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from scylla_gha.model import Amounts, Record, Slug, Text
+from scylla_gha.model.trial import Usage
 
 _MILLION = 1_000_000
 _USD_OF_A_SEARCH: Final = 0.01  # $10 for 1,000 (platform.claude.com/docs, pricing, web search tool, 2026-11-22)
@@ -222,3 +223,16 @@ class ResponseRecord(Record):
     waited_seconds: Annotated[float, Field(description="for rate limits, before it was asked for the last time")] = 0.0
     first_byte_seconds: Annotated[float | None, Field(description="since it was asked for the last time")] = None
     seconds: Annotated[float, Field(description="since it was asked for the last time")]
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens by kind and cost; unknown without the provider's count."""
+        if self.tokens is None:
+            return Usage(usd=self.usd)
+        return Usage(
+            input_tokens=self.tokens.input,
+            output_tokens=self.tokens.output,
+            cache_read_tokens=self.tokens.cache_read,
+            cache_write_tokens=self.tokens.cache_write_5m + self.tokens.cache_write_1h,
+            usd=self.usd,
+        )

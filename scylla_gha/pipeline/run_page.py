@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from scylla_gha.errors import ConfigError
+from scylla_gha.model.cell_records import CellRecord
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.readiness_report import REPORT_FILE, ReadinessReport
 from scylla_gha.model.report import Report
@@ -12,7 +13,6 @@ from scylla_gha.report.charts.theme import Chart
 from scylla_gha.report.page.page import PageParts, page
 from scylla_gha.report.page.trajectories import UnreadableCell, embedded_trials
 from scylla_gha.report.page.trial_table import failing_first, trial_table
-from scylla_gha.report.trial_parts import CellRecord
 from scylla_gha.report.view import report_view
 from scylla_gha.store.records import read_lines, read_record
 from scylla_gha.store.run_folder import RunFolder

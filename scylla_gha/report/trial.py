@@ -6,20 +6,13 @@ from typing import Final
 
 from scylla_gha.counting import counted
 from scylla_gha.gateway.log import TrafficSummary, traffic_summary
+from scylla_gha.model.cell_records import AttemptRecord, CellRecord, task_text
 from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.trial import Attempt, Trial
 from scylla_gha.report.numbers import number, percent, seconds, tokens, usd
 from scylla_gha.report.terminal import STEP, TextBlock, field, heading, line, passage
-from scylla_gha.report.trial_parts import (
-    MOST_TEXT,
-    AttemptRecord,
-    CellRecord,
-    change,
-    task_text,
-    trajectory,
-    verdict_text,
-)
+from scylla_gha.report.trial_parts import MOST_TEXT, change, trajectory, verdict_text
 
 _MOST_FILES: Final = 10
 

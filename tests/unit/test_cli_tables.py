@@ -11,7 +11,7 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Step, Trajectory
-from scylla_gha.store.records import read_lines, read_record, write_lines, write_record
+from scylla_gha.store.records import read_lines, read_record, write_lines, write_record, write_text
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.foreign import asked, csv_file, jsonl_file, strict_json
 from tests.support.records import make_arm, make_cell, make_plan, make_result, make_trial
@@ -209,6 +209,16 @@ def test_each_format_is_written_into_the_runs_folder(folder: RunFolder, form: st
     (place,) = folder.root.glob(name)
     assert holds in place.read_text()
     assert str(folder.root / name.split("/", 1)[0]) in said
+
+
+def test_inspect_logs_show_the_conversation_of_trials_that_have_one(folder: RunFolder) -> None:
+    write_text(folder.cell(CELLS[1].id).attempt(1).file("prompt.md"), "Say hello")
+    exported(folder, "inspect")
+    logs = [json.loads(place.read_text()) for place in (folder.root / "inspect").iterdir()]
+    samples = {log["eval"]["solver"]: log["samples"][0] for log in logs}
+    spoken, silent = samples[CELLS[1].arm], samples[CELLS[0].arm]
+    assert (spoken["input"], [message["content"] for message in spoken["messages"]]) == ("Say hello", ["done"])
+    assert (silent["input"], silent["messages"]) == ("001-one", [])
 
 
 def test_trials_without_a_trajectory_are_counted(folder: RunFolder) -> None:

@@ -26,13 +26,13 @@ def rows() -> list[Result]:
 
 
 def log_of(plan: Plan = PLAN, results: list[Result] | None = None) -> dict[str, Any]:
-    (text,) = inspect_logs(plan, rows() if results is None else results, WHEN).values()
+    (text,) = inspect_logs(plan, rows() if results is None else results, WHEN, {}).values()
     log: dict[str, Any] = json.loads(text)
     return log
 
 
 def test_it_reads_as_it_always_did() -> None:
-    ((name, text),) = inspect_logs(PLAN, rows(), WHEN).items()
+    ((name, text),) = inspect_logs(PLAN, rows(), WHEN, {}).items()
     assert name == f"2026-01-02T03-04-05+00-00_demo-{slug(ARM.id)}_{log_of()['eval']['task_id']}.json"
     assert text.decode() == golden("inspect-log.json", text.decode())
 
@@ -99,8 +99,9 @@ def test_an_agent_without_a_model_has_inspects_name_for_none() -> None:
     assert log["samples"][0]["model_usage"] == {}
 
 
-def test_the_scenario_is_the_input() -> None:
-    assert log_of()["samples"][0]["input"] == "001-one"
+def test_without_records_the_scenario_is_the_input_and_nothing_is_said() -> None:
+    sample = log_of()["samples"][0]
+    assert (sample["input"], sample["messages"], "output" in sample) == ("001-one", [], False)
 
 
 def test_ids_tell_arms_and_epochs_apart_and_stay_the_same() -> None:
@@ -110,7 +111,7 @@ def test_ids_tell_arms_and_epochs_apart_and_stay_the_same() -> None:
     assert other["run_id"] != mine["run_id"]
     assert other["eval_id"] != mine["eval_id"]
     assert other["task_id"] == mine["task_id"]
-    logs = inspect_logs(make_plan(), [], WHEN)
+    logs = inspect_logs(make_plan(), [], WHEN, {})
     evals = [json.loads(log)["eval"] for log in logs.values()]
     assert evals[0]["run_id"] == evals[1]["run_id"]
     assert evals[0]["eval_id"] != evals[1]["eval_id"]

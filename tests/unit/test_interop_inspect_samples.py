@@ -76,7 +76,7 @@ def test_logs_of_several_models_and_tasks_are_read_together(tmp_path: Path) -> N
 def test_what_was_exported_comes_back_with_its_arm_and_verdict(tmp_path: Path) -> None:
     cells = [make_cell("nop"), make_cell("oracle")]
     rows = [make_result(cells[0], passed=False, score=1.0), make_result(cells[1], score=0.5)]
-    for name, log in inspect_logs(make_plan(*cells), rows, WHEN).items():
+    for name, log in inspect_logs(make_plan(*cells), rows, WHEN, {}).items():
         (tmp_path / name).write_bytes(log)
     assert {(row.arm, row.passed, row.score) for row in loaded(tmp_path).rows} == {
         ("nop", False, 1.0), ("oracle", True, 0.5),

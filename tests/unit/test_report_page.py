@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from scylla_gha.model.cell_records import AttemptRecord
 from scylla_gha.pipeline.render import render_report
 from scylla_gha.report.page.answer import key_figures
 from scylla_gha.report.page.trajectories import PAGE_BYTES, TRIAL_BYTES, embedded_trials
-from scylla_gha.report.trial_parts import AttemptRecord
 from scylla_gha.report.view import report_view
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.dossiers import make_dossier, make_whole

@@ -8,11 +8,13 @@ from typing import Final, Literal
 
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
+from scylla_gha.gateway.log import read_traffic
 from scylla_gha.interop.exporters.atif import atif_trajectory
 from scylla_gha.interop.exporters.inspect_log import inspect_logs
 from scylla_gha.interop.exporters.junit import junit
 from scylla_gha.interop.exporters.profile_rows import profile_rows
 from scylla_gha.interop.exporters.rows import write_csv, write_parquet
+from scylla_gha.model.cell_records import AttemptRecord, CellRecord
 from scylla_gha.model.judgment import CheckResult, Judgment
 from scylla_gha.model.plan import Plan, UnstartedCells
 from scylla_gha.model.result import Result
@@ -55,7 +57,7 @@ class RunExport:
             unstarted = read_record(self.folder.unstarted, UnstartedCells)
             write_bytes(target, junit(self.plan, rows, unstarted.cells if unstarted else {}))
         elif form == "inspect":
-            for name, log in inspect_logs(self.plan, rows, self._start(rows)).items():
+            for name, log in inspect_logs(self.plan, rows, self._start(rows), self._records(rows)).items():
                 write_bytes(target / name, log)
         elif form == "profile":
             write_bytes(target, self.profile(rows))
@@ -87,6 +89,36 @@ class RunExport:
             judgment = read_record(self.folder.cell(row.cell).judgment, Judgment) if row.judged else None
             if judgment and judgment.trial_key == row.key:
                 yield row.cell, judgment.checks
+
+    def _records(self, rows: Sequence[Result]) -> dict[str, CellRecord]:
+        """Return the records of rows whose stored trial is theirs, by cell."""
+        return {row.cell: record for row in rows if (record := self._record(row))}
+
+    def _record(self, row: Result) -> CellRecord | None:
+        cell = self.folder.cell(row.cell)
+        trial = read_record(cell.trial, Trial)
+        if trial is None or trial.key != row.key:
+            return None
+        judgment = read_record(cell.judgment, Judgment) if row.judged else None
+        stands = judgment is not None and judgment.trial_key == row.key
+        return CellRecord(
+            experiment=row.experiment,
+            id=row.cell,
+            trial=trial,
+            judgment=judgment if stands else None,
+            works=tuple(self._work(row.cell, attempt) for attempt in trial.attempts),
+        )
+
+    def _work(self, cell: str, attempt: Attempt) -> AttemptRecord:
+        folder = self.folder.cell(cell).attempt(attempt.number)
+        prompt = folder.file("prompt.md")
+        return AttemptRecord(
+            number=attempt.number,
+            attempt=attempt,
+            prompt=prompt.read_text(encoding="utf-8", errors="replace") if prompt.is_file() else None,
+            trajectory=self._trajectory(cell, attempt),
+            traffic=tuple(read_traffic(folder.file("traffic.jsonl"))),
+        )
 
     def _trajectory(self, cell: str, attempt: Attempt) -> Trajectory | None:
         return read_record(self.folder.cell(cell).attempt(attempt.number).file("trajectory.json"), Trajectory)

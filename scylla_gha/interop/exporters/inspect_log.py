@@ -6,36 +6,37 @@ is an error, and a missing one is unknown.
 """
 
 import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from scylla_gha.interop.exporters.inspect_sample import inspect_sample
 from scylla_gha.interop.exporters.rows import ArmRows, json_bytes, rows_by_arm
 from scylla_gha.model import digest, slug
+from scylla_gha.model.cell_records import CellRecord
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result
 
 _VERSION: Final = 2
 _NO_MODEL: Final = "none/none"  # Inspect's own name
-_METADATA: Final = (
-    "cell", "category", "size", "difficulty", "outcome", "reason", "grade", "progress", "attempts", "usd", "judge_usd",
-    "turns", "tool_calls", "failed_tool_calls", "delivered", "files_changed", "lines_changed", "replayed",
-)  # fmt: skip
 Json = dict[str, object]
 
 
-def inspect_logs(plan: Plan, results: Iterable[Result], created: datetime.datetime) -> dict[str, bytes]:
+def inspect_logs(
+    plan: Plan, results: Iterable[Result], created: datetime.datetime, records: Mapping[str, CellRecord]
+) -> dict[str, bytes]:
     """Return a log for each arm of the plan, by file name.
 
     Args:
         plan: the plan.
         results: its rows; at most one per cell.
+        records: of the rows' trials, by cell; rows without one have no messages.
         created: the time of the logs, with its zone.
 
     Raises:
         ConfigError: a row that is not of the plan, or two of one cell.
     """
     return {
-        _file_name(plan, arm, created): json_bytes(_log(plan, arm, created.isoformat()), indent=1) + b"\n"
+        _file_name(plan, arm, created): json_bytes(_log(plan, arm, created.isoformat(), records), indent=1) + b"\n"
         for arm in rows_by_arm(plan, results)
     }
 
@@ -51,7 +52,7 @@ def _task_id(plan: Plan, arm: ArmRows) -> str:
     return digest([plan.experiment.id, arm.arm.id])[:22]
 
 
-def _log(plan: Plan, arm: ArmRows, created: str) -> Json:
+def _log(plan: Plan, arm: ArmRows, created: str, records: Mapping[str, CellRecord]) -> Json:
     return {
         "version": _VERSION,
         "status": "success" if len(arm.rows) == len(arm.cells) else "cancelled",
@@ -59,7 +60,7 @@ def _log(plan: Plan, arm: ArmRows, created: str) -> Json:
         "plan": {"name": arm.arm.id, "steps": []},
         "results": _results(arm),
         "stats": {"started_at": created, "completed_at": created},
-        "samples": [_sample(arm, row) for row in arm.rows],
+        "samples": [inspect_sample(row, arm.arm.model, records.get(row.cell)) for row in arm.rows],
     }
 
 
@@ -103,46 +104,3 @@ def _metric(score: str, name: str, values: Sequence[float], arm: ArmRows) -> Jso
         "unscored_samples": unscored,
         "metrics": metric,
     }
-
-
-def _sample(arm: ArmRows, row: Result) -> Json:
-    sample: Json = {
-        "id": row.scenario,
-        "epoch": row.repetition,
-        "input": row.scenario,
-        "target": "",
-        "scores": _scores(row),
-        "metadata": {name: getattr(row, name) for name in _METADATA},
-        "model_usage": _usage(arm.arm.model, row),
-        "total_time": row.seconds,
-    }
-    if not row.measures_agent:
-        message = f"{row.outcome}: {row.reason}"
-        sample["error"] = {"message": message, "traceback": "", "traceback_ansi": ""}
-    return sample
-
-
-def _scores(row: Result) -> Json:
-    if not row.measures_agent:
-        return {}
-    scores: Json = {}
-    if row.passed is not None:
-        scores["passed"] = {"value": "C" if row.passed else "I", "explanation": row.reason}
-    if row.score is not None:
-        scores["score"] = {"value": row.score}
-    return scores
-
-
-def _usage(model: str | None, row: Result) -> Json:
-    parts = (row.input_tokens, row.output_tokens, row.cache_read_tokens, row.cache_write_tokens)
-    known = [part for part in parts if part is not None]
-    if model is None or len(known) < len(parts):
-        return {}
-    usage = {
-        "input_tokens": row.input_tokens,
-        "output_tokens": row.output_tokens,
-        "total_tokens": sum(known),
-        "input_tokens_cache_read": row.cache_read_tokens,
-        "input_tokens_cache_write": row.cache_write_tokens,
-    }
-    return {model: usage if row.usd is None else {**usage, "total_cost": row.usd}}

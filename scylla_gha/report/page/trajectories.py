@@ -10,11 +10,7 @@ from typing import Any, Final
 import orjson
 
 from scylla_gha.model import Record
-from scylla_gha.model.judgment import CheckResult, ItemScore, JudgeAnswer, Judgment
-from scylla_gha.model.printable_text import head_and_tail, visible
-from scylla_gha.model.trial import Step, Trajectory
-from scylla_gha.report.trial import attempt_words, trial_facts
-from scylla_gha.report.trial_parts import (
+from scylla_gha.model.cell_records import (
     AttemptRecord,
     CellRecord,
     LoggedRequest,
@@ -23,6 +19,10 @@ from scylla_gha.report.trial_parts import (
     steps_after_task,
     task_text,
 )
+from scylla_gha.model.judgment import CheckResult, ItemScore, JudgeAnswer, Judgment
+from scylla_gha.model.printable_text import head_and_tail, visible
+from scylla_gha.model.trial import Step, Trajectory
+from scylla_gha.report.trial import attempt_words, trial_facts
 
 PAGE_BYTES: Final = 1_000_000  # of all trials in a page
 TRIAL_BYTES: Final = 60_000  # of one of them
