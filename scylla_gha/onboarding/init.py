@@ -33,6 +33,7 @@ from scylla_gha.onboarding.scaffold import (
     write_files,
 )
 from scylla_gha.onboarding.toolkit import CALLER, Toolkit, repository_of_checkout, running_toolkit, toolkit_here
+from scylla_gha.pipeline.validate_scenario import stop as stop_proofs
 from scylla_gha.pipeline.validate_scenario import validate_scenario
 from scylla_gha.prepare.workspace import scratch
 from scylla_gha.sandboxes import SANDBOXES
@@ -172,7 +173,11 @@ def proving(name: str, toolkit: Toolkit, report: Callable[[str], None]) -> Itera
                 library = Library((root, toolkit_root()))
                 return validate_scenario(library.scenario(task.id), library, sandboxes, executor).tried
 
-        yield TaskTrial(prove, print_step)
+        try:
+            yield TaskTrial(prove, print_step)
+        except KeyboardInterrupt:
+            stop_proofs()
+            raise
 
 
 def _proof_sandbox() -> SandboxName:

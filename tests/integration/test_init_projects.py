@@ -1,15 +1,19 @@
 """`scylla-gha init` on small histories, each of a kind of project: built versions, other test files and runners, Go."""
 
 import json
+import os
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.integration.test_init import init, run, scenario_of
-from tests.support.adopters import SLUGS, commit, empty
-from tests.support.command import Said
-from tests.support.repository import Files
+from tests.support.adopters import SLUGS, TOOLKIT, commit, empty
+from tests.support.command import COMMAND, Said
+from tests.support.repository import Files, environment
 
 # A package in src whose version only a build writes, with a console script and a requirement of its tests alone
 BUILT: Files = {
@@ -133,3 +137,32 @@ def test_three_equal_failures_end_the_search_and_say_what_helps(tmp_path: Path) 
         "  3 commits: its tests fail on the commit itself: ModuleNotFoundError: No module named 'undeclared'\n"
         in said.err
     )
+
+
+def test_ctrl_c_ends_the_search_at_once_and_keeps_what_was_accepted(tmp_path: Path) -> None:
+    root = project(tmp_path / "ours", FLAT, FLAT_CHANGE)
+    waits = "import time\n\n\ndef test_waits():\n    time.sleep(600)\n"
+    commit(root, "Wait", {"slug.py": str(FLAT_CHANGE["slug.py"]) + "\n", "test_wait.py": waits})
+    commit(root, "Cut what is long again", {**FLAT, "test_wait.py": ""})
+    commit(root, "Cut what is long once more", FLAT_CHANGE)
+    argv = [COMMAND, "init", "--toolkit", TOOLKIT, "--tasks", "3"]
+    env = {**os.environ, **environment(tmp_path)}
+    started = subprocess.Popen(argv, cwd=root, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert started.stderr is not None
+    lines = []
+    for line in started.stderr:
+        lines.append(line)
+        if "(Wait)" in line:
+            time.sleep(3)
+            break
+    started.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    _, rest = started.communicate()
+    assert time.monotonic() - began < 30
+    assert started.returncode == 130
+    assert "accepted (1 of 3): 101-cut-what-is-long-once-more" in "".join(lines)
+    assert "interrupted; finished work is stored, and the same command resumes it" in rest
+    assert (root / "scenarios/ours/101-cut-what-is-long-once-more/scenario.yaml").exists()
+    assert "101-cut-what-is-long-once-more" in (root / "config/experiments/ours.yaml").read_text()
+    again = init(root, "--tasks", "1")
+    assert "scenarios/ours/101-cut-what-is-long-once-more: exists and is kept" in again.err
