@@ -4,6 +4,7 @@ Untrusted text (names, reasons, warnings) is escaped and cut; links lead only to
 The first line is the marker by which the comment is found, the second its state; no untrusted text precedes them.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from scylla_gha.report.view import ReportView, note_text, notes, report_view
 
 MOST_BYTES: Final = 60_000  # of the 65,536 that GitHub takes
 _MOST_VERDICTS: Final = 3
+_LEAST_REPETITIONS: Final = 5
 _MOST_CELLS: Final = 5
 _MOST_ENTRANTS: Final = 20
 _MOST_REASON: Final = 200
@@ -81,7 +83,8 @@ def comment(
     missing = [cell for cell in report.excluded if cell.outcome in NO_TRIAL]
     excluded = [cell for cell in report.excluded if cell.outcome not in NO_TRIAL]
     cells = {"missing": _cells("Missing", missing), "infrastructure": _cells("Not in the rates", excluded)}
-    again = " ".join(filter(None, (slash_command(facts), narrowing_options(report), "--repetitions 5")))
+    repetitions = f"--repetitions {_more_repetitions(report)}"
+    again = " ".join(filter(None, (slash_command(facts), narrowing_options(report), repetitions)))
     parts = render_parts("comment.md.j2", {
         "report": report, "view": view, "facts": facts, "newest": newest, "title": title(report),
         "alert": _alert(report, facts), "replayed": REPLAYED, "command": slash_command(facts),
@@ -90,7 +93,8 @@ def comment(
         "has_family": report.answer != report.comparisons,
         "facts_line": Markdown(" · ".join(_facts(report, facts))), **arm_values(view, facts), **changed, **cells,
         "poor_agreement": _poor_agreement(report), "notes": notes(view), "note_text": note_text, "again": again,
-        "next_command": again if overall(report) == "not_enough_data" else "",
+        "next_command": f"{slash_command(facts)} {repetitions}" if overall(report) == "not_enough_data" else "",
+        "next_scenarios": 2 * len(report.scenarios),
         "most_rows": MOST_ROWS, "matrix": scenario_matrix(view), "entrants": _entrants(view, facts),
         **_costs(view), "past": _past(past, facts),
         "failed_cell": example_cell(report),
@@ -98,6 +102,12 @@ def comment(
     contents = {**{name: rows.heading for name, rows in (changed | cells).items()}, **_contents(report, facts)}
     top = "\n".join(filter(None, (marker(facts.suite), state, parts["top"])))
     return _fitted(top, parts, contents, facts)
+
+
+def _more_repetitions(report: Report) -> int:
+    """Return twice the repetitions of the run, and at least 5: fewer or as many would find all results stored."""
+    planned = max((arm.counts.planned for arm in report.arms), default=0)
+    return max(_LEAST_REPETITIONS, 2 * math.ceil(planned / max(1, len(report.scenarios))))
 
 
 def _contents(report: Report, facts: CommentFacts) -> dict[str, str]:

@@ -115,7 +115,7 @@ def test_commands_can_be_used_as_they_are(name: str) -> None:
 
 def test_of_several_arms_the_worst_is_named_with_its_baseline_to_be_run_again() -> None:
     text = CASES["comment-several-arms.md"]
-    assert "--only '*--t0-01-vanilla.cli.m--*' --only '*--t0-00-empty.cli.m--*' --repetitions 5`" in text
+    assert "--only '*--t0-01-vanilla.cli.m--*' --only '*--t0-00-empty.cli.m--*' --repetitions 6`" in text
     assert "`scylla-gha show 001-fix-a-bug--t0-01-vanilla.cli.m--r03`" in text
     assert "--only '" not in CASES["comment-win.md"]
 
