@@ -219,8 +219,9 @@ def _print_source(plan: Plan) -> None:
 @click.option("--to", "form", required=True, type=click.Choice(get_args(ExportFormat)), help="Format to write.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), show_default="in the run's folder",
               help="File to write, or the folder for inspect and atif.")  # fmt: skip
+@click.option("--content", is_flag=True, help="otel: add messages, and arguments and results of tools.")
 @options.runs
-def export(experiment: str, form: ExportFormat, output: Path | None, runs: Path) -> None:
+def export(experiment: str, form: ExportFormat, output: Path | None, content: bool, runs: Path) -> None:
     """Write the rows of EXPERIMENT (a run's folder name) in a format that other tools read.
 
     inspect writes a log per arm, and atif a trajectory per trial, into a folder; the others write one file.
@@ -229,11 +230,13 @@ def export(experiment: str, form: ExportFormat, output: Path | None, runs: Path)
     scylla-gha export quickstart --to csv -o results.csv
     scylla-gha export quickstart --to junit
     """  # noqa: D301
+    if content and form != "otel":
+        raise click.UsageError(f"--content: is for --to otel; {form} has no choice of content")
     from scylla_gha.pipeline import stored_plan
 
     folder = options.run_folder(runs, experiment)
     target = output or folder.root / DEFAULT_NAMES[form]
-    note = RunExport(folder, stored_plan(folder), target).write(form)
+    note = RunExport(folder, stored_plan(folder), target, content).write(form)
     if note:
         click.echo(note, err=True)
     click.echo(str(target))

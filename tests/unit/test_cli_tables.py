@@ -202,6 +202,7 @@ def exported(folder: RunFolder, *more: str) -> str:
         ("profile", "profile-rows.jsonl", '"scenarioId": "001-one"'),
         ("inspect", "inspect/*_demo-oracle_*.json", '"task": "demo"'),
         ("atif", "atif/001-one--oracle--r01.json", '"ATIF-v1.8"'),
+        ("otel", "otel-traces.jsonl", '"invoke_agent nop"'),
     ],
 )
 def test_each_format_is_written_into_the_runs_folder(folder: RunFolder, form: str, name: str, holds: str) -> None:
@@ -219,6 +220,15 @@ def test_inspect_logs_show_the_conversation_of_trials_that_have_one(folder: RunF
     spoken, silent = samples[CELLS[1].arm], samples[CELLS[0].arm]
     assert (spoken["input"], [message["content"] for message in spoken["messages"]]) == ("Say hello", ["done"])
     assert (silent["input"], silent["messages"]) == ("001-one", [])
+
+
+def test_traces_have_texts_only_if_they_are_asked_for(folder: RunFolder) -> None:
+    exported(folder, "otel")
+    bare = (folder.root / "otel-traces.jsonl").read_text()
+    exported(folder, "otel", "--content")
+    assert ("done" in bare, "done" in (folder.root / "otel-traces.jsonl").read_text()) == (False, True)
+    refused = asked("export", folder.root.name, "--runs", str(folder.root.parent), "--to", "csv", "--content")
+    assert "--content: is for --to otel" in refused.output
 
 
 def test_trials_without_a_trajectory_are_counted(folder: RunFolder) -> None:

@@ -12,6 +12,7 @@ from scylla_gha.gateway.log import read_traffic
 from scylla_gha.interop.exporters.atif import atif_trajectory
 from scylla_gha.interop.exporters.inspect_log import inspect_logs
 from scylla_gha.interop.exporters.junit import junit
+from scylla_gha.interop.exporters.otel import otel_traces
 from scylla_gha.interop.exporters.profile_rows import profile_rows
 from scylla_gha.interop.exporters.rows import write_csv, write_parquet
 from scylla_gha.model.cell_records import AttemptRecord, CellRecord
@@ -22,21 +23,25 @@ from scylla_gha.model.trial import Attempt, Trajectory, Trial
 from scylla_gha.store.records import atomic, read_lines, read_record, write_bytes
 from scylla_gha.store.run_folder import RunFolder
 
-ExportFormat = Literal["csv", "parquet", "junit", "inspect", "atif", "profile"]
+ExportFormat = Literal["csv", "parquet", "junit", "inspect", "atif", "otel", "profile"]
 DEFAULT_NAMES: Final[Mapping[ExportFormat, str]] = {
     "csv": "results.csv", "parquet": "results.parquet", "junit": "junit.xml", "inspect": "inspect", "atif": "atif",
-    "profile": "profile-rows.jsonl",
+    "otel": "otel-traces.jsonl", "profile": "profile-rows.jsonl",
 }  # fmt: skip
 _FOLDERS: Final = frozenset({"inspect", "atif"})
 
 
 @dataclass(frozen=True, slots=True)
 class RunExport:
-    """A run that is exported to a file, or to a folder (inspect: a log per arm; atif: a trajectory per trial)."""
+    """A run that is exported to a file, or to a folder (inspect: a log per arm; atif: a trajectory per trial).
+
+    `content` adds messages and what tools were given and returned to otel; inspect and atif always have them.
+    """
 
     folder: RunFolder
     plan: Plan
     target: Path
+    content: bool = False
 
     def write(self, form: ExportFormat) -> str:
         """Write the rows in a format, and return a note on what is missing; "" if nothing is.
@@ -59,6 +64,8 @@ class RunExport:
         elif form == "inspect":
             for name, log in inspect_logs(self.plan, rows, self._start(rows), self._records(rows)).items():
                 write_bytes(target / name, log)
+        elif form == "otel":
+            write_bytes(target, otel_traces(rows, self._records(rows), content=self.content))
         elif form == "profile":
             write_bytes(target, self.profile(rows))
         else:
