@@ -18,8 +18,8 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import closed  # noqa: E402, F401
-from cases import CHECKS, Call  # noqa: E402
 
+Call = tuple[str, list]  # function, arguments
 TREE = Path.cwd()
 BASE = Path(os.environ["BASE"])
 PUBLIC_TESTS = ("test_amounts.py", "test_money.py", "test_statement.py")
@@ -118,6 +118,8 @@ def show(call: Call) -> str:
 
 def run_amounts(home: Path) -> dict[str, list[str]]:
     """The results of all calls, by check."""
+    from cases import CHECKS  # takes longer than the other checks need to start
+
     shutil.copytree(BASE / "examples", TREE / "examples", dirs_exist_ok=True)  # the books that are correct
     calls = [call for cases in CHECKS.values() for call, _ in cases if call[0] != "main"]
     found = iter(ask(calls, home) or ["the program ended without an answer"] * len(calls))
