@@ -1,6 +1,7 @@
-"""Whole-process speed, run by hand: `python tests/benchmarks/speed.py [start|cells|plan ...]`.
+"""Whole-process speed, run by hand: `python tests/benchmarks/speed.py [start|cells|plan|first-report ...]`.
 
-Each figure is the median of several runs of the real command, side by side with what it is compared with.
+Each figure is measured on the real command, side by side with what it is compared with. `first-report --against COMMIT`
+measures clean clones of HEAD and of another commit in turn, and prints their ratios too.
 """
 
 import argparse
@@ -110,11 +111,59 @@ def _ladder(folder: Path) -> None:
     (folder / "config/experiments/ladder.yaml").write_text(LADDER.replace('"*"', '"*-test"'))
 
 
+def first_report(folder: Path, commits: Sequence[str]) -> dict[str, float]:
+    """The README's first command in clean clones, then the quickstart anew in each: wall and processor seconds.
+
+    The caches of uv and pip are the user's own, which an earlier run has filled; all else is made anew.
+    """
+    figures: dict[str, float] = {}
+    for number, commit in enumerate(commits):
+        clone = folder / f"clone-{number}"
+        subprocess.run(["git", "clone", "-q", Path(__file__).parents[2], clone], check=True)
+        subprocess.run(["git", "checkout", "-q", "--detach", commit], cwd=clone, check=True)
+        for name in ("first_report", "quickstart"):
+            wall, processor = _evaluation(clone, folder / f"cache-{number}", folder / f"{name}-{number}")
+            figures |= {f"{name}_s{'_before' * number}": wall, f"{name}_cpu_s{'_before' * number}": processor}
+    before = [name for name in figures if name.endswith("_before")]
+    ratios = {
+        name.replace("_s_before", "_ratio"): figures[name.removesuffix("_before")] / figures[name] for name in before
+    }
+    return figures | ratios
+
+
+def _evaluation(clone: Path, cache: Path, runs: Path) -> tuple[float, float]:
+    """Wall and processor seconds of `./scylla evaluate`, outside of this environment."""
+    own = str(COMMAND.parent)
+    path = os.pathsep.join(part for part in ENV["PATH"].split(os.pathsep) if part != own)
+    env = {**ENV, "PATH": path, "SCYLLA_CACHE": str(cache)}
+    env.pop("VIRTUAL_ENV", None)
+    before, began = _processor_seconds(), time.perf_counter()
+    done = subprocess.run(
+        ["./scylla", "evaluate", "--runs", runs], cwd=clone, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "16 planned, 16 ran, 16 judged, 16 scored" in done.stdout, done.stdout
+    return time.perf_counter() - began, _processor_seconds() - before
+
+
+def _processor_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def main() -> None:
-    every: dict[str, Callable[[Path], dict[str, float]]] = {"start": start, "cells": cells, "plan": plan}
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="*", metavar="|".join(every))
-    for name in parser.parse_args().what or every:
+    parser.add_argument("what", nargs="*", metavar="start|cells|plan|first-report")
+    parser.add_argument("--against", metavar="COMMIT")
+    options = parser.parse_args()
+    commits = ["HEAD", *([options.against] if options.against else [])]
+    every: dict[str, Callable[[Path], dict[str, float]]] = {
+        "start": start,
+        "cells": cells,
+        "plan": plan,
+        "first-report": lambda folder: first_report(folder, commits),
+    }
+    for name in options.what or every:
         with tempfile.TemporaryDirectory() as folder:
             print(json.dumps({name: {key: round(value, 3) for key, value in every[name](Path(folder)).items()}}))
 
