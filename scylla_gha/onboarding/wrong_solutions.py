@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
+from pathlib import PurePosixPath
 from typing import Final
 
 from scylla_gha.mining.mutation_rules import MUTATION_RULES, MutationRule
@@ -17,53 +18,65 @@ _NO_CODE: Final = re.compile(rb"\s*(#|//|\*|\"\"\"|import\b|from\b|$)")
 _EFFECT: Final = re.compile(rb"(await )?[A-Za-z_]\w*(\.\w+|\[[^\]]*\])*( [-+*/|&]?= |\()")
 _NO_EFFECT: Final = re.compile(rb"(return|if|elif|for|while|switch|catch|except|def|func|function|print|assert)\b")
 _PAIRS: Final = ((b"(", b")"), (b"[", b"]"), (b"{", b"}"))
-_CONDITIONS: Final = (
-    (re.compile(rb"\b((?:el)?if|while) (.+)(?=:$)"), rb"\1 not (\2)"),  # of Python
-    (re.compile(rb"\b(if|while) ?\((.+)\)(?= ?\{?$)"), rb"\1 (!(\2))"),  # of JavaScript
-    (re.compile(rb"\b(if|for) ([^(;{}]+)(?= \{$)"), rb"\1 !(\2)"),  # of Go
-)
-_CONSTANTS: Final = (
-    (re.compile(rb"\b((?:el)?if) .+(?=:$)"), (rb"\1 True", rb"\1 False")),
-    (re.compile(rb"\b(if) ?\(.+\)(?= ?\{$)"), (rb"\1 (true)", rb"\1 (false)")),
-)
+_PYTHON, _GO = ".py", ".go"
+_PYTHON_CONDITION: Final = re.compile(rb"^(\s*(?:el)?if|\s*while) (.+)(:)$")
+_GO_CONDITION: Final = re.compile(rb"^(\s*(?:\} else )?if) ([^;{}=]+|[^;{}]*[=!<>]=[^;{}]*)( \{)$")
+_SCRIPT_CONDITION: Final = re.compile(rb"^(\s*(?:\} else )?if|\s*while) ?\((.+)\)( ?\{)$")
 
 
-def _without_effect(line: bytes) -> bytes | None:
+def _condition(line: bytes, suffix: str) -> re.Match[bytes] | None:
+    """Return the parts of a line that is a condition with its block: before it, the condition, after it."""
+    patterns = {_PYTHON: _PYTHON_CONDITION, _GO: _GO_CONDITION}
+    match = patterns.get(suffix, _SCRIPT_CONDITION).match(line)
+    return match if match and _is_balanced(match[2]) and b":=" not in match[2] else None
+
+
+def _is_balanced(text: bytes) -> bool:
+    return all(text.count(first) == text.count(last) for first, last in _PAIRS)
+
+
+def _without_effect(line: bytes, suffix: str) -> bytes | None:
     """Return a line without its statement, if that is a whole assignment or call."""
     text = line.strip()
-    is_whole = all(text.count(first) == text.count(last) for first, last in _PAIRS) and text[-1:] not in b",:\\"
+    is_whole = _is_balanced(text) and text[-1:] not in b",:\\"
     if not is_whole or not _EFFECT.match(text) or _NO_EFFECT.match(text):
         return None
-    nothing = b";" if text.endswith(b";") else b"pass" if b"\t" not in line[:1] else b""
+    nothing = b"pass" if suffix == _PYTHON else b"" if suffix == _GO else b";"
     return line[: len(line) - len(line.lstrip())] + nothing
 
 
-def _negated(line: bytes) -> bytes | None:
-    """Return a line with its condition negated."""
-    return next((pattern.sub(new, line) for pattern, new in _CONDITIONS if pattern.search(line)), None)
+def _with_condition(form: Callable[[bytes, str], bytes]) -> "LineChange":
+    """Return a change that replaces the condition of a line."""
+
+    def change(line: bytes, suffix: str) -> bytes | None:
+        match = _condition(line, suffix)
+        if match is None:
+            return None
+        new = form(match[2], suffix)
+        return match[1] + (b" " + new if suffix in {_PYTHON, _GO} else b" (" + new + b")") + match[3]
+
+    return change
 
 
-def _constant(which: int) -> Callable[[bytes], bytes | None]:
-    """Return a change that replaces the condition of a line: by true (0) or false (1)."""
-    return lambda line: next(
-        (pattern.sub(new[which], line) for pattern, new in _CONSTANTS if pattern.search(line)), None
-    )
+def _negated(condition: bytes, suffix: str) -> bytes:
+    return (b"not (" if suffix == _PYTHON else b"!(") + condition + b")"
 
 
-def _by_rule(rule: MutationRule) -> Callable[[bytes], bytes | None]:
-    def change(line: bytes) -> bytes | None:
+def _by_rule(rule: MutationRule) -> "LineChange":
+    def change(line: bytes, _: str) -> bytes | None:
         match = rule.pattern.search(line)
         return None if match is None else line[: match.start()] + rule.replace(match) + line[match.end() :]
 
     return change
 
 
-LineChanges = Sequence[tuple[str, Callable[[bytes], bytes | None]]]
+LineChange = Callable[[bytes, str], bytes | None]  # of a line of a file with this suffix; None: it does not apply
+LineChanges = Sequence[tuple[str, LineChange]]
 _STATEMENTS: Final[LineChanges] = (
     ("effect-lost", _without_effect),
-    ("condition-negated", _negated),
-    ("condition-true", _constant(0)),
-    ("condition-false", _constant(1)),
+    ("condition-negated", _with_condition(_negated)),
+    ("condition-true", _with_condition(lambda _, suffix: b"True" if suffix == _PYTHON else b"true")),
+    ("condition-false", _with_condition(lambda _, suffix: b"False" if suffix == _PYTHON else b"false")),
 )
 _DETAILS: Final[LineChanges] = tuple((rule.name, _by_rule(rule)) for rule in MUTATION_RULES)
 
@@ -127,19 +140,17 @@ def _changed(
     whole = b"".join(file.whole for file in files)
     lines = list(_code_lines(files, is_code, b"+"))
     for name, change in changes:
-        at, line, new = next(
-            ((at, line, new) for at, line in lines if (new := change(line)) is not None), (0, b"", b"")
-        )
-        if line:
+        changed = ((at, line, new) for at, line, suffix in lines if (new := change(line, suffix)) is not None)
+        for at, line, new in islice(changed, 1):
             yield name, whole[:at] + new + whole[at + len(line) :]
 
 
 def _beside(files: list[_FilePatch], is_code: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
     """Yield the patch with a line beside the change changed as well."""
     whole = b"".join(file.whole for file in files)
-    for at, line in _code_lines(files, is_code, b" "):
+    for at, line, suffix in _code_lines(files, is_code, b" "):
         for name, change in (*_STATEMENTS[1:], *_DETAILS):
-            if (new := change(line)) is not None:
+            if (new := change(line, suffix)) is not None:
                 rest = whole[at + len(line) :]
                 yield f"beside-{name}", whole[: at - 1] + b"-" + line + _end_of_line(rest) + b"+" + new + rest
                 break
@@ -149,14 +160,17 @@ def _end_of_line(rest: bytes) -> bytes:
     return b"\r\n" if rest.startswith(b"\r") else b"\n"
 
 
-def _code_lines(files: list[_FilePatch], is_code: Callable[[str], bool], mark: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of code that have a mark in the patch, without it and the line break, and where they start."""
+def _code_lines(
+    files: list[_FilePatch], is_code: Callable[[str], bool], mark: bytes
+) -> Iterator[tuple[int, bytes, str]]:
+    """Yield where in the patch each line of code with a mark starts, its text, and the suffix of its file."""
     at = 0
     for file in files:
         path = re.search(rb"^\+\+\+ b/(.+)$", file.head, re.MULTILINE)
-        in_code = path is not None and is_code(path[1].decode(errors="replace"))
+        name = path[1].decode(errors="replace") if path else ""
+        in_code = bool(name) and is_code(name)
         at += len(file.head)
         for line in b"".join(file.hunks).splitlines(keepends=True):
             if in_code and line.startswith(mark) and not _NO_CODE.match(line, 1):
-                yield at + 1, line[1:].rstrip(b"\r\n")
+                yield at + 1, line[1:].rstrip(b"\r\n"), PurePosixPath(name).suffix
             at += len(line)

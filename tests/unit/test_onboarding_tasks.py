@@ -251,11 +251,12 @@ def test_there_are_at_most_so_many_and_none_is_the_right_one() -> None:
     assert made(patch=one) == {}, "with its only part left out nothing is left, and there is nothing to turn"
 
 
-def wrong_of(*lines: str) -> dict[str, str]:
+def wrong_of(*lines: str, file: str = "a.py") -> dict[str, str]:
     body = "".join(f"{line}\n" for line in lines)
-    head = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n"
+    head = f"diff --git a/{file} b/{file}\n--- a/{file}\n+++ b/{file}\n"
     patch = f"{head}@@ -1,{sum(line[0] != '+' for line in lines)} +1,{sum(line[0] != '-' for line in lines)} @@\n{body}"
-    return {name: wrong.decode().partition("@@\n")[2] for name, wrong in made(patch=patch.encode()).items()}
+    wrong = wrong_solutions(patch.encode(), 99, lambda _: True)
+    return {name: text.decode().partition("@@\n")[2] for name, text in wrong.items()}
 
 
 def test_a_fix_of_one_line_has_wrong_solutions() -> None:
@@ -269,8 +270,24 @@ def test_a_fix_of_one_line_has_wrong_solutions() -> None:
 
 def test_an_added_line_without_its_effect_is_wrong() -> None:
     assert wrong_of("+    self.cache[key] = value")["effect-lost"] == "+    pass\n"
-    assert wrong_of("+  this.close();")["effect-lost"] == "+  ;\n"
+    assert wrong_of("+  cache.set(key, 1)", file="a.ts")["effect-lost"] == "+  ;\n"
+    assert wrong_of("+\tc.set(key, 1)", file="a.go")["effect-lost"] == "+\t\n"
     assert "effect-lost" not in wrong_of("+    self.open(key,", "+        value)")
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "negated"),
+    [
+        ("a.js", "} else if (a) {", "} else if (!(a)) {"),
+        ("a.js", "if (a) return fn(b)", None),
+        ("a.py", "return all(x for x in xs if (x > 0))", None),
+        ("a.go", "if a == b {", "if !(a == b) {"),
+        ("a.go", "if err := f(); err != nil {", None),
+        ("a.go", "for _, x := range xs {", None),
+    ],
+)
+def test_a_negated_condition_is_code_of_its_language(file: str, line: str, negated: str | None) -> None:
+    assert wrong_of(f"+{line}", file=file).get("condition-negated") == (negated and f"+{negated}\n")
 
 
 def test_what_only_deletes_is_wrong_if_a_line_beside_it_is_changed_as_well() -> None:
