@@ -92,7 +92,14 @@ def _skeleton(states: "ProjectStates", name: str, issue: Path | None, session: P
 
     number = next_number(suite_scenarios(states.checkout.root, name))
     if session is not None:
-        return skeleton(states, first_message(session), "a session of Claude Code", name, number)
+        text, folder = first_message(session)
+        if folder and Path(folder).name != states.checkout.root.name:
+            click.echo(
+                f"note: the session was in {folder}, and the task starts from the last commit of "
+                f"{states.checkout.root}",
+                err=True,
+            )
+        return skeleton(states, text, "a session of Claude Code", name, number)
     text = issue.read_text(encoding="utf-8", errors="replace") if issue else ""
     return skeleton(states, text, "the text of an issue", name, number)
 

@@ -122,28 +122,34 @@ def _tools(states: ProjectStates, commit: str) -> Tools:
     return Tools() if isinstance(tools, str) else tools
 
 
-def first_message(path: Path) -> str:
-    """Return what the user wrote first in a session of Claude Code (`~/.claude/projects/*/*.jsonl`).
+def first_message(path: Path) -> tuple[str, str]:
+    """Return what the user wrote first in a session of Claude Code, and the folder in which; "": it is not said.
+
+    Sessions are in `~/.claude/projects/*/*.jsonl`.
 
     Raises:
         ConfigError: the file has no such message.
     """
     if path.stat().st_size <= _MOST_BYTES:
-        for line in path.read_bytes().splitlines():
-            if text := _user_text(line).strip():
-                return text
+        for event in filter(None, map(_user_event, path.read_bytes().splitlines())):
+            if text := _user_text(event).strip():
+                return text, str(event.get("cwd") or "")
     raise ConfigError(
         f"{path}: has no message of a user; name a session's file, such as one of ~/.claude/projects/*/*.jsonl"
     )
 
 
-def _user_text(line: bytes) -> str:
+def _user_event(line: bytes) -> dict[str, Any] | None:
     try:
         event = parse_json(line)
     except InvalidJsonError:
-        return ""
+        return None
     if not isinstance(event, dict) or event.get("type") != "user" or event.get("isMeta"):
-        return ""
+        return None
+    return event
+
+
+def _user_text(event: dict[str, Any]) -> str:
     message = event.get("message")
     content: Any = message.get("content") if isinstance(message, dict) else None
     blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]

@@ -46,13 +46,18 @@ def test_the_first_message_of_a_session_is_the_task(tmp_path: Path) -> None:
     root = repository(tmp_path / "till")
     events = [
         {"type": "user", "isMeta": True, "message": {"role": "user", "content": "caveat"}},
-        {"type": "user", "message": {"role": "user", "content": [{"type": "text", "text": "Round halves up"}]}},
+        {
+            "type": "user",
+            "cwd": "/home/ada/other",
+            "message": {"role": "user", "content": [{"type": "text", "text": "Round halves up"}]},
+        },
         {"type": "user", "message": {"role": "user", "content": "And commit"}},
     ]
     (tmp_path / "s.jsonl").write_text("not json\n" + "".join(f"{json.dumps(event)}\n" for event in events))
     made = new(root, "--from-session", str(tmp_path / "s.jsonl"), "--json")
     assert json.loads(made.out)["scenario"] == "scenarios/till/102-round-halves-up"
     assert json.loads(made.out)["finished"] is False
+    assert f"note: the session was in /home/ada/other, and the task starts from the last commit of {root}" in made.err
     assert (root / "scenarios/till/102-round-halves-up/prompt.md").read_text() == "Round halves up\n"
     (tmp_path / "s.jsonl").write_text("{}\n")
     assert "has no message of a user" in new(root, "--from-session", str(tmp_path / "s.jsonl")).err
