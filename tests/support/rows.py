@@ -13,7 +13,9 @@ from tests.support.records import make_cell, make_plan
 
 CELL = make_cell()
 # Columns that differ from one run of the same to the next.
-TIMES = frozenset({"seconds", "started_at", "first_byte_seconds", "generation_seconds", "tool_seconds", "replayed"})
+TIMES = frozenset(
+    {"seconds", "started_at", "first_byte_seconds", "generation_seconds", "tool_seconds", "check_seconds", "replayed"}
+)
 
 
 def store(folder: RunFolder, trial: Trial, judgment: Judgment | None = None) -> None:
