@@ -179,7 +179,10 @@ def attempts(cell: Path) -> list[str]:
 
 
 def left_over(root: Path) -> list[object]:
-    """Unfinished files, workspaces, sockets and processes."""
+    """Unfinished files, workspaces, sockets and processes; a process that ends with its parent has some seconds."""
+    end = time.monotonic() + 10
+    while processes_below(root) and time.monotonic() < end:
+        time.sleep(0.1)
     unfinished = (path for path in root.rglob("*") if path.suffix == ".tmp" or ".making." in path.name)
     found = [path for path in unfinished if not path.is_relative_to(root / "scylla_cache" / "npm")]
     return [*found, *(root / "scylla_work").iterdir(), *(root / "tmpdir").iterdir(), *processes_below(root)]
