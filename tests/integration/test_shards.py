@@ -29,7 +29,7 @@ def test_two_jobs_make_the_rows_of_one_plan(shop: Shop) -> None:
     assert (said.code, said.out) == (0, ""), said.err
     assert given == {
         "experiment": "greet", "shards": "[0,1]", "cells": "4", "left": "0", "planned": "4", "reused": "0", "wave": "1",
-        "campaign": "greet-4711", "needs_model": "false", "usd": "0.0000", "minutes": "0.0",
+        "campaign": "greet-4711", "needs_model": "false", "usd": "0.0000", "minutes": "0.1",
     }  # fmt: skip
     packing = shop.packing()
     assert packing.plan == hashlib.sha256((shop.run / "plan.json").read_bytes()).hexdigest()

@@ -84,7 +84,7 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
         "judging": judging_digest(library.scenario(CELL.scenario).judging_digest, ""),
         "grade": "B", "progress": 0.5, "threshold": 0.6, "points": 1.5, "points_max": 2.0,
         "judge_scores": {"one": 0.5, "two": None}, "items_na": 0, "items_unjudged": 0, "guards": 0, "broken_guards": 1,
-        "attempts": 1, "excused_attempts": {}, "excuse": None, "seconds": 2.0, "usd": 0.5, "judge_usd": 0.25,
+        "attempts": 1, "excused_attempts": {}, "excuse": None, "check_seconds": None, "seconds": 2.0, "usd": 0.5, "judge_usd": 0.25,
         "side_requests": 2, "side_usd": 0.125,
         "first_byte_seconds": 0.5, "generation_seconds": 3.0, "tool_seconds": 1.5, "characters": {"tool_input": 7},
         "requests": 5, "repeated_requests": 1, "human_usd": None, "total_tokens": None, "tools": {"Bash": 2, "Edit": 1},
