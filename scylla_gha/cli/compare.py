@@ -219,7 +219,7 @@ def _print_source(plan: Plan) -> None:
 @click.option("--to", "form", required=True, type=click.Choice(get_args(ExportFormat)), help="Format to write.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), show_default="in the run's folder",
               help="File to write, or the folder for inspect and atif.")  # fmt: skip
-@click.option("--content", is_flag=True, help="otel: add messages, and arguments and results of tools.")
+@click.option("--content", is_flag=True, help="With otel: add messages, and arguments and results of tools.")
 @options.runs
 def export(experiment: str, form: ExportFormat, output: Path | None, content: bool, runs: Path) -> None:
     """Write the rows of EXPERIMENT (a run's folder name) in a format that other tools read.

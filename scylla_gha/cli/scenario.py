@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 @click.group()
 def scenario() -> None:
-    """Make scenarios one by one."""
+    """Make scenarios one by one.
+
+    \b
+    scylla-gha scenario new --from-issue issue.md
+    """  # noqa: D301
 
 
 @scenario.command()
@@ -40,7 +44,7 @@ def scenario() -> None:
     "--from-pull-request",
     type=click.IntRange(1),
     metavar="N",
-    help="Commits of a pull request, which git fetched before: `git fetch origin pull/N/head:pr-N`.",
+    help="Commits of a pull request, which git fetched before: `git fetch origin pull/N/head:pr-N`; default: none.",
 )
 @options.as_json
 def new(
