@@ -18,7 +18,7 @@ from tests.support.repository import SCENARIO, environment, make_repository, pat
 from tests.support.scripted_claude import write_claude_experiment
 
 GROUPS = {
-    "Everyday": ["evaluate", "show", "view", "report", "compare", "validate", "readiness", "init",
+    "Everyday": ["evaluate", "show", "view", "report", "compare", "validate", "readiness", "init", "scenario",
                  "doctor"],
     "Analysis": ["power", "history", "aa-test", "tiers", "hub", "fixture", "judge", "shell", "results", "site",
                  "import", "export", "reverts"],
