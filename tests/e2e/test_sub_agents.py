@@ -2,6 +2,7 @@
 
 import json
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,8 @@ class Team:
     """An agent that starts two sub-agents at once, writes the file when both have answered, and ends."""
 
     def __init__(self) -> None:
-        self.both = threading.Barrier(2, timeout=90)
+        self.asked = threading.Event()
+        self.both = threading.Barrier(2, action=self.asked.set, timeout=90)
 
     def __call__(self, body: Body) -> Say:
         if user_texts(body)[-1] == TASK:
@@ -49,7 +51,11 @@ class Team:
             first, second = ({"description": "Look", "prompt": TASK, "subagent_type": name}
                              for name in ("reader", "second"))  # fmt: skip
             return Say("I ask two.", "Agent", first, beside=(second,))
-        return Say("Done.") if answers[-1] == "Hello, World!" else WRITE
+        if answers[-1] == "Hello, World!":
+            return Say("Done.")
+        # Sub-agents run beside the conversation, which gets a turn more for each that ends after its last answer.
+        self.asked.wait(timeout=90)
+        return replace(WRITE, wait=3.0)
 
 
 def evaluate(folder: Path, provider: Provider, first: str, second: str) -> None:
