@@ -60,7 +60,7 @@ def new(
 
     Commits make a whole scenario, with the same proof as those of `init`. An issue or a session makes a skeleton: its
     start is the last commit, and you write the check, the solution and two wrong solutions. `validate` refuses it until
-    then, and says what is missing.
+    the check is written, and `validate --execute` until its solutions prove it.
 
     \b
     gh issue view 12 --json title,body --jq '.title, "", .body' >issue.md

@@ -109,17 +109,25 @@ def init(
     wish = InitWish(suite, chosen, 0 if example else tasks, tests, setup_command)
     files = init_files(checkout, wish, functools.partial(click.echo, err=True), write_new)
     states = file_states(checkout.root, files)
+    paths = {file.path for file in written}
+    rest = [*states["new"], *states["overwritten"]]
     states["new"] = [*written, *states["new"]]
-    states["unchanged"] = [file for file in states["unchanged"] if file not in written]
+    states["unchanged"] = [file for file in states["unchanged"] if file.path not in paths]
     if not dry_run:
         _confirm_overwriting([file.path for file in states["overwritten"]], yes=yes)
-        write_files(checkout.root, [file for file in files if file not in (*states["unchanged"], *written)])
+        write_files(checkout.root, rest)
     click.echo(states_json(states, suite) if as_json else states_text(states, suite, dry_run=dry_run))
-    lost = ignored(checkout, [file.path for file in states["new"]]) if states["new"] else []
-    if lost:
-        more = " ..." if len(lost) > _LISTED else ""
-        click.echo(f"warning: a .gitignore keeps {len(lost)} of these files out of a commit; add them by: "
-                   f"git add --force {' '.join(lost[:_LISTED])}{more}", err=True)  # fmt: skip
+    _warn_of_ignored(ignored(checkout, [file.path for file in states["new"]]) if states["new"] else [])
+
+
+def _warn_of_ignored(paths: list[str]) -> None:
+    if paths:
+        more = " ..." if len(paths) > _LISTED else ""
+        click.echo(
+            f"warning: a .gitignore keeps {len(paths)} of these files out of a commit; add them by: "
+            f"git add --force {' '.join(paths[:_LISTED])}{more}",
+            err=True,
+        )
 
 
 def _ask_toolkit(proposal: str | None) -> "Toolkit | None":

@@ -81,8 +81,8 @@ def _run(command: str, folder: Path, tools: str) -> None:
 
 def _environment(tools: str) -> dict[str, str]:
     variables = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(_KEPT_PREFIXES)}
-    # A clone has no tags, from which builds take their versions
     variables["PATH"] = f"{tools}:{variables.get('PATH', '')}" if tools else variables.get("PATH", "")
+    # A clone has no tags, from which builds take their versions
     return {"SETUPTOOLS_SCM_PRETEND_VERSION": "0.0.0", "LANG": "C.UTF-8", **variables}
 
 

@@ -142,8 +142,8 @@ def conclusion(report: Report, facts: CommentFacts) -> Literal["success", "failu
 def title(report: Report) -> str:
     """Return the verdict of a single comparison in one line; of several, how many of each kind.
 
-    The clearest winner comes first if no arm is worse.
-    The order of several winners is that of their adjusted p: they are compared with the baseline, not with each other.
+    If no arm is worse, the winner with the lowest adjusted p comes first. Winners are compared with the baseline, and
+    not with each other.
     """
     verdict = overall(report)
     if verdict == "no_baseline":
