@@ -21,6 +21,7 @@ PLURALS: Final = {
     ESCAPING_LINK: "links that lead out of the repository",
 }
 _SUBMODULE_MODE: Final = "160000"
+_PATCH: Final = ("-p", "--binary", "--full-index", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv")
 _RECORD: Final = "\x1e"
 _FIELD: Final = "\x1f"
 # Inside a git hook these variables point to the hook's repository
@@ -243,9 +244,37 @@ def contents(checkout: RepositoryCheckout, blobs: list[CommitFile]) -> list[byte
 
 def patch_of(checkout: RepositoryCheckout, commit: UserCommit, paths: list[str]) -> bytes:
     """Return the commit's patch of these paths."""
-    form = ("-p", "--binary", "--full-index", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv")
-    literal = [f":(literal){path}" for path in paths]
-    return git(checkout.git_dir, "diff-tree", "-r", *form, commit.parent, commit.sha, "--", *literal)
+    return git(checkout.git_dir, "diff-tree", "-r", *_PATCH, commit.parent, commit.sha, "--", *_literal(paths))
+
+
+def _literal(paths: list[str]) -> list[str]:
+    return [f":(literal){path}" for path in paths]
+
+
+def patch_without_earlier_change(checkout: RepositoryCheckout, commit: UserCommit, paths: list[str]) -> bytes | None:
+    """Return the commit's patch of these paths, in which the newest earlier change to them is lost.
+
+    Returns None if there is no earlier change, or if it cannot be undone apart from the commit.
+    """
+    newest = ("--no-merges", "--max-count=1", "--no-show-signature", "--format=%H %P", commit.parent)
+    hashes = git(checkout.git_dir, "log", *newest, "--", *_literal(paths)).decode().split()
+    if len(hashes) != 2:  # noqa: PLR2004
+        return None
+    undo = git(checkout.git_dir, "diff-tree", "-r", "-R", *_PATCH, hashes[1], hashes[0], "--", *_literal(paths))
+    with tempfile.TemporaryDirectory() as scratch:
+        # New objects are written beside the repository's own
+        objects = {
+            "GIT_OBJECT_DIRECTORY": scratch,
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(object_folder(checkout)),
+            "GIT_INDEX_FILE": f"{scratch}/index",
+        }
+        try:
+            git(checkout.git_dir, "read-tree", commit.sha, env=objects)
+            git(checkout.git_dir, "apply", "--cached", stdin=undo, env=objects)
+        except FixtureError:  # later changes overlap with it
+            return None
+        diff = ("diff-index", "--cached", *_PATCH, commit.parent)
+        return git(checkout.git_dir, *diff, "--", *_literal(paths), env=objects)
 
 
 def ignored(checkout: RepositoryCheckout, paths: list[str]) -> list[str]:

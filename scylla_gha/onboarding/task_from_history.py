@@ -26,6 +26,7 @@ from scylla_gha.mining.repository import (
     contents,
     origin_of,
     patch_of,
+    patch_without_earlier_change,
     tree_of,
 )
 from scylla_gha.model import slug
@@ -185,11 +186,18 @@ def task_of(checkout: RepositoryCheckout, candidate: Candidate, name: str, tools
         prompt=prompt,
         start=start,
         solution=solution,
-        wrong=wrong_solutions(solution, _WRONG, lambda path: is_code(path, runner)),
+        wrong=_wrong(checkout, candidate, solution),
         checks=_checks(candidate),
         hidden=_hidden(checkout, candidate),
         tools=tools,
     )
+
+
+def _wrong(checkout: RepositoryCheckout, candidate: Candidate, solution: bytes) -> dict[str, bytes]:
+    """Return solutions that may be wrong; the last one also loses the change before, as a bad merge does."""
+    wrong = wrong_solutions(solution, _WRONG, lambda path: is_code(path, candidate.project.runner))
+    merged = patch_without_earlier_change(checkout, candidate.commit, candidate.code)
+    return wrong if merged in {None, b"", solution} else {**wrong, "earlier-change-lost": merged or b""}
 
 
 def _left_out(tree: CommitTree) -> str:

@@ -6,7 +6,9 @@ from scylla_gha.onboarding.example_task import example
 from scylla_gha.onboarding.find_tasks import TaskTrial, Tried, find_tasks
 from scylla_gha.onboarding.scaffold import ScaffoldTask
 from tests.support.adopters import commit, empty, till, web, words
+from tests.support.commits import task_from, usable
 from tests.support.git import shell
+from tests.support.repository import write_tree
 
 
 def find_task(checkout: RepositoryCheckout, name: str, trying: TaskTrial, *, look: bool) -> ScaffoldTask:
@@ -129,3 +131,27 @@ def test_a_shallow_clone_is_told_how_to_get_the_older_commits(tmp_path: Path) ->
         "0 of 1 task found in 0 commits",
         "this clone is shallow: run `git fetch --unshallow` for the older commits, and then init again",
     ]
+
+
+def test_a_fix_that_loses_the_change_before_is_a_wrong_solution(tmp_path: Path) -> None:
+    root = till(tmp_path / "till")
+    code = "src/till/money.py"
+    first = "RATE = 1\n\n\n\n\ndef total(prices):\n    return sum(prices)\n"
+    commit(root, "Move", {code: first})
+    earlier = first.replace("RATE = 1", "RATE = 2")
+    commit(root, "Double the rate", {code: earlier})
+    test = {"tests/test_zero.py": "from till.money import total\n\n\ndef test_zero():\n    assert total(None) == 0\n"}
+    commit(root, "Fix totals of nothing", {code: earlier.replace("sum(prices)", "sum(prices or [])"), **test})
+    before = shell(root, "git count-objects")
+    task = task_from(root, usable(root)[0])
+    wrong = task.wrong["earlier-change-lost"].decode()
+    assert "+RATE = 1" in wrong
+    assert "+    return sum(prices or [])" in wrong
+    assert shell(root, "git count-objects") == before
+    write_tree(root, {code: earlier, "fix.patch": wrong})
+    assert shell(root, "git apply fix.patch && head -1 src/till/money.py") == "RATE = 1"
+
+
+def test_an_earlier_change_under_the_fix_is_not_undone(tmp_path: Path) -> None:
+    root = till(tmp_path / "till")
+    assert "earlier-change-lost" not in task_from(root, usable(root)[0]).wrong
