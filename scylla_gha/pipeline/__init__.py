@@ -62,7 +62,7 @@ def aggregate_and_render(plan: Plan, folder: RunFolder) -> "Report":
     from scylla_gha.pipeline.render import render_report
 
     report = aggregate_run(plan, folder)
-    render_report(report, folder)
+    render_report(report, folder, plan)
     return report
 
 

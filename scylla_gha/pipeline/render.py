@@ -3,6 +3,7 @@
 import importlib.util
 from typing import TYPE_CHECKING
 
+from scylla_gha.model.plan import Plan
 from scylla_gha.model.report import Report
 from scylla_gha.report.markdown import glossary, markdown
 from scylla_gha.report.summary import main_chart
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from scylla_gha.report.charts.theme import Chart
 
 
-def render_report(report: Report, folder: RunFolder) -> None:
-    """Write all renderings of a report into the folder of its run.
+def render_report(report: Report, folder: RunFolder, plan: Plan | None = None) -> None:
+    """Write all renderings of a report into the folder of its run, whose plan is read if it is not given.
 
     Raises:
         ConfigError: a record beside the report is invalid.
@@ -28,7 +29,7 @@ def render_report(report: Report, folder: RunFolder) -> None:
     first = next((chart for chart in charts if chart.name == main_chart(report)), None)
     write_text(folder.report("md"), markdown(report, first))
     write_text(folder.glossary, glossary())
-    write_text(folder.report("html"), run_page(report, charts, folder))
+    write_text(folder.report("html"), run_page(report, charts, folder, plan))
 
 
 def draw_charts(report: Report) -> "tuple[Chart, ...]":

@@ -1,6 +1,7 @@
 """The page of a run: the report, and the records of trials that lie beside it."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.cell_records import CellRecord
@@ -18,17 +19,24 @@ from scylla_gha.store.records import read_lines, read_record
 from scylla_gha.store.run_folder import RunFolder
 
 
-def run_page(report: Report, charts: Sequence[Chart], folder: RunFolder) -> str:
+def run_page(report: Report, charts: Sequence[Chart], folder: RunFolder, plan: Plan | None) -> str:
     """Return `report.html`: failing trials are inside it first, then others, as far as there is room.
+
+    Args:
+        report: the report of the run.
+        charts: its charts.
+        folder: of the run.
+        plan: of the run, if it was read already; a plan of 50,000 cells takes 75 MB.
 
     Raises:
         ConfigError: the plan or the rows are invalid; a trial's records that cannot be read are named in the page.
     """
     view = report_view(report)
-    plan = read_record(folder.plan, Plan)
-    results = list(read_lines(folder.results, Result)) if folder.results.exists() else []
-    stored = [] if report.imported else [cell for cell in failing_first(view, results) if _is_stored(folder, cell)]
-    table = trial_table(view, results, plan.cells if plan else (), has_files=bool(stored))
+    plan = plan or read_record(folder.plan, Plan)
+    results = read_lines(folder.results, Result) if folder.results.exists() else ()
+    table = trial_table(view, results, plan.cells if plan else (), has_files=False)
+    stored = [] if report.imported else [cell for cell in failing_first(view, table) if _is_stored(folder, cell)]
+    table = replace(table, has_files=bool(stored))
     trials = embedded_trials(_records(folder, stored, plan))
     return page(view, PageParts(charts, table, trials, read_record(folder.root / REPORT_FILE, ReadinessReport)))
 

@@ -101,7 +101,7 @@ def whole(file: str) -> None:
     with without_garbage_collection():
         made = aggregate(plan, read_lines(Path(file), Result), analyse=timed)  # type: ignore[arg-type]
     write_record(folder.report("json"), made)
-    render_report(made, folder)
+    render_report(made, folder, plan)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps({"rows": len(plan.cells), "statistics_seconds": round(statistics, 2),
                       "seconds_from_files_to_report": round(time.perf_counter() - began, 2),

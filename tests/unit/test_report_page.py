@@ -3,18 +3,21 @@
 import base64
 import hashlib
 import re
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from scylla_gha.model.cell_records import AttemptRecord
 from scylla_gha.pipeline.render import render_report
+from scylla_gha.pipeline.run_page import run_page
 from scylla_gha.report.page.answer import key_figures
 from scylla_gha.report.page.trajectories import PAGE_BYTES, TRIAL_BYTES, embedded_trials
 from scylla_gha.report.view import report_view
+from scylla_gha.store.records import write_lines
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.dossiers import make_dossier, make_whole
-from tests.support.records import make_report
+from tests.support.records import make_cell, make_plan, make_report, make_result
 from tests.support.report_pages import HOSTILE, data, trial_rows, write_hostile_run, write_run
 from tests.support.reports import full_report
 
@@ -65,6 +68,20 @@ def test_an_empty_report_has_a_page_without_figures(tmp_path: Path) -> None:
     assert list(key_figures(report_view(report))) == []
     assert "<h1>What is it?</h1>" in text
     assert "0 planned, 0 ran, 0 judged, 0 scored" in text
+
+
+def test_a_page_does_not_hold_all_rows_in_memory(tmp_path: Path) -> None:
+    cells = [make_cell("nop", repetition) for repetition in range(1, 1_001)]
+    folder, report = RunFolder(tmp_path), make_report(question="How much?")
+    write_lines(folder.results, [make_result(cell) for cell in cells])
+    run_page(make_report(), (), RunFolder(tmp_path / "warm"), None)
+    tracemalloc.start()
+    html = run_page(report, (), folder, make_plan(*cells))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    (table,) = data(html, 'id="rows"')
+    assert len(trial_rows(table)) == 1_000
+    assert peak < 3_000 * 1_000, "a row takes over 10,000 bytes as a record"
 
 
 def test_the_table_has_a_row_for_each_planned_cell(html: str) -> None:

@@ -98,7 +98,10 @@ def _text_column(texts: list[str | None]) -> TextColumn:
 
 
 def trial_table(view: ReportView, results: Iterable[Result], cells: Sequence[Cell], *, has_files: bool) -> TrialTable:
-    """Return a row for each result, and one for each cell without a trial, if the plan has it."""
+    """Return a row for each result, and one for each cell without a trial, if the plan has it.
+
+    The results are read once, one at a time, so that they need not all be in memory.
+    """
     report = view.report
     reasons = {cell.cell: cell.reason for cell in report.excluded}
     rows = [_trial_row(result, reasons.get(result.cell, "")) for result in results]
@@ -106,11 +109,11 @@ def trial_table(view: ReportView, results: Iterable[Result], cells: Sequence[Cel
     return TrialTable(tuple(rows), {one_line(arm): one_line(view.name(arm)) for arm in view.names}, has_files)
 
 
-def failing_first(view: ReportView, results: Sequence[Result]) -> list[str]:
+def failing_first(view: ReportView, table: TrialTable) -> list[str]:
     """Return the cells with a trial in the order in which somebody looks at them: named failures, others, the rest."""
     examples = [cell for failure in view.report.failures for cell in failure.cells]
-    ranks: dict[TrialStatus, int] = {"failed": 0, "unjudged": 1, "excluded": 2, "passed": 3}
-    others = [result.cell for result in sorted(results, key=lambda result: ranks[_status(result)])]
+    statuses: tuple[TrialStatus, ...] = ("failed", "unjudged", "excluded", "passed")
+    others = [row.cell for status in statuses for row in table.rows if row.status == status]
     return list(dict.fromkeys([*examples, *others]))
 
 
