@@ -13,11 +13,11 @@ class SessionFacts(Record):
 
     agent: str
     version: str
-    events: Annotated[dict[str, tuple[str, ...]], Field(description="fields of its transcript's events, by their kind")]
-    models: Annotated[dict[str, str], Field(description="model that it requests, by its short name")] = {}
-    usd: Annotated[
-        dict[str, float], Field(description="cost that it states for one and the same session, by model")
-    ] = {}
+    events: dict[str, tuple[str, ...]] = Field(description="Fields of the transcript's events, by kind of event")
+    models: dict[str, str] = Field(default={}, description="Model id that the CLI requests, by its short name")
+    usd: dict[str, float] = Field(
+        default={}, description="Cost in USD that the CLI reports for the same session, by model"
+    )
 
 
 class AgentDifference(Record):
@@ -32,8 +32,8 @@ class AgentUpdate(Record):
 
     agent: Short
     version: Short
-    stored: Annotated[Short | None, Field(description="version of the stored inventory; None: there is none")]
-    sub_tests: Annotated[int, Field(ge=0, description="whose delivery was tried")] = 0
+    stored: Short | None = Field(description="Version of the stored inventory; None: there is none")
+    sub_tests: int = Field(default=0, ge=0, description="Number of sub-tests whose delivery was tried")
     differences: Annotated[tuple[AgentDifference, ...], Field(max_length=500)] = ()
 
 

@@ -25,14 +25,14 @@ class Measure(Record):
 
     metric: str
     value: float | None
-    low: Annotated[float | None, Field(description="of the 95 % interval; infinite: one-sided; null: none")] = None
+    low: float | None = Field(default=None, description="Lower 95 % limit; infinite: one-sided; null: no interval")
     high: float | None = None
     state: State = "known"
-    n: Annotated[int, Field(description="number of trials")]
+    n: int = Field(description="Number of trials")
     scenarios: int
-    method: Annotated[str, Field(description="of the interval; empty: no interval")] = ""
+    method: str = Field(default="", description="Method of the interval; empty: no interval")
     target: Target = "scenarios like these"
-    note: Annotated[str, Field(description="why there is no value, or what to be careful about")] = ""
+    note: str = Field(default="", description="Reason why there is no value, or a caution for the reader")
 
 
 class ArmMeasures(Record):
@@ -66,39 +66,37 @@ class Contrast(Record):
     arm: str
     baseline: str
     metric: str
-    scale: Annotated[
-        Literal["difference", "ratio"],
-        Field(description="ratio: of geometric means over scenarios; of cost of pass, of both values"),
-    ]
+    scale: Literal["difference", "ratio"] = Field(
+        description="Kind of the value: a difference, or a ratio of geometric means over scenarios (for cost "
+        "of pass, of the two values)"
+    )
     value: float | None
     low: float | None = None
     high: float | None = None
-    inner_low: Annotated[
-        float | None,
-        Field(description="of the 90 % interval; of shares: it holds though a large difference is too rare to be seen"),
-    ] = None
+    inner_low: float | None = Field(
+        default=None,
+        description="Lower limit of the 90 % interval; for shares, also valid if large differences are rare",
+    )
     inner_high: float | None = None
-    equal_low: Annotated[
-        float | None, Field(description="as inner_low, adjusted for the family; decides equivalence")
-    ] = None
+    equal_low: float | None = Field(default=None, description="As inner_low, family-adjusted; decides equivalence")
     equal_high: float | None = None
     method: str = ""
-    p: Annotated[float | None, Field(description="sign-flip over scenarios; never 0")] = None
-    least_p: Annotated[float | None, Field(description="smallest p that is possible with so many scenarios")] = None
-    p_adjusted: Annotated[float | None, Field(description="within the family")] = None
+    p: float | None = Field(default=None, description="P-value of the sign-flip test over scenarios, never 0")
+    least_p: float | None = Field(default=None, description="Smallest p that this number of scenarios can give")
+    p_adjusted: float | None = Field(default=None, description="P-value adjusted for all comparisons of the family")
     family: str = ""
     family_size: int = 1
     adjustment: Annotated[Literal["Holm", "Benjamini-Hochberg", "none"], Field()] = "none"
-    p_here: Annotated[float | None, Field(description="stratified permutation: on these scenarios only")] = None
-    scenarios: Annotated[int, Field(description="of both arms")]
-    dropped: Annotated[int, Field(description="scenarios of only one of the arms")] = 0
-    wins: Annotated[tuple[int, int, int], Field(description="scenarios won, tied, lost")] = (0, 0, 0)
-    cohens_d: Annotated[float | None, Field(description="of all trials, unpaired; null: no spread")] = None
+    p_here: float | None = Field(default=None, description="Stratified permutation p-value, for these scenarios only")
+    scenarios: int = Field(description="Number of scenarios that both arms have")
+    dropped: int = Field(default=0, description="Number of scenarios that only one of the arms has")
+    wins: tuple[int, int, int] = Field(default=(0, 0, 0), description="Number of scenarios won, tied and lost")
+    cohens_d: float | None = Field(default=None, description="Cohen's d of all trials, unpaired; null: no spread")
     hedges_g: float | None = None
-    d_z: Annotated[float | None, Field(description="of the paired differences")] = None
+    d_z: float | None = Field(default=None, description="Effect size of the paired differences")
     cliffs_delta: float | None = None
-    correlation: Annotated[float | None, Field(description="of the two arms' scenario means")] = None
-    smallest_effect: Annotated[float | None, Field(description="detected with 80 % power at this spread")] = None
+    correlation: float | None = Field(default=None, description="Correlation of the two arms' scenario means")
+    smallest_effect: float | None = Field(default=None, description="Smallest difference detected with 80 % power")
     note: str = ""
 
 
@@ -111,7 +109,9 @@ class Ruling(Record):
     why: str
     margin: float
     contrast: Contrast
-    is_withheld: Annotated[bool, Field(description="too many cells have no counted trial; no gate holds then")] = False
+    is_withheld: bool = Field(
+        default=False, description="True if too many cells have no counted trial; no gate holds then"
+    )
 
 
 class Interaction(Record):
@@ -122,11 +122,11 @@ class Interaction(Record):
 
     whole: str
     parts: tuple[str, ...]
-    without: Annotated[str, Field(description="the arm that has none of the parts")]
-    kinds: Annotated[tuple[str, ...], Field(description="of what the whole sets: blocks, skills, agents, tools, ...")]
-    effect: Annotated[float | None, Field(description="of the whole; null: no scenario that all of them tried")]
-    sum_of_parts: Annotated[float | None, Field(description="the effects of the parts, added up")]
-    contrast: Annotated[Contrast, Field(description="effect of the whole minus that sum")]
+    without: str = Field(description="Id of the arm that has none of the parts")
+    kinds: tuple[str, ...] = Field(description="Kinds of settings in the whole: blocks, skills, agents, tools, ...")
+    effect: float | None = Field(description="Effect of the whole; null: no scenario that all arms tried")
+    sum_of_parts: float | None = Field(description="Sum of the effects of the parts")
+    contrast: Contrast = Field(description="Effect of the whole minus the sum of the parts")
 
 
 class BestSubtest(Record):
@@ -134,7 +134,7 @@ class BestSubtest(Record):
 
     tier: str
     arm: str
-    of: Annotated[int, Field(description="number of sub-tests to choose from")]
+    of: int = Field(description="Number of sub-tests to choose from")
     chosen: Measure
     reported: Measure
 
@@ -145,11 +145,11 @@ class CostFrontier(Record):
     pooled: Measure
     best: tuple[str, ...]
     per_scenario: Measure
-    unsolved: Annotated[int, Field(description="scenarios that no arm passed and that have no human baseline")]
-    human: Annotated[int, Field(description="scenarios with a human baseline")]
-    shares: Annotated[dict[str, float], Field(description="how often each arm is the cheapest in resamples")]
-    optimism: Annotated[float | None, Field(description="of older reports, which overstated it; not shown")] = None
-    pareto: Annotated[tuple[str, ...], Field(description="arms that no other beats in both pass rate and cost")] = ()
+    unsolved: int = Field(description="Number of scenarios that no arm passed and that have no human baseline")
+    human: int = Field(description="Number of scenarios with a human baseline")
+    shares: dict[str, float] = Field(description="Share of resamples in which the arm is the cheapest, by arm")
+    optimism: float | None = Field(default=None, description="Correction in older reports; overstated, so not shown")
+    pareto: tuple[str, ...] = Field(default=(), description="Arms that no other arm beats in both pass rate and cost")
 
 
 class Pair(Record):
@@ -167,15 +167,15 @@ class Agreement(Record):
 
     judges: tuple[str, ...]
     trials: int
-    alpha: Annotated[float | None, Field(description="Krippendorff's, interval scale, over all trials")]
+    alpha: float | None = Field(description="Krippendorff's alpha (interval scale) over all trials")
     alpha_low: float | None
     alpha_high: float | None
-    icc_single: Annotated[float | None, Field(description="ICC(2,1): of one judge")]
-    icc_panel: Annotated[float | None, Field(description="ICC(2,k): of the panel's mean")]
-    kappa: Annotated[float | None, Field(description="of grades, quadratic weights, mean over pairs of judges")]
-    decisive: Annotated[float | None, Field(description="share of trials whose pass depends on the rule of consensus")]
+    icc_single: float | None = Field(description="ICC(2,1), of a single judge")
+    icc_panel: float | None = Field(description="ICC(2,k), of the mean of the panel")
+    kappa: float | None = Field(description="Cohen's kappa of grades with quadratic weights, mean over pairs of judges")
+    decisive: float | None = Field(description="Share of trials whose pass depends on the rule of consensus")
     pairs: tuple[Pair, ...]
-    by_scenario: Annotated[dict[str, float | None], Field(description="alpha of each")]
+    by_scenario: dict[str, float | None] = Field(description="Krippendorff's alpha by scenario")
 
 
 class ToolUse(Record):
@@ -195,13 +195,18 @@ class Spread(Record):
 
     arm: str
     metric: SpreadMetric
-    n: Annotated[int, Field(description="trials with a known value")]
-    timeouts: Annotated[int, Field(description="those of them that ran into their time limit")]
-    quartiles: Annotated[
-        tuple[float, float, float, float, float], Field(description="least, first, median, third, largest; of all")
-    ]
-    values: Annotated[tuple[float, ...], Field(description="of other trials, sorted; of many, some at equal distances")]
-    late: Annotated[tuple[float, ...], Field(description="likewise, of trials that timed out")] = ()
+    n: int = Field(description="Number of trials with a known value")
+    timeouts: int = Field(description="Number of these trials that timed out")
+    quartiles: tuple[float, float, float, float, float] = Field(
+        description="Smallest value, first quartile, median, third quartile and largest value of all trials"
+    )
+    values: tuple[float, ...] = Field(
+        description="Sorted values of trials that did not time out; if there are many, a selection at equal distances"
+    )
+    late: tuple[float, ...] = Field(
+        default=(),
+        description="Sorted values of trials that timed out; if there are many, a selection at equal distances",
+    )
 
 
 class Outlier(Record):
@@ -268,27 +273,25 @@ class Analysis(Record):
     measures: tuple[ArmMeasures, ...]
     slices: tuple[Slice, ...]
     rulings: tuple[Ruling, ...]
-    answers: Annotated[
-        tuple[Ruling, ...],
-        Field(description="of the declared family, if its sides are tiers or models",
-              exclude_if=lambda rulings: not rulings),
-    ] = ()  # fmt: skip
+    answers: tuple[Ruling, ...] = Field(
+        default=(),
+        exclude_if=lambda rulings: not rulings,
+        description="Verdicts of the declared family, if it is tiers or models",
+    )
     contrasts: tuple[Contrast, ...]
     best: tuple[BestSubtest, ...] = ()
-    tiers: Annotated[
-        tuple[TierMeasures, ...],
-        Field(description="of two tiers or more", exclude_if=lambda tiers: not tiers),
-    ] = ()
-    interactions: Annotated[
-        tuple[Interaction, ...],
-        Field(
-            description="of configurations whose parts are arms too", exclude_if=lambda interactions: not interactions
-        ),
-    ] = ()
+    tiers: tuple[TierMeasures, ...] = Field(
+        default=(), exclude_if=lambda tiers: not tiers, description="Measures by tier, if there are at least two tiers"
+    )
+    interactions: tuple[Interaction, ...] = Field(
+        default=(),
+        exclude_if=lambda interactions: not interactions,
+        description="Configurations whose parts are arms too",
+    )
     frontier: CostFrontier | None = None
     agreement: Agreement | None = None
     tools: tuple[ToolUse, ...] = ()
-    spreads: Annotated[tuple[Spread, ...], Field(description="for pictures; older reports have none")] = ()
+    spreads: tuple[Spread, ...] = Field(default=(), description="Values for charts; older reports have none")
     odd: tuple[Outlier, ...] = ()
     shrunk: tuple[ShrunkRate, ...] = ()
     omnibus: tuple[Omnibus, ...] = ()

@@ -16,10 +16,16 @@ class AttemptRecord(Record):
     """Records of one attempt of the agent."""
 
     number: Annotated[int, Field(ge=1)]
-    attempt: Annotated[Attempt | None, Field(description="None: it goes on, or was killed in the middle")] = None
-    prompt: Annotated[str | None, Field(description="the task's text; None: the agent was not started")] = None
-    trajectory: Annotated[Trajectory | None, Field(description="None: of a built-in agent, or of a killed one")] = None
-    patch: Annotated[str | None, Field(description="None: nothing was changed, or nobody came to look")] = None
+    attempt: Attempt | None = Field(
+        default=None, description="Summary of the attempt; None: it is running, or was killed"
+    )
+    prompt: str | None = Field(default=None, description="Text of the task; None: the agent was not started")
+    trajectory: Trajectory | None = Field(
+        default=None, description="Conversation of the attempt; None: a built-in agent, or a killed attempt"
+    )
+    patch: str | None = Field(
+        default=None, description="Diff of the agent's change; None: nothing was changed, or the change was not read"
+    )
     traffic: tuple[RequestRecord | ResponseRecord, ...] = ()
     judge_traffic: tuple[RequestRecord | ResponseRecord, ...] = ()
 

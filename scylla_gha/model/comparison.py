@@ -1,6 +1,6 @@
 """Results of the analysis commands: compare, history, aa-test and power."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -23,10 +23,10 @@ class ArmPair(Record):
 
     a_arm: str
     b_arm: str
-    before: Annotated[tuple[int, int], Field(description="passed of judged, in A")]
-    after: Annotated[tuple[int, int], Field(description="passed of judged, in B")]
+    before: tuple[int, int] = Field(description="Number of passed and of judged trials in A")
+    after: tuple[int, int] = Field(description="Number of passed and of judged trials in B")
     ruling: Ruling
-    others: Annotated[tuple[Contrast, ...], Field(description="all other metrics, to look around")]
+    others: tuple[Contrast, ...] = Field(description="Contrasts of all other metrics, for exploration")
     fixes: tuple[Flip, ...]
     regressions: tuple[Flip, ...]
 
@@ -49,32 +49,32 @@ class FalseVerdictShares(Record):
     verdicts: int
     false: int
     false_share: float
-    low: Annotated[float, Field(description="of the 95 % Wilson interval, each verdict counted as independent")]
+    low: float = Field(description="Lower limit of the 95 % Wilson interval, if verdicts are counted as independent")
     high: float
     equivalent_share: float
-    flip_rate: Annotated[float | None, Field(description="chance that two of the verdicts differ; null: only one")]
+    flip_rate: float | None = Field(description="Probability that two of the verdicts differ; null: there is only one")
 
 
 class EqualArm(Record):
     """One arm compared with itself."""
 
     arm: str
-    scenarios: Annotated[int, Field(description="with two repetitions or more")]
-    repetitions: Annotated[tuple[int, int], Field(description="of these scenarios: fewest, most")]
-    as_run: Annotated[Verdict, Field(description="on odd against even repetitions")]
+    scenarios: int = Field(description="Number of scenarios with at least two repetitions")
+    repetitions: tuple[int, int] = Field(description="Smallest and largest number of repetitions of these scenarios")
+    as_run: Verdict = Field(description="Verdict on odd against even repetitions")
     why: str
-    resampled: Annotated[FalseVerdictShares, Field(description="over random halves")]
+    resampled: FalseVerdictShares = Field(description="Verdicts over random halves of the repetitions")
 
 
 class EqualArms(Record):
     """All arms of a run, each compared with itself."""
 
     experiment: str
-    family: Annotated[int, Field(description="comparisons that each p is multiplied by, as in a real verdict")]
+    family: int = Field(description="Number of comparisons by which each p is multiplied, as in a real verdict")
     margin: float
     resamples: int
     arms: tuple[EqualArm, ...]
-    left_out: Annotated[tuple[str, ...], Field(description="arms without a scenario of two repetitions")] = ()
+    left_out: tuple[str, ...] = Field(default=(), description="Arms without a scenario that has two repetitions")
     over_all: FalseVerdictShares | None
     meaning: str
 
@@ -84,17 +84,25 @@ class Point(Record):
 
     run: str
     epoch: str
-    trials: Annotated[int, Field(description="judged")]
+    trials: int = Field(description="Number of judged trials")
     scenarios: int
-    rate: Annotated[float | None, Field(description="pass rate; null: no judged trial")]
-    rate_low: Annotated[float | None, Field(description="of the rate's 95 % interval; null: none")] = None
+    rate: float | None = Field(description="Pass rate; null: no judged trial")
+    rate_low: float | None = Field(
+        default=None, description="Lower limit of the 95 % interval of the rate; null: no interval"
+    )
     rate_high: float | None = None
-    usd: Annotated[float | None, Field(description="of a trial; null: one is unknown")]
+    usd: float | None = Field(description="Mean cost of a trial in USD; null: unknown for one of them")
     seconds: float | None
-    difference: Annotated[float | None, Field(description="of the rate from the pinned baseline, paired")] = None
-    low: Annotated[float | None, Field(description="one-sided 95 % limit of the difference")] = None
+    difference: float | None = Field(
+        default=None, description="Paired difference of the pass rate from the pinned result set; null: unknown"
+    )
+    low: float | None = Field(
+        default=None, description="One-sided 95 % lower limit of the difference; null: no interval"
+    )
     verdict: Verdict | None = None
-    not_worse: Annotated[bool | None, Field(description="`low` is above -margin; null: no interval, or the pin")] = None
+    not_worse: bool | None = Field(
+        default=None, description="True if `low` is above -margin; null: no interval, or this is the pinned result set"
+    )
 
 
 class Shift(Record):
@@ -102,12 +110,12 @@ class Shift(Record):
 
     kind: Literal["change", "drift"]
     metric: Literal["pass_rate", "usd", "seconds"]
-    run: Annotated[str, Field(description="the first one after the change, or the one that gave the signal")]
-    since: Annotated[str, Field(description="where it is likely to have begun")]
-    before: Annotated[float | None, Field(description="mean of the stretch before")] = None
+    run: str = Field(description="First result set after the change, or the one that gave the signal")
+    since: str = Field(description="Result set at which the shift probably began")
+    before: float | None = Field(default=None, description="Mean before the shift")
     after: float | None = None
     side: Literal["up", "down"]
-    p: Annotated[float | None, Field(description="by permutation, of the change; a drift has none")] = None
+    p: float | None = Field(default=None, description="P-value of a change, by permutation; null for a drift")
 
 
 class Series(Record):
@@ -122,7 +130,7 @@ class Series(Record):
 class History(Record):
     """All arms over time."""
 
-    baseline: Annotated[str, Field(description="the pinned result set")]
+    baseline: str = Field(description="Name of the pinned result set")
     margin: float
     series: tuple[Series, ...]
     notes: tuple[str, ...] = ()
@@ -132,11 +140,11 @@ class PairVariance(Record):
     """Variances of the pass rate, an arm against the baseline (w^2 and s^2 of Miller 2024, arXiv:2411.00640)."""
 
     arm: str
-    between: Annotated[float, Field(description="w^2: of true differences between scenarios")]
-    within: Annotated[float, Field(description="s^2: of the arm's repetitions of a scenario")]
+    between: float = Field(description="Variance w^2 of the true differences between scenarios")
+    within: float = Field(description="Variance s^2 of the arm's repetitions of a scenario")
     within_baseline: float
     scenarios: int
-    rate_baseline: Annotated[float | None, Field(description="its mean pass rate; null: not known")] = None
+    rate_baseline: float | None = Field(default=None, description="Mean pass rate of the baseline; null: unknown")
 
 
 class Design(Record):
@@ -144,14 +152,13 @@ class Design(Record):
 
     scenarios: int
     repetitions: int
-    smallest_effect: Annotated[
-        float | None,
-        Field(description="a difference of pass rates that gets a verdict with 80 % power; null: none does"),
-    ]
+    smallest_effect: float | None = Field(
+        description="Smallest difference of pass rates that gets a verdict with 80 % power; null: none does"
+    )
     trials: int
-    usd: Annotated[float | None, Field(description="at the pilot's cost, judges included; null: not known")]
-    minutes: Annotated[float | None, Field(description="of agents, one trial after the other; null: not known")]
-    sees: Annotated[bool, Field(description="the wanted effect")]
+    usd: float | None = Field(description="Cost in USD at the pilot's cost per trial, judges included; null: unknown")
+    minutes: float | None = Field(description="Minutes of all agents, one trial after the other; null: unknown")
+    sees: bool = Field(description="True if the design detects the requested effect")
 
 
 class Power(Record):
@@ -159,10 +166,10 @@ class Power(Record):
 
     experiment: str
     arms: int
-    comparisons: Annotated[int, Field(description="in the family; the level is divided by it")]
-    effect: Annotated[float, Field(description="wanted: a difference of pass rates")]
-    basis: Annotated[str, Field(description="where the variances come from")]
+    comparisons: int = Field(description="Number of comparisons in the family, by which the level is divided")
+    effect: float = Field(description="Requested effect, as a difference of pass rates")
+    basis: str = Field(description="Source of the variances")
     variances: tuple[PairVariance, ...]
     designs: tuple[Design, ...]
-    cheapest: Annotated[Design | None, Field(description="of the designs that see the effect")]
-    at_hand: Annotated[str, Field(description="what the experiment's own scenarios can do")]
+    cheapest: Design | None = Field(description="Cheapest design that detects the requested effect; null: none does")
+    at_hand: str = Field(description="Effect that the experiment's own scenarios can detect, in a sentence")

@@ -1,6 +1,6 @@
 """Proof that an agent had what its variant declares: what was declared, what was observed, and the result."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -16,19 +16,20 @@ class Inventory(Record):
 
     agent: str
     version: str
-    models: Annotated[tuple[str, ...], Field(description="for which it was measured: the CLI's prompt differs")]
+    models: tuple[str, ...] = Field(
+        description="Model ids that the inventory was measured with, since the CLI's prompt depends on the model"
+    )
     tools: tuple[str, ...]
-    deferred_tools: Annotated[
-        tuple[str, ...],
-        Field(description="those that requests list by name only until the model loads them"),
-    ] = ()
+    deferred_tools: tuple[str, ...] = Field(
+        default=(), description="Tools that requests list by name only until the model loads their definitions"
+    )
     skills: tuple[str, ...]
     agents: tuple[str, ...]
     plugins: tuple[str, ...] = ()
-    aliases: Annotated[dict[str, str], Field(description="ids of the models that its short names stand for")] = {}
-    prompt_lines: Annotated[
-        tuple[str, ...], Field(description="of its system prompt: the first 8 hex digits of each line's SHA-256")
-    ]
+    aliases: dict[str, str] = Field(default={}, description="Model ids, by the CLI's short names for them")
+    prompt_lines: tuple[str, ...] = Field(
+        description="First 8 hex digits of the SHA-256 of each line of the CLI's system prompt"
+    )
 
 
 class Declared(Record):
@@ -37,28 +38,36 @@ class Declared(Record):
     model: str | None
     system_prompt: SystemPrompt | None
     tools: tuple[str, ...] | None
-    least_tools: Annotated[tuple[str, ...], Field(description="of the default, what no version lacks")] = ()
-    side_tools: Annotated[tuple[str, ...], Field(description="what may come along with something declared")] = ()
+    least_tools: tuple[str, ...] = Field(default=(), description="Tools of the CLI's default that every version has")
+    side_tools: tuple[str, ...] = Field(default=(), description="Tools that may come with something declared")
     mcp_servers: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
-    descriptions: Annotated[
-        dict[str, tuple[str, ...]],
-        Field(
-            description="texts that the list of skills or sub-agents must hold, by skills/NAME or agents/NAME; the "
-            "first begins with the name"
-        ),
-    ] = {}
-    programs: Annotated[tuple[str, ...], Field(description="on PATH, of all that any mode has")] = ()
-    own_skills: Annotated[tuple[str, ...], Field(description="of the start state: neither treatment nor fault")] = ()
-    own_agents: Annotated[tuple[str, ...], Field(description="of the start state")] = ()
+    descriptions: dict[str, tuple[str, ...]] = Field(
+        default={},
+        description="Texts that the list of skills or sub-agents must contain, by skills/NAME or agents/NAME; "
+        "the first begins with the name",
+    )
+    programs: tuple[str, ...] = Field(default=(), description="Programs on PATH, among those that any mode has")
+    own_skills: tuple[str, ...] = Field(
+        default=(), description="Skills of the start state, which are neither treatment nor fault"
+    )
+    own_agents: tuple[str, ...] = Field(
+        default=(), description="Sub-agents of the start state, which are neither treatment nor fault"
+    )
     plugins: tuple[str, ...] = ()
-    usual_tools: Annotated[bool, Field(description="no settings might change the CLI's choice of tools")] = True
-    usual_prompt: Annotated[bool, Field(description="the CLI's own prompt is as without any treatment")] = True
-    safety_net: Annotated[bool, Field(description="a hook judges each call that can destroy something")] = False
-    net_is_managed: Annotated[bool, Field(description="the hook stands where the agent cannot change it")] = True
-    instruction_files: Annotated[tuple[str, ...], Field(description="that must be read, as paths in a place")] = ()
-    places: Annotated[tuple[str, ...], Field(description="instruction files that may be read, or folders of them")] = ()
+    usual_tools: bool = Field(default=True, description="True if no setting can change the CLI's choice of tools")
+    usual_prompt: bool = Field(default=True, description="True if the CLI's own prompt is as without a treatment")
+    safety_net: bool = Field(default=False, description="True if a hook judges each call that can destroy something")
+    net_is_managed: bool = Field(
+        default=True, description="True if the hook is configured where the agent cannot change it"
+    )
+    instruction_files: tuple[str, ...] = Field(
+        default=(), description="Instruction files that the agent must read, as paths in one of the places"
+    )
+    places: tuple[str, ...] = Field(
+        default=(), description="Instruction files that the agent may read, or folders of them"
+    )
 
 
 class Observed(Record):
@@ -66,30 +75,37 @@ class Observed(Record):
 
     source: Source
     model: str | None = None
-    system_prompt: Annotated[str | None, Field(description="without the CLI's line about itself")] = None
-    prompt_lines: Annotated[
-        tuple[str, ...] | None, Field(description="of that, without what differs from place to place")
-    ] = None
-    tools: Annotated[tuple[str, ...] | None, Field(description="without those of MCP servers")] = None
-    offered: Annotated[int | None, Field(description="number of all tools that are defined in full")] = None
-    deferred: Annotated[
-        tuple[str, ...], Field(description="tools that are listed by name only, those of MCP servers among them")
-    ] = ()
-    mcp_servers: Annotated[tuple[str, ...] | None, Field(description="those that offer tools")] = None
-    idle_servers: Annotated[tuple[str, ...], Field(description="those that are there, without a tool so far")] = ()
+    system_prompt: str | None = Field(default=None, description="System prompt without the CLI's line about itself")
+    prompt_lines: tuple[str, ...] | None = Field(
+        default=None, description="Digests of the prompt's lines, without those that depend on the machine or folder"
+    )
+    tools: tuple[str, ...] | None = Field(default=None, description="Tools, without those of MCP servers")
+    offered: int | None = Field(default=None, description="Number of all tools that are defined in full")
+    deferred: tuple[str, ...] = Field(
+        default=(), description="Tools that are listed by name only, those of MCP servers included"
+    )
+    mcp_servers: tuple[str, ...] | None = Field(default=None, description="MCP servers that offer tools")
+    idle_servers: tuple[str, ...] = Field(default=(), description="MCP servers that have offered no tool so far")
     skills: tuple[str, ...] | None = None
-    programs: Annotated[tuple[str, ...] | None, Field(description="on PATH, of all that any mode has")] = None
+    programs: tuple[str, ...] | None = Field(
+        default=None, description="Programs on PATH, among those that any mode has"
+    )
     agents: tuple[str, ...] | None = None
     plugins: tuple[str, ...] | None = None
-    built_in_plugins: Annotated[tuple[str, ...], Field(description="those that the CLI calls its own")] = ()
-    instructions: Annotated[tuple[str, ...] | None, Field(description="instruction files that were put in")] = None
-    guarded: Annotated[int | None, Field(description="calls that the safety net was asked about")] = None
-    unguarded: Annotated[tuple[str, ...], Field(description="calls that ran without it")] = ()
-    remarks: Annotated[tuple[str, ...], Field(description="what it says of a thing that is not there")] = ()
-    characters: Annotated[
-        dict[str, int], Field(description="of what the request has: system_prompt, tools/NAME, mcp/SERVER, ...")
-    ] = {}
-    listings: Annotated[dict[str, str], Field(description="lists of `skills` and of sub-agents (`agents`)")] = {}
+    built_in_plugins: tuple[str, ...] = Field(default=(), description="Plug-ins that the CLI calls its own")
+    instructions: tuple[str, ...] | None = Field(
+        default=None, description="Instruction files that are part of the prompt"
+    )
+    guarded: int | None = Field(default=None, description="Number of calls that the safety net judged")
+    unguarded: tuple[str, ...] = Field(default=(), description="Calls that ran without the safety net")
+    remarks: tuple[str, ...] = Field(default=(), description="Remarks of the source about missing things")
+    characters: dict[str, int] = Field(
+        default={},
+        description="Number of characters in the request, by part: system_prompt, tools/NAME, mcp/SERVER, ...",
+    )
+    listings: dict[str, str] = Field(
+        default={}, description="Texts of the lists of `skills` and of sub-agents (`agents`)"
+    )
 
 
 class Delivery(Record):
@@ -99,28 +115,33 @@ class Delivery(Record):
     """
 
     proved: bool
-    seen: Annotated[tuple[Source, ...], Field(description="the sources that there were")] = ()
+    seen: tuple[Source, ...] = Field(default=(), description="Sources that were available")
     missing: tuple[str, ...] = ()
     undeclared: tuple[str, ...] = ()
-    claimed: Annotated[tuple[str, ...], Field(description="shortfalls that only the agent's output tells")] = ()
-    unverified: Annotated[tuple[str, ...], Field(description="what no source tells, and why")] = ()
-    system_prompt_bytes: Annotated[int | None, Field(description="as the model was sent it; None: not seen")] = None
-    tools: Annotated[
-        int | None, Field(description="that the first request defined in full, of MCP servers included")
-    ] = None
-    deferred_tools: Annotated[
-        tuple[str, ...], Field(description="that it listed by name only; the model may load their definitions")
-    ] = ()
-    loaded_tools: Annotated[
-        tuple[str, ...], Field(description="deferred ones whose definitions a later request held")
-    ] = ()
-    characters: Annotated[
-        dict[str, int],
-        Field(description="of the first request, by part: declared prompt, skills, sub-agents and servers; all tools"),
-    ] = {}
-    short_skills: Annotated[
-        tuple[str, ...], Field(description="declared skills listed by name only, or with a cut description")
-    ] = ()
+    claimed: tuple[str, ...] = Field(default=(), description="Faults that only the agent's own output reports")
+    unverified: tuple[str, ...] = Field(default=(), description="Parts of the treatment that no source proves, and why")
+    system_prompt_bytes: int | None = Field(
+        default=None, description="Size in bytes of the system prompt that the model got; None: not seen"
+    )
+    tools: int | None = Field(
+        default=None,
+        description="Number of tools that the first request defined in full, those of MCP servers included; "
+        "None: not seen",
+    )
+    deferred_tools: tuple[str, ...] = Field(
+        default=(), description="Tools that the first request listed by name only; the model may load their definitions"
+    )
+    loaded_tools: tuple[str, ...] = Field(
+        default=(), description="Deferred tools whose definitions were in a later request"
+    )
+    characters: dict[str, int] = Field(
+        default={},
+        description="Number of characters in the first request, by part: declared prompt, skills, sub-agents "
+        "and servers, and all tools",
+    )
+    short_skills: tuple[str, ...] = Field(
+        default=(), description="Declared skills that are listed by name only, or with a cut description"
+    )
 
     @property
     def shortfall(self) -> str:

@@ -1,6 +1,6 @@
 """Experiment: scenarios x variants x agents x models x repetitions, with judges, limits and a baseline."""
 
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
@@ -26,60 +26,75 @@ _ADDED_LATER: Final = ("tokens", "requests", "diff_files")  # newer than the fir
 class TrialLimits(Record):
     """Limits of a trial."""
 
-    timeout_seconds: Annotated[
-        Seconds | None, Field(description="Overrides the scenario's own time limit, in seconds")
-    ] = None
-    turns: Annotated[
-        int | None, Field(gt=0, description="Model answers in the main conversation; a further request is refused")
-    ] = None
-    requests: Annotated[
-        int | None,
-        Field(gt=0, description="Model requests of all conversations, including those of sub-agents and processes"),
-    ] = None
-    tokens: Annotated[
-        int | None,
-        Field(
-            gt=0, description="Input, output, cache read and cache write tokens together; a request above it is refused"
-        ),
-    ] = None
-    usd: Annotated[
-        float | None, Field(gt=0, description="Model cost of a trial in USD; a request above it is refused")
-    ] = None
-    file_mb: Annotated[
-        int,
-        Field(
-            gt=0,
-            description="MB (10^6 bytes) of one file that agent or check writes; an output of this size ends the trial",
-        ),
-    ] = 256
-    diff_mb: Annotated[int, Field(gt=0, description="MB (10^6 bytes) of all files that the agent changed")] = 64
-    diff_files: Annotated[
-        int, Field(gt=0, description="Files and folders that the agent added, without those that git ignores")
-    ] = 20_000
-    rate_limit_seconds: Annotated[
-        float, Field(ge=0, description="Seconds that a request may wait for a rate limit")
-    ] = 300
-    api_retries: Annotated[
-        int, Field(ge=0, description="Number of times that the agent CLI repeats a failed request")
-    ] = 4
-    provider_retries: Annotated[
-        int,
-        Field(
-            ge=0, description="Number of times that the gateway repeats a request after a 5xx or a failed connection"
-        ),
-    ] = 3
-    safety_net: Annotated[bool, Field(description="Block the agent's destructive commands, in all arms")] = True
-    memory_mb: Annotated[int, Field(ge=64, description="Memory of a sandbox in MiB; docker only")] = 4096
-    disk_mb: Annotated[
-        int, Field(ge=1, description="Workspace and HOME of a sandbox together, in MiB of memory; docker only")
-    ] = 2048
-    processes: Annotated[int, Field(ge=32, description="Processes and threads of a sandbox at once; docker only")] = 512
-    cpus: Annotated[
-        float, Field(ge=0.1, description="CPU cores that a sandbox may use, if the machine has them; docker only")
-    ] = 2.0
-    free_disk_mb: Annotated[
-        int, Field(ge=0, description="Free disk space in MB (10^6 bytes) below which nothing new starts")
-    ] = 1024
+    timeout_seconds: Seconds | None = Field(
+        default=None, description="Time limit of a trial in seconds; null: the scenario's own"
+    )
+    turns: int | None = Field(
+        default=None,
+        gt=0,
+        description="Maximum number of model answers in the main conversation; a further request is refused; "
+        "null: no limit",
+    )
+    requests: int | None = Field(
+        default=None,
+        gt=0,
+        description="Maximum number of model requests, those of sub-agents and other processes included; "
+        "null: no limit",
+    )
+    tokens: int | None = Field(
+        default=None,
+        gt=0,
+        description="Maximum number of input, output, cache read and cache write tokens together; a request "
+        "above it is refused; null: no limit",
+    )
+    usd: float | None = Field(
+        default=None,
+        gt=0,
+        description="Maximum model cost of a trial in USD; a request above it is refused; null: no limit",
+    )
+    file_mb: int = Field(
+        default=256,
+        gt=0,
+        description="Maximum size in MB (10^6 bytes) of one file that the agent or a check writes; output of "
+        "this size ends the trial",
+    )
+    diff_mb: int = Field(
+        default=64, gt=0, description="Maximum size in MB (10^6 bytes) of all files that the agent changed, together"
+    )
+    diff_files: int = Field(
+        default=20_000,
+        gt=0,
+        description="Maximum number of files and folders that the agent added; those that git ignores do not count",
+    )
+    rate_limit_seconds: float = Field(
+        default=300, ge=0, description="Maximum time in seconds that a request waits for a rate limit"
+    )
+    api_retries: int = Field(default=4, ge=0, description="Number of times that the agent CLI repeats a failed request")
+    provider_retries: int = Field(
+        default=3,
+        ge=0,
+        description="Number of times that the gateway repeats a request after a 5xx answer or a failed connection",
+    )
+    safety_net: bool = Field(default=True, description="Block destructive commands of the agent, in all arms")
+    memory_mb: int = Field(default=4096, ge=64, description="Memory of a sandbox in MiB; docker only")
+    disk_mb: int = Field(
+        default=2048,
+        ge=1,
+        description="Maximum size in MiB of workspace and HOME together, which are kept in memory; docker only",
+    )
+    processes: int = Field(
+        default=512, ge=32, description="Maximum number of processes and threads of a sandbox at a time; docker only"
+    )
+    cpus: float = Field(
+        default=2.0,
+        ge=0.1,
+        description="Number of CPU cores that a sandbox may use, if the machine has them; docker only",
+    )
+    free_disk_mb: int = Field(
+        default=1024,
+        ge=0,
+        description="Free disk space in MB (10^6 bytes) that the machine needs; below it, nothing new starts",
+    )
 
     @property
     def file_bytes(self) -> int:
@@ -104,17 +119,23 @@ class TrialLimits(Record):
 class RetrySettings(Record):
     """Number of attempts, and pause between them, for a trial that ended by a fault other than the agent's."""
 
-    attempts: Annotated[int, Field(ge=1, le=10)] = 3
-    backoff_seconds: Annotated[float, Field(ge=0, description="First pause in seconds; each later one is doubled")] = (
-        10.0
+    attempts: int = Field(default=3, ge=1, le=10, description="Maximum number of attempts for one cell")
+    backoff_seconds: float = Field(
+        default=10.0, ge=0, description="Pause in seconds before the second attempt; each later pause is twice as long"
     )
 
 
 class ModelKnobs(Record):
     """Settings for a role's requests, applied if the model accepts them; None leaves a request unchanged."""
 
-    temperature: Annotated[float | None, Field(ge=0, le=1)] = None
-    max_tokens: Annotated[int | None, Field(gt=0, description="Tokens of one answer, including thinking")] = None
+    temperature: float | None = Field(
+        default=None, ge=0, le=1, description="Sampling temperature of requests; null: requests are not changed"
+    )
+    max_tokens: int | None = Field(
+        default=None,
+        gt=0,
+        description="Maximum number of tokens of one answer, thinking included; null: requests are not changed",
+    )
 
     def configured(self) -> dict[str, JsonValue]:
         """Return the settings that are not None, by their name in a request."""
@@ -131,8 +152,12 @@ class ModelSettings(Record):
 class RoleBudgets(Record):
     """Separate budgets of agents and judges; None: limited by the experiment's budget only."""
 
-    agent: Annotated[float | None, Field(gt=0)] = None
-    judge: Annotated[float | None, Field(gt=0)] = None
+    agent: float | None = Field(
+        default=None, gt=0, description="Budget of all agents in USD; null: only the experiment's budget applies"
+    )
+    judge: float | None = Field(
+        default=None, gt=0, description="Budget of all judges in USD; null: only the experiment's budget applies"
+    )
 
     def by_role(self) -> dict[Role, float]:
         """Return the budgets that are set."""
@@ -145,88 +170,93 @@ class Experiment(Record):
 
     id: Slug
     question: Text
-    hypothesis: Annotated[Text | None, Field(description="What is expected, written down before any data")] = None
-    expected: Annotated[
-        Expectation | None,
-        Field(
-            description="Verdicts of the family that support the hypothesis; null: it is for the reader to judge",
-            exclude_if=lambda expected: expected is None,
-        ),
-    ] = None
-    family: Annotated[
-        Family | None,
-        Field(
-            description="Comparisons that answer the question: arms with the baseline, each tier with the one "
-            "before, models with each other, or each mode with the baseline's mode within the same variant, agent and "
-            "model; null: `modes` with several modes, else `baseline`",
-            exclude_if=lambda family: family is None,
-        ),
-    ] = None
-    scenarios: Annotated[
-        tuple[Text, ...], Field(min_length=1, description="Globs over ids, or over suite/id such as core/*")
-    ]
-    agents: Annotated[
-        tuple[Text, ...], Field(min_length=1, description="Agent names, or name@version: oracle, nop, claude-code")
-    ]
-    variants: Annotated[tuple[Text, ...], Field(description="Globs over tier/sub-test, e.g. T0/*")] = ()
-    leave_one_out: Annotated[
-        Text | None,
-        Field(
-            description="Sub-test of several prompt blocks, e.g. T0/05-full; adds a variant without each of them, "
-            "which is compared with the whole if that is a variant too"
-        ),
-    ] = None
-    models: Annotated[tuple[Text, ...], Field(description="model ids")] = ()
-    modes: Annotated[
-        tuple[Slug, ...],
-        Field(
-            description="Modes in config/modes/ that are compared, on scenarios with GitHub alone; empty: such a "
-            "scenario runs in the mode `baseline`",
-            exclude_if=lambda modes: not modes,
-        ),
-    ] = ()
-    github: Annotated[
-        GitHubServer,
-        Field(
-            description="GitHub of scenarios with GitHub: the hub, which each trial has of its own, or repositories on "
-            "github.com, which config/github-fixtures.yaml lists; results of the two are never mixed",
-            exclude_if=lambda server: server == "hub",
-        ),
-    ] = "hub"
-    judges: Annotated[
-        tuple[Text, ...],
-        Field(description="Model ids of the judge panel, at least two; empty: items for judges are N/A"),
-    ] = ()
-    model_settings: ModelSettings = ModelSettings()
-    prices: Annotated[Slug | None, Field(description="Price list in config/prices/; null: each model's own price")] = (
-        None
+    hypothesis: Text | None = Field(
+        default=None, description="Result that is expected, written down before any data; null: none"
     )
-    repetitions: Annotated[
-        int | None,
-        Field(ge=1, le=9999, description="Repetitions of each scenario and arm; null: the scenario's runs_per_tier"),
-    ] = None
-    baseline: Annotated[Text, Field(description="Arm that the others are compared with")]
-    margin: Annotated[
-        float, Field(gt=0, lt=1, description="Difference of pass rates that counts as none, e.g. 0.05: 5 points")
-    ] = 0.05
-    gate: Annotated[
-        Literal["none", "better", "not_worse"],
-        Field(description="Verdict that every arm must reach against the baseline, or the command fails"),
-    ] = "none"
-    max_age_days: Annotated[
-        float | None,
-        Field(gt=0, description="Stored trials older than this many days are run again; null: any age is used"),
-    ] = None
-    seed: Annotated[int, Field(description="Seed of the random order in which arms are interleaved")] = 0
+    expected: Expectation | None = Field(
+        default=None,
+        exclude_if=lambda expected: expected is None,
+        description="Verdicts that support the hypothesis, on the comparisons of the family; null: the reader decides",
+    )
+    family: Family | None = Field(
+        default=None,
+        exclude_if=lambda family: family is None,
+        description="Comparisons that answer the question: arms with the baseline, each tier with the one "
+        "before, models with each other, or each mode with the baseline's mode within the same "
+        "variant, agent and model; null: `modes` if several modes are listed, otherwise "
+        "`baseline`",
+    )
+    scenarios: tuple[Text, ...] = Field(
+        min_length=1, description="Scenarios to run: globs over ids, or over suite/id such as core/*"
+    )
+    agents: tuple[Text, ...] = Field(
+        min_length=1, description="Agents to run, as name or name@version: oracle, nop, claude-code"
+    )
+    variants: tuple[Text, ...] = Field(
+        default=(), description="Sub-tests to compare: globs over tier/sub-test, e.g. T0/*"
+    )
+    leave_one_out: Text | None = Field(
+        default=None,
+        description="Sub-test of several prompt blocks, e.g. T0/05-full; adds one variant per block, which "
+        "lacks that block, and compares it with the complete sub-test if that is a variant too; "
+        "null: none",
+    )
+    models: tuple[Text, ...] = Field(default=(), description="Ids of the models that agents run with")
+    modes: tuple[Slug, ...] = Field(
+        default=(),
+        exclude_if=lambda modes: not modes,
+        description="Modes in config/modes/ to compare, on scenarios with GitHub only; empty: these scenarios "
+        "run in the mode `baseline`",
+    )
+    github: GitHubServer = Field(
+        default="hub",
+        exclude_if=lambda server: server == "hub",
+        description="Server for scenarios with GitHub: `hub`, a GitHub in memory for each trial, or "
+        "`github.com`, with the repositories of config/github-fixtures.yaml; results of the two "
+        "are never mixed",
+    )
+    judges: tuple[Text, ...] = Field(
+        default=(), description="Model ids of the judge panel, at least two; empty: items for the panel are N/A"
+    )
+    model_settings: ModelSettings = ModelSettings()
+    prices: Slug | None = Field(
+        default=None, description="Name of a price list in config/prices/; null: the price in each model's file"
+    )
+    repetitions: int | None = Field(
+        default=None,
+        ge=1,
+        le=9999,
+        description="Number of repetitions of each scenario and arm; null: the scenario's runs_per_tier",
+    )
+    baseline: Text = Field(description="Id of the arm that the other arms are compared with")
+    margin: float = Field(
+        default=0.05,
+        gt=0,
+        lt=1,
+        description="Difference of pass rates that counts as no difference, e.g. 0.05 for 5 percentage points",
+    )
+    gate: Literal["none", "better", "not_worse"] = Field(
+        default="none",
+        description="Verdict that every arm must reach against the baseline, otherwise the command fails; "
+        "none: no gate",
+    )
+    max_age_days: float | None = Field(
+        default=None,
+        gt=0,
+        description="Maximum age in days of stored trials that are reused; older ones are run again; null: no maximum",
+    )
+    seed: int = Field(default=0, description="Seed of the random order of cells, which interleaves the arms")
     limits: TrialLimits = TrialLimits()
-    sandbox: Annotated[
-        SandboxWish,
-        Field(description="Sandbox of agents and checks; auto: docker for agents with a model, if an engine answers"),
-    ] = "auto"
+    sandbox: SandboxWish = Field(
+        default="auto",
+        description="Sandbox of agents and checks; auto: docker for agents with a model, if a Docker engine answers",
+    )
     retry: RetrySettings = RetrySettings()
-    budget_usd: Annotated[
-        float | None, Field(gt=0, description="Budget of the run folder in USD, for agents and judges together")
-    ] = None
+    budget_usd: float | None = Field(
+        default=None,
+        gt=0,
+        description="Budget of the run folder in USD, for agents and judges together; null: no limit",
+    )
     role_budget_usd: RoleBudgets = RoleBudgets()
 
     @property

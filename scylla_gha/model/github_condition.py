@@ -32,39 +32,49 @@ class GitHubCount(Record):
 class GitHubQuery(Record):
     """Selection from GitHub's state at the trial's end."""
 
-    query: Annotated[Text, Field(description="What to look at: pull_request, issue, ... or all: pull_requests, ...")]
-    target: Annotated[
-        ObjectName | None, Field(description="The fixture's name of the one object, e.g. pr.review_me")
-    ] = None
-    select: Annotated[Text, Field(description="jmespath expression on the query's result")] = "@"
-    extract: Annotated[
-        str | None,
-        Field(
-            description="Regular expression (RE2); selected are then its different matches in the text or texts, or "
-            "those of its group",
-            exclude_if=lambda pattern: pattern is None,
-        ),
-    ] = None
+    query: Text = Field(
+        description="Kind of object to look at: pull_request, issue, ... for one, or pull_requests, issues, ... for all"
+    )
+    target: ObjectName | None = Field(
+        default=None,
+        description="Name of the one object in the fixture, e.g. pr.review_me; null: for queries of all objects",
+    )
+    select: Text = Field(default="@", description="jmespath expression on the result of the query")
+    extract: str | None = Field(
+        default=None,
+        exclude_if=lambda pattern: pattern is None,
+        description="Regular expression (RE2); the selection becomes the list of its different matches in the "
+        "text or texts, or of its group's matches; null: no extraction",
+    )
 
 
 class StateCondition(GitHubQuery):
     """Condition on a selection. All that is given must hold; what the agent deleted makes it false."""
 
-    exists: Annotated[bool, Field(description="It is neither null nor an empty list")] = False
-    absent: Annotated[bool, Field(description="It is null or an empty list, or its object was deleted")] = False
-    equals: Annotated[JsonValue, Field(description="The value, whose type must be the selection's")] = None
-    set_equals: Annotated[
-        tuple[JsonValue, ...] | None, Field(description="The elements of a list in any order, without doubles")
-    ] = None
-    contains: Annotated[JsonValue, Field(description="An element of a list, or a part of a text")] = None
-    matches: Annotated[str | None, Field(description="Regular expression (RE2) found in a text (multiline)")] = None
-    count: Annotated[GitHubCount | None, Field(description="Number of elements of a list")] = None
-    by: Annotated[
-        Text | None, Field(description="Login of the only user who wrote the selected objects in the trial")
-    ] = None
-    before: Annotated[
-        GitHubQuery | None, Field(description="Objects that were all created after the selected ones")
-    ] = None
+    exists: bool = Field(default=False, description="If true, the selection must be neither null nor an empty list")
+    absent: bool = Field(
+        default=False, description="If true, the selection must be null or an empty list, or its object must be deleted"
+    )
+    equals: JsonValue = Field(default=None, description="Value that the selection must have, of the same type")
+    set_equals: tuple[JsonValue, ...] | None = Field(
+        default=None, description="Elements that a selected list must have, in any order, without duplicates; null: any"
+    )
+    contains: JsonValue = Field(
+        default=None, description="Element that a selected list must have, or text that a selected text must contain"
+    )
+    matches: str | None = Field(
+        default=None, description="Regular expression (RE2, multiline) that must match in the selected text; null: none"
+    )
+    count: GitHubCount | None = Field(
+        default=None, description="Number of elements that the selected list must have; null: any"
+    )
+    by: Text | None = Field(
+        default=None,
+        description="Login of the only user who may have written the selected objects in the trial; null: anybody",
+    )
+    before: GitHubQuery | None = Field(
+        default=None, description="Objects that must all be created after the selected ones; null: none"
+    )
 
     @property
     def has_equals(self) -> bool:
@@ -95,8 +105,10 @@ class FileMatch(Record):
     """Condition on a file at a revision."""
 
     path: Text
-    matches: Annotated[str | None, Field(description="Regular expression (RE2) found in it (multiline)")] = None
-    absent: Annotated[bool, Field(description="There must be no such file")] = False
+    matches: str | None = Field(
+        default=None, description="Regular expression (RE2, multiline) that must match in the file; null: none"
+    )
+    absent: bool = Field(default=False, description="If true, the file must not exist")
 
     @model_validator(mode="after")
     def _absent_alone(self) -> "FileMatch":
@@ -108,21 +120,29 @@ class FileMatch(Record):
 class GitCondition(Record):
     """Condition on a branch or another revision of a repository at the trial's end. All that is given must hold."""
 
-    repository: Annotated[ObjectName | None, Field(description="Needed if the fixture has several")] = None
-    ref: Annotated[Text | None, Field(description="The revision; none: the default branch")] = None
-    pull: Annotated[
-        ObjectName | None, Field(description="A pull request of the fixture, whose head is the revision")
-    ] = None
-    contains_commit: Annotated[Text | None, Field(description="Revision that it is, or that is its ancestor")] = None
-    tree_equals: Annotated[Text | None, Field(description="Revision or tree with the same files")] = None
-    file_matches: FileMatch | None = None
-    touches_only: Annotated[
-        tuple[str, ...], Field(description="gitignore-style patterns of all files that differ from `since`")
-    ] = ()
-    since: Annotated[Text | None, Field(description="Revision for touches_only; none: the same one at the start")] = (
-        None
+    repository: ObjectName | None = Field(
+        default=None, description="Name of the repository in the fixture; null: the only one"
     )
-    not_forced: Annotated[bool, Field(description="The branch was not rewound or deleted in the trial")] = False
+    ref: Text | None = Field(default=None, description="Revision to check; null: the default branch")
+    pull: ObjectName | None = Field(
+        default=None, description="Pull request of the fixture whose head is checked, instead of `ref`"
+    )
+    contains_commit: Text | None = Field(
+        default=None, description="Revision that the checked one must equal or descend from; null: none"
+    )
+    tree_equals: Text | None = Field(
+        default=None, description="Revision or tree that must have the same files; null: none"
+    )
+    file_matches: FileMatch | None = None
+    touches_only: tuple[str, ...] = Field(
+        default=(), description="gitignore-style patterns; every file that differs from `since` must match one of them"
+    )
+    since: Text | None = Field(
+        default=None, description="Revision that `touches_only` compares with; null: the checked revision at the start"
+    )
+    not_forced: bool = Field(
+        default=False, description="If true, the branch must not be rewound or deleted in the trial"
+    )
 
     @model_validator(mode="after")
     def _some_operator(self) -> "GitCondition":
@@ -141,9 +161,13 @@ class GitCondition(Record):
 class Checkout(Record):
     """Revision of a repository that a check's command finds in its working directory, with its history."""
 
-    repository: Annotated[ObjectName | None, Field(description="Needed if the fixture has several")] = None
-    ref: Annotated[Text | None, Field(description="The revision; none: the default branch")] = None
-    pull: Annotated[ObjectName | None, Field(description="A pull request of the fixture, whose head it is")] = None
+    repository: ObjectName | None = Field(
+        default=None, description="Name of the repository in the fixture; null: the only one"
+    )
+    ref: Text | None = Field(default=None, description="Revision to check out; null: the default branch")
+    pull: ObjectName | None = Field(
+        default=None, description="Pull request of the fixture whose head is checked out, instead of `ref`"
+    )
 
     @model_validator(mode="after")
     def _one_revision(self) -> "Checkout":
@@ -155,11 +179,19 @@ class Checkout(Record):
 class AllowedChange(Record):
     """Change of GitHub's state that a scenario's agent may make; all else must be equal to the start."""
 
-    target: Annotated[ObjectName | None, Field(description="An object of the fixture")] = None
-    fields: Annotated[tuple[str, ...], Field(description="Its fields that may differ; none: all, and deletion")] = ()
-    created: Annotated[str | None, Field(description="Kind of which new objects may exist, e.g. issues")] = None
-    refs: Annotated[tuple[str, ...], Field(description="Patterns of branches and tags, e.g. refs/heads/fix/*")] = ()
-    repository: Annotated[ObjectName | None, Field(description="Of created and refs; none: any repository")] = None
+    target: ObjectName | None = Field(
+        default=None, description="Name of an object of the fixture that may change, e.g. pr.review_me"
+    )
+    fields: tuple[str, ...] = Field(
+        default=(), description="Fields of `target` that may differ; empty: all, and it may be deleted"
+    )
+    created: str | None = Field(default=None, description="Kind of objects that may be created, e.g. issues")
+    refs: tuple[str, ...] = Field(
+        default=(), description="Patterns of branches and tags that may change, e.g. refs/heads/fix/*"
+    )
+    repository: ObjectName | None = Field(
+        default=None, description="Repository that `created` and `refs` apply to; null: any repository"
+    )
 
     @model_validator(mode="after")
     def _one_kind(self) -> "AllowedChange":
@@ -175,17 +207,17 @@ class AllowedChange(Record):
 class GitHubStart(Record):
     """GitHub state of a scenario: the `github.yaml` of its fixture, and who the agent is there."""
 
-    identity: Annotated[Text, Field(description="Login or name of the fixture's user that the agent acts as")]
-    may_change: Annotated[
-        tuple[AllowedChange, ...], Field(description="What may change; all else must be equal to the start")
-    ] = ()
-    not_possible: Annotated[
-        dict[Slug, Text],
-        Field(description="Why the task cannot be done in a mode, by its id; else solution/<mode>.sh is its oracle"),
-    ] = {}
-    hub_only: Annotated[
-        Text | None,
-        Field(
-            description="Why the task cannot be done on github.com; null: it can", exclude_if=lambda why: why is None
-        ),
-    ] = None
+    identity: Text = Field(description="Login or name of the fixture's user that the agent acts as")
+    may_change: tuple[AllowedChange, ...] = Field(
+        default=(), description="Changes that the agent may make; everything else must be as at the start"
+    )
+    not_possible: dict[Slug, Text] = Field(
+        default={},
+        description="Reasons why the task cannot be done in a mode, by the mode's id; any other mode has the "
+        "oracle solution/<mode>.sh",
+    )
+    hub_only: Text | None = Field(
+        default=None,
+        exclude_if=lambda why: why is None,
+        description="Reason why the task cannot be done on github.com; null: it can",
+    )

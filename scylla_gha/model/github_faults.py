@@ -1,6 +1,6 @@
 """Faults that a cell's GitHub shows on demand, for tests and rehearsals of programs that use GitHub's interfaces."""
 
-from typing import Annotated, Final, Literal, Self
+from typing import Final, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -17,21 +17,24 @@ class GitHubFault(Record):
     """Fault of the requests that a pattern matches, from the `nth` one on."""
 
     kind: FaultKind
-    operation: Annotated[
-        Text, Field(description="pattern of operations as the request log names them, such as `POST */issues`; "
-                                "`*` stands for any characters")
-    ] = "*"  # fmt: skip
-    nth: Annotated[int, Field(ge=1, description="the first request, of those that match, to have it")] = 1
-    times: Annotated[int, Field(ge=1, description="how many requests in a row have it")] = 1
-    when: Annotated[
-        Literal["before", "after"],
-        Field(description="whether the request is done before its answer is an error, or is lost"),
-    ] = "after"
-    status: Annotated[
-        int | None, Field(description="of the answer; null: 500 of a server error, 403 of a secondary limit")
-    ] = None
-    seconds: Annotated[int, Field(ge=0, description="in Retry-After of a secondary limit")] = 1
-    reads: Annotated[int, Field(ge=1, description="that show the state before a write, of `stale_reads`")] = 1
+    operation: Text = Field(
+        default="*",
+        description="Pattern of operations as in the request log, such as `POST */issues`; `*` stands for any "
+        "characters",
+    )
+    nth: int = Field(default=1, ge=1, description="Number of the first matching request that has the fault, from 1")
+    times: int = Field(default=1, ge=1, description="Number of consecutive requests that have the fault")
+    when: Literal["before", "after"] = Field(
+        default="after",
+        description="after: the request is carried out, and only its answer fails; before: it is not carried out",
+    )
+    status: int | None = Field(
+        default=None, description="HTTP status of the answer; null: 500 for a server error, 403 for a secondary limit"
+    )
+    seconds: int = Field(default=1, ge=0, description="Seconds in the Retry-After header of a secondary limit")
+    reads: int = Field(
+        default=1, ge=1, description="Number of reads that still show the state before a write, for `stale_reads`"
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -84,14 +84,16 @@ class FixtureRateLimit(Record):
 
     after: Annotated[int, Field(ge=1)]
     refuse: Annotated[int, Field(ge=1)]
-    seconds: Annotated[int, Field(ge=1, description="that a refused client is told to wait")] = 1
+    seconds: int = Field(default=1, ge=1, description="Seconds that a refused client is told to wait")
     kind: Literal["primary", "secondary"] = "primary"
 
 
 class FixtureEntry(Record):
     """One step of the history: exactly one of its kinds, and perhaps the time at which it begins."""
 
-    at: Annotated[UtcTime | None, Field(description="null: a second after the step before")] = None
+    at: UtcTime | None = Field(
+        default=None, description="Time at which the step begins; null: a second after the step before"
+    )
     commit: FixtureCommit | None = None
     branch: FixtureRef | None = None
     tag: FixtureRef | None = None
@@ -123,16 +125,18 @@ class FixtureEntry(Record):
 class GitHubFixture(Record):
     """GitHub state of a fixture. The folder's own commit, if it has files, is the first one of the default branch."""
 
-    users: Annotated[dict[Key, FixtureUser], Field(min_length=1, description="By the names that the file uses")]
-    repository: FixtureRepository
-    begin: Annotated[UtcTime, Field(description="Time of the first write; each write takes a second")]
-    now: Annotated[UtcTime | None, Field(description="Time at which a trial begins; null: when the history ends")] = (
-        None
+    users: dict[Key, FixtureUser] = Field(
+        min_length=1, description="Accounts, by the names that this file uses for them"
     )
+    repository: FixtureRepository
+    begin: UtcTime = Field(description="Time of the first write; each write takes one second")
+    now: UtcTime | None = Field(default=None, description="Time at which a trial begins; null: the end of the history")
     labels: tuple[FixtureLabel, ...] = ()
     milestones: tuple[FixtureMilestone, ...] = ()
     history: tuple[FixtureEntry, ...] = ()
-    scripted_reviewers: Annotated[
-        tuple[ScriptedReviewer, ...], Field(description="Who reviews pull requests while a trial goes on")
-    ] = ()
-    rate_limit: Annotated[FixtureRateLimit | None, Field(description="null: nobody is refused")] = None
+    scripted_reviewers: tuple[ScriptedReviewer, ...] = Field(
+        default=(), description="People who review pull requests while a trial runs"
+    )
+    rate_limit: FixtureRateLimit | None = Field(
+        default=None, description="Refusal of requests after a number of them; null: none"
+    )

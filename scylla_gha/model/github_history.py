@@ -21,21 +21,27 @@ class FixtureCommit(Record):
 
     key: Key | None = None
     branch: Text
-    start: Annotated[Text | None, Field(description="Branch, tag or `commit.KEY`; null: the default branch")] = None
+    start: Text | None = Field(
+        default=None, description="Branch, tag or `commit.KEY` at which a new branch begins; null: the default branch"
+    )
     author: UserName
     message: Text
-    files: Annotated[dict[str, str | None], Field(description="Text by path; null deletes the file")] = {}
-    copies: Annotated[dict[str, str], Field(description="File of the folder `github/` by path")] = {}
-    merge: Annotated[Text | None, Field(description="Branch or `commit.KEY` that becomes the second parent")] = None
+    files: dict[str, str | None] = Field(default={}, description="New text of files, by path; null deletes the file")
+    copies: dict[str, str] = Field(
+        default={}, description="Files to copy from the folder `github/`: path in the commit -> path there"
+    )
+    merge: Text | None = Field(
+        default=None, description="Branch or `commit.KEY` that becomes the second parent; null: none"
+    )
 
 
 class FixtureRef(Record):
     """Branch or tag at an existing commit."""
 
     name: Text
-    target: Annotated[Text, Field(description="Branch, tag or `commit.KEY`")]
+    target: Text = Field(description="Branch, tag or `commit.KEY` that the new ref points to")
     by: UserName
-    message: Annotated[str | None, Field(description="Of an annotated tag; null: a lightweight one")] = None
+    message: str | None = Field(default=None, description="Message of an annotated tag; null: a lightweight tag")
 
 
 class FixtureComment(Record):
@@ -55,7 +61,7 @@ class FixtureIssue(Record):
     body: str | None = None
     labels: tuple[str, ...] = ()
     assignees: tuple[UserName, ...] = ()
-    milestone: Annotated[str | None, Field(description="Title")] = None
+    milestone: str | None = Field(default=None, description="Title of the issue's milestone; null: none")
     comments: tuple[FixtureComment, ...] = ()
     closed: "FixtureClosing | None" = None
 
@@ -64,11 +70,15 @@ class FixtureClosing(Record):
     """Closing of an issue or pull request. `target` is null where it stands within the issue or pull request."""
 
     by: UserName
-    target: Annotated[Text | None, Field(description="Such as `issue.KEY` or `pr.KEY`, if it is a step of its own")] = (
-        None
+    target: Text | None = Field(
+        default=None,
+        description="Issue or pull request to close, as `issue.KEY` or `pr.KEY`; null: the one that contains "
+        "this closing",
     )
     reason: Literal["completed", "not_planned", "duplicate"] = "completed"
-    duplicate_of: Annotated[str | None, Field(description="`issue.KEY`, of the reason duplicate")] = None
+    duplicate_of: str | None = Field(
+        default=None, description="Issue that this one duplicates, as `issue.KEY`; only with the reason duplicate"
+    )
 
 
 class FixtureThread(Record):
@@ -88,10 +98,12 @@ class FixtureReview(Record):
     """Review of a pull request; `target` names it if the review is a step of its own."""
 
     key: Key | None = None
-    target: Annotated[str | None, Field(description="`pr.KEY`")] = None
+    target: str | None = Field(
+        default=None, description="Pull request to review, as `pr.KEY`; null: the one that contains this review"
+    )
     author: UserName
     event: Literal["APPROVE", "REQUEST_CHANGES", "COMMENT"] | None = Field(
-        "COMMENT", description="null: a review that is not submitted yet"
+        "COMMENT", description="Verdict of the review; null: the review is pending"
     )
     body: str = ""
     threads: tuple[FixtureThread, ...] = ()
@@ -100,7 +112,9 @@ class FixtureReview(Record):
 class FixtureMerge(Record):
     """Merge of a pull request; `target` names it if the merge is a step of its own."""
 
-    target: Annotated[str | None, Field(description="`pr.KEY`")] = None
+    target: str | None = Field(
+        default=None, description="Pull request to merge, as `pr.KEY`; null: the one that contains this merge"
+    )
     by: UserName
     method: Literal["merge", "squash", "rebase"] = "merge"
     delete_branch: bool = False
@@ -111,15 +125,15 @@ class FixturePullRequest(Record):
 
     key: Key | None = None
     head: Text
-    base: Annotated[str | None, Field(description="Branch; null: the default branch")] = None
+    base: str | None = Field(default=None, description="Branch to merge into; null: the default branch")
     title: Text
     author: UserName
     body: str | None = None
     draft: bool = False
     labels: tuple[str, ...] = ()
     assignees: tuple[UserName, ...] = ()
-    milestone: Annotated[str | None, Field(description="Title")] = None
-    reviewers: Annotated[tuple[UserName, ...], Field(description="Who is asked for a review")] = ()
+    milestone: str | None = Field(default=None, description="Title of the pull request's milestone; null: none")
+    reviewers: tuple[UserName, ...] = Field(default=(), description="Users who are asked for a review")
     comments: tuple[FixtureComment, ...] = ()
     reviews: tuple[FixtureReview, ...] = ()
     merged: FixtureMerge | None = None
@@ -135,7 +149,7 @@ class FixturePullRequest(Record):
 class FixtureCommentOn(FixtureComment):
     """Comment on an earlier issue or pull request, or reply in a thread."""
 
-    target: Annotated[Text, Field(description="`issue.KEY`, `pr.KEY` or `thread.KEY`")]
+    target: Text = Field(description="Object to comment on: `issue.KEY`, `pr.KEY` or `thread.KEY`")
 
 
 class FixtureAsset(Record):
@@ -158,7 +172,9 @@ class FixtureRelease(Record):
 
     key: Key | None = None
     tag: Text
-    target: Annotated[str | None, Field(description="Branch; null: the default branch")] = None
+    target: str | None = Field(
+        default=None, description="Branch at which a missing tag is created; null: the default branch"
+    )
     author: UserName
     name: str | None = None
     body: str | None = None
@@ -185,7 +201,7 @@ class FixtureStep(Record):
     conclusion: Conclusion = "success"
     log: str = ""
     log_file: str | None = None
-    seconds: Annotated[int, Field(ge=0, description="How long it took")] = 0
+    seconds: int = Field(default=0, ge=0, description="Duration of the step in seconds")
 
     @model_validator(mode="after")
     def _one_log(self) -> "FixtureStep":
@@ -198,8 +214,10 @@ class FixtureJob(Record):
     """Job of a workflow's run."""
 
     name: Text
-    conclusion: Conclusion | None = Field("success", description="null: it still runs")
-    wait_seconds: Annotated[int, Field(ge=0, description="From the attempt's start to the job's")] = 0
+    conclusion: Conclusion | None = Field("success", description="Result of the job; null: it is still running")
+    wait_seconds: int = Field(
+        default=0, ge=0, description="Time in seconds from the start of the attempt to the start of the job"
+    )
     steps: tuple[FixtureStep, ...] = ()
     annotations: tuple[FixtureAnnotation, ...] = ()
 
@@ -208,27 +226,27 @@ class FixtureRun(Record):
     """Run of a workflow on the tip of a branch. Each list of jobs in `attempts` is an attempt."""
 
     key: Key | None = None
-    workflow: Annotated[Text, Field(description="Path of the workflow's file")]
+    workflow: Text = Field(description="Path of the workflow's file in the repository")
     branch: Text
     event: Text = "push"
     actor: UserName
     attempts: Annotated[tuple[tuple[FixtureJob, ...], ...], Field(min_length=1)]
-    scripted: Annotated[
-        tuple[Conclusion, ...], Field(description="Conclusions of the next attempts, when it is run again")
-    ] = ()
-    dispatched: Annotated[
-        tuple[Conclusion, ...], Field(description="Conclusions of the workflow's next runs, when it is started by hand")
-    ] = ()
+    scripted: tuple[Conclusion, ...] = Field(
+        default=(), description="Conclusions of the next attempts, if the run is started again"
+    )
+    dispatched: tuple[Conclusion, ...] = Field(
+        default=(), description="Conclusions of the workflow's next runs, if it is started by hand"
+    )
 
 
 class FixtureCheck(Record):
     """Check run or commit status of a commit that no workflow made."""
 
     key: Key | None = None
-    target: Annotated[Text, Field(description="Branch, tag, `commit.KEY` or `pr.KEY`")]
+    target: Text = Field(description="Commit of the check, as branch, tag, `commit.KEY` or `pr.KEY`")
     name: Text
     kind: Literal["check_run", "status"] = "check_run"
-    conclusion: Conclusion | None = Field("success", description="null: it still runs")
+    conclusion: Conclusion | None = Field("success", description="Result of the check; null: it is still running")
     description: str | None = None
     details_url: str | None = None
     by: UserName

@@ -15,11 +15,11 @@ AccountLogin = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9](-?[A-Za-z
 class RepositoryPool(Record):
     """Repositories of one fixture. The token of a user is SCYLLA_FIXTURE_TOKEN_<USER> of the environment."""
 
-    repositories: Annotated[
-        tuple[RepositoryName, ...], Field(min_length=1, description="Lane i uses the repository i modulo their number")
-    ]
-    admin: Annotated[Key, Field(description="User who administers the repositories; resets them")]
-    accounts: Annotated[dict[Key, AccountLogin], Field(description="Login on github.com by the fixture's user")]
+    repositories: tuple[RepositoryName, ...] = Field(
+        min_length=1, description="Repositories on github.com that trials of the fixture use in turn"
+    )
+    admin: Key = Field(description="Name of the fixture's user who administers and resets the repositories")
+    accounts: dict[Key, AccountLogin] = Field(description="Logins on github.com, by the fixture's user")
 
     @model_validator(mode="after")
     def _consistent(self) -> "RepositoryPool":
@@ -33,4 +33,6 @@ class RepositoryPool(Record):
 class GitHubRepositories(Record):
     """Allow-list: `scylla-gha fixture` changes no other repository."""
 
-    fixtures: Annotated[dict[str, RepositoryPool], Field(description="By the name of the folder in `fixtures/`")]
+    fixtures: dict[str, RepositoryPool] = Field(
+        description="Repositories that may be changed, by the name of the folder in `fixtures/`"
+    )

@@ -16,29 +16,37 @@ CallCounts = dict[str, Annotated[int, Field(ge=1)]]  # by category, such as pr.r
 class GitHubRequest(Record):
     """One request, and how it was answered."""
 
-    time: Annotated[str, Field(description="when it arrived, UTC, by the clock of this machine")]
-    interface: Annotated[Interface, Field(description="`site` is a page for people, which this GitHub has not")]
-    operation: Annotated[
-        str, Field(description="such as `GET /repos/{owner}/{repo}`, `query repository`, `git-receive-pack`")
-    ]
-    identity: Annotated[str | None, Field(description="login; null if nobody was signed in")]
-    status: Annotated[int, Field(description="of the answer; 0 if a fault lost it")]
+    time: str = Field(description="Time of arrival in UTC, by the clock of this machine")
+    interface: Interface = Field(
+        description="Interface of the request; `site` is a web page for people, which the hub does not have"
+    )
+    operation: str = Field(
+        description="Operation, such as `GET /repos/{owner}/{repo}`, `query repository` or `git-receive-pack`"
+    )
+    identity: str | None = Field(description="Login of the user; null: nobody was signed in")
+    status: int = Field(description="HTTP status of the answer; 0: a fault lost the answer")
     milliseconds: Annotated[float, Field(ge=0)]
-    client: Annotated[str, Field(description="from User-Agent, such as `gh/2.102.0`, which any program can send")]
-    token: Annotated[
-        str | None,
-        Field(
-            description="client that its token was made for (git, gh, mcp or program); any: a token for all clients; "
-            "none: no valid token; null: not recorded"
-        ),
-    ] = None
-    gaps: Annotated[tuple[str, ...], Field(description="what it asked for outside the contract")] = ()
-    refused: Annotated[str | None, Field(description="why the request was refused as such")] = None
-    fault: Annotated[str | None, Field(description="kind of the fault that a test asked for")] = None
-    calls: Annotated[CallCounts, Field(description="API operations in it; git's further requests have none")] = {}
-    target: Annotated[str, Field(description="a path, or the ids, names and numbers that GraphQL was given")] = ""
-    failed: Annotated[bool, Field(description="the answer is an error, which GraphQL sends with the status 200")] = (
-        False
+    client: str = Field(
+        description="Client as User-Agent names it, such as `gh/2.102.0`; any program can send any name"
+    )
+    token: str | None = Field(
+        default=None,
+        description="Client that the token was made for (git, gh, mcp or program); any: a token for all "
+        "clients; none: no valid token; null: not recorded",
+    )
+    gaps: tuple[str, ...] = Field(default=(), description="Requested features that the hub lacks")
+    refused: str | None = Field(default=None, description="Reason why the request was refused; null: it was not")
+    fault: str | None = Field(default=None, description="Kind of the fault that a test injected; null: none")
+    calls: CallCounts = Field(
+        default={},
+        description="Number of API operations in the request, by category; further requests of one git "
+        "command have none",
+    )
+    target: str = Field(
+        default="", description="Object of the request: a path, or the ids, names and numbers in a GraphQL query"
+    )
+    failed: bool = Field(
+        default=False, description="True if the answer is an error, also one of GraphQL with the status 200"
     )
 
 
@@ -46,19 +54,21 @@ class GitHubTraffic(Record):
     """Counts of a trial's requests."""
 
     requests: int = 0
-    gaps: Annotated[int, Field(description="requests that met a gap in the contract")] = 0
-    foreign: Annotated[int, Field(description="requests with a token of another cell")] = 0
-    errors: Annotated[int, Field(description="requests that failed by a fault of this GitHub")] = 0
-    unlogged: Annotated[int, Field(description="requests that are counted here alone, since the log was full")] = 0
-    clients: Annotated[
-        dict[str, int],
-        Field(description="requests by the client's name in User-Agent; with no token for the API, that is added"),
-    ] = {}
-    calls: Annotated[
-        CallCounts, Field(description="API operations by category: pr.read, pr.write, issue.read, git.write, ...")
-    ] = {}
-    failed: Annotated[int, Field(description="API operations in requests that were answered with an error")] = 0
-    repeated: Annotated[
-        int,
-        Field(description="API operations whose last request with the same target had failed, so that it was retried"),
-    ] = 0
+    gaps: int = Field(default=0, description="Number of requests for features that the hub lacks")
+    foreign: int = Field(default=0, description="Number of requests with a token of another cell")
+    errors: int = Field(default=0, description="Number of requests that failed by a fault of the hub")
+    unlogged: int = Field(
+        default=0, description="Number of requests that are counted but not logged, since the log was full"
+    )
+    clients: dict[str, int] = Field(
+        default={},
+        description="Number of requests by the client's name in User-Agent, marked if it had no token for the API",
+    )
+    calls: CallCounts = Field(
+        default={}, description="Number of API operations by category: pr.read, pr.write, issue.read, git.write, ..."
+    )
+    failed: int = Field(default=0, description="Number of API operations that were answered with an error")
+    repeated: int = Field(
+        default=0,
+        description="Number of API operations that repeat an operation on the same target which had just failed",
+    )

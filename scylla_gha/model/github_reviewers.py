@@ -33,31 +33,33 @@ PathPattern = Annotated[Text, AfterValidator(_is_pattern)]
 class ReviewedPulls(Record):
     """Pull requests to review, of the open ones that are no drafts and not the reviewer's own. All given must hold."""
 
-    pull: Annotated[str | None, Field(description="`pr.KEY`: this one alone")] = None
-    closes: Annotated[str | None, Field(description="`issue.KEY`, which its text closes by a keyword")] = None
+    pull: str | None = Field(default=None, description="The only pull request to review, as `pr.KEY`; null: any")
+    closes: str | None = Field(
+        default=None,
+        description="Issue that the pull request's text must close by a keyword, as `issue.KEY`; null: any or none",
+    )
     author: UserName | None = None
-    base: Annotated[str | None, Field(description="Branch; null: any")] = None
+    base: str | None = Field(default=None, description="Branch that the pull request merges into; null: any")
 
 
 class HeadFile(Record):
     """File that the pull request changes, as it is in the head."""
 
-    path: Annotated[PathPattern, Field(description="gitignore-style; one of the files has to match")]
-    matches: Annotated[Expression, Field(description="Regular expression found in it (multiline)")]
+    path: PathPattern = Field(description="gitignore-style pattern; at least one matching file must fulfil `matches`")
+    matches: Expression = Field(description="Regular expression (multiline) that must match in the file")
 
 
 class ReviewTrigger(Record):
     """State of a pull request in which a review is written. All that is given must hold."""
 
-    requested: Annotated[bool, Field(description="The reviewer was asked for a review")] = False
-    pushed: Annotated[bool, Field(description="The reviewer has not reviewed the head yet")] = False
-    replied: Annotated[
-        bool,
-        Field(
-            description="Each thread of the reviewer is resolved, or its last comment is somebody else's; without a "
-            "thread, somebody else commented on the pull request after the review"
-        ),
-    ] = False
+    requested: bool = Field(default=False, description="If true, the reviewer must have been asked for a review")
+    pushed: bool = Field(default=False, description="If true, the head must have no review by the reviewer yet")
+    replied: bool = Field(
+        default=False,
+        description="If true, each thread of the reviewer must be resolved or end with a comment of somebody "
+        "else; without threads, somebody else must have commented on the pull request after the "
+        "review",
+    )
     files: tuple[HeadFile, ...] = ()
 
     @property
@@ -72,8 +74,10 @@ class ScriptedThread(Record):
     Without such a line it is on the first file that matches; without such a file its text is added to the review's.
     """
 
-    path: Annotated[PathPattern, Field(description="gitignore-style, of a file that the pull request changes")]
-    line: Annotated[Expression | None, Field(description="Regular expression of the line; null: the whole file")] = None
+    path: PathPattern = Field(description="gitignore-style pattern of a file that the pull request changes")
+    line: Expression | None = Field(
+        default=None, description="Regular expression of the line to comment on; null: the whole file"
+    )
     body: Text
 
 
@@ -81,20 +85,24 @@ class ScriptedReminder(Record):
     """Comment that is written when the head has moved, but the next review is not due; once for each head."""
 
     body: Text
-    times: Annotated[int, Field(ge=1, le=20, description="Maximum number of comments for each pull request")] = 3
+    times: int = Field(default=3, ge=1, le=20, description="Maximum number of comments per pull request")
 
 
 class ScriptedReview(Record):
     """Review that somebody writes in a trial as soon as `when` holds, once for each pull request."""
 
     when: ReviewTrigger = ReviewTrigger()
-    unless: Annotated[
-        tuple[HeadFile, ...], Field(description="If all match when it is due, the next review takes its place")
-    ] = ()
+    unless: tuple[HeadFile, ...] = Field(
+        default=(),
+        description="Files that make the review unnecessary: if all match when it is due, the next review "
+        "takes its place",
+    )
     event: Literal["APPROVE", "REQUEST_CHANGES", "COMMENT"]
     body: Annotated[str, Field(max_length=60_000)] = ""
     threads: tuple[ScriptedThread, ...] = ()
-    reminder: Annotated[ScriptedReminder | None, Field(description="null: the reviewer waits in silence")] = None
+    reminder: ScriptedReminder | None = Field(
+        default=None, description="Comment to write while the review is not due; null: none"
+    )
 
     @model_validator(mode="after")
     def _some_words(self) -> "ScriptedReview":

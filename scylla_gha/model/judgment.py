@@ -52,11 +52,11 @@ class JudgeScore(Record):
     """One judge's score of an item. Only a `scored` item has a value; `missing` is neither N/A nor 0."""
 
     id: str
-    evidence: Annotated[str, Field(description="what the judge saw, written before the value")]
+    evidence: str = Field(description="Evidence that the judge quotes, written before the value")
     deductions: tuple[Deduction, ...] = ()
     state: Literal["scored", "na", "missing"]
     value: Annotated[float | None, Field(ge=0, le=1)] = None
-    reason: Annotated[str, Field(description="why it is N/A, or why there is no value")] = ""
+    reason: str = Field(default="", description="Reason why the item is N/A or has no value")
     flags: tuple[Flag, ...] = ()
 
     @model_validator(mode="after")
@@ -69,17 +69,21 @@ class JudgeScore(Record):
 class JudgeAnswer(Record):
     """One judge's answer on one trial. `error` says why items are missing."""
 
-    judge: Annotated[Text, Field(description="the model's id")]
-    prompt_digest: Annotated[str, Field(description="SHA-256 of the system prompt and the user's message")]
+    judge: Text = Field(description="Model id of the judge")
+    prompt_digest: str = Field(description="SHA-256 of the system prompt and the user message")
     items: tuple[JudgeScore, ...] = ()
-    excess: Annotated[str | None, Field(description="work beyond the requirements, in the judge's words")] = None
-    steps: Annotated[tuple[str, ...], Field(description="progress steps that are achieved")] = ()
-    retries: Annotated[int, Field(ge=0, description="further requests for items that could not be read")] = 0
-    unknown: Annotated[tuple[str, ...], Field(description="ids of items that the rubric does not have; dropped")] = ()
+    excess: str | None = Field(
+        default=None, description="Work beyond the requirements, in the judge's words; null: none"
+    )
+    steps: tuple[str, ...] = Field(default=(), description="Progress steps that are achieved")
+    retries: int = Field(default=0, ge=0, description="Number of further requests for items that could not be read")
+    unknown: tuple[str, ...] = Field(
+        default=(), description="Ids in the answer that the rubric does not have, which are dropped"
+    )
     flags: tuple[Flag, ...] = ()
     error: str | None = None
-    lost: Annotated[Lost | None, Field(description="why items are missing; null: none is")] = None
-    diff_alone: Annotated[bool, Field(description="it was asked again with the diff alone")] = False
+    lost: Lost | None = Field(default=None, description="Reason why items are missing; null: none is missing")
+    diff_alone: bool = Field(default=False, description="True if the judge was asked again with only the diff")
 
     @property
     def withheld(self) -> bool:
@@ -106,7 +110,7 @@ class ControlResult(Record):
     judge: Text
     holds: bool | None
     why: str
-    compared: Annotated[int, Field(ge=0, description="items with an answer on both sides")] = 0
+    compared: int = Field(default=0, ge=0, description="Number of items with an answer on both sides")
     differences: tuple[PanelDifference, ...] = ()
 
 
@@ -118,8 +122,8 @@ class CheckResult(Record):
     value: Fraction
     evidence: str
     seconds: float = 0.0
-    what: Annotated[str, Field(description="the condition in a sentence; empty: of an older version")] = ""
-    role: Annotated[CheckRole | None, Field(description="use of the check; null: of an older version")] = None
+    what: str = Field(default="", description="The condition in one sentence; empty: written by an older version")
+    role: CheckRole | None = Field(default=None, description="Use of the check; null: written by an older version")
 
 
 class ItemScore(Record):
@@ -132,7 +136,7 @@ class ItemScore(Record):
     by: Literal["check", "judge"]
     reason: str
     flags: tuple[Flag, ...] = ()
-    text: Annotated[str, Field(description="what earns the points; empty: of an older version")] = ""
+    text: str = Field(default="", description="Requirement that earns the points; empty: written by an older version")
 
 
 class CategoryScore(Record):
@@ -150,9 +154,11 @@ class Score(Record):
     score: Fraction | None
     grade: Grade | None
     passed: bool
-    why: Annotated[str, Field(description="first reason why it did not pass, or reason why it passed")]
-    progress: Annotated[Fraction | None, Field(description="weight of the expected steps that were achieved")]
-    broken: Annotated[tuple[str, ...], Field(description="guards that held on the base and no longer do")] = ()
+    why: str = Field(description="First reason why the trial did not pass, or the reason why it passed")
+    progress: Fraction | None = Field(
+        description="Weight of the expected steps that were achieved, as a share; null: unknown"
+    )
+    broken: tuple[str, ...] = Field(default=(), description="Ids of the guards that held on the base and no longer do")
 
 
 class Judgment(Record):
@@ -162,25 +168,31 @@ class Judgment(Record):
     cell: str
     key: str
     trial_key: str
-    error: Annotated[str | None, Field(description="why it could not be judged; judging is tried again")] = None
-    unjudged: Annotated[
-        str | None, Field(description="of earlier versions: why reached judges gave no verdict, which is final")
-    ] = None
+    error: str | None = Field(
+        default=None, description="Reason why the trial could not be judged, so that judging is tried again; null: none"
+    )
+    unjudged: str | None = Field(
+        default=None,
+        description="In records of earlier versions, reason why judges who answered gave no verdict, which is final",
+    )
     checks: tuple[CheckResult, ...] = ()
-    check_seconds: Annotated[float | None, Field(description="wall time of all checks; null: of an older version")] = (
-        None
+    check_seconds: float | None = Field(
+        default=None, description="Wall time in seconds of all checks; null: written by an older version"
     )
     items: tuple[ItemScore, ...] = ()
-    answers: Annotated[tuple[JudgeAnswer, ...], Field(description="of each judge; empty: no panel was asked")] = ()
-    usage: Annotated[Usage, Field(description="of the panel; the agent's is in its trial")] = NO_USAGE
-    unadjusted: Annotated[tuple[str, ...], Field(description="settings that some judges' requests did not have")] = ()
-    subscription: Annotated[bool, Field(description="USD are list prices of what a subscription paid for")] = False
-    files: Annotated[
-        dict[str, FileDigest], Field(description="the panel's requests, by name in the cell's folder")
-    ] = {}
+    answers: tuple[JudgeAnswer, ...] = Field(default=(), description="Answers of the judges; empty: no panel was asked")
+    usage: Usage = Field(default=NO_USAGE, description="Usage of the panel; the agent's usage is in its trial")
+    unadjusted: tuple[str, ...] = Field(
+        default=(), description="Configured model settings that requests of some judges did not have"
+    )
+    subscription: bool = Field(default=False, description="True if a subscription paid, so that USD are list prices")
+    files: dict[str, FileDigest] = Field(
+        default={}, description="Digests of the logs of the panel's requests, by name in the cell's folder"
+    )
     categories: tuple[CategoryScore, ...] = ()
-    result: Annotated[Score | None, Field(description="also where a required check fails and judges gave no score")] = (
-        None
+    result: Score | None = Field(
+        default=None,
+        description="Verdict and score, also if a required check fails and judges gave no score; null: no verdict",
     )
 
 
@@ -188,16 +200,20 @@ class JudgeControl(Record):
     """One line of `controls.jsonl`, written before the judge is asked, so no paid request is lost."""
 
     schema_version: int = 1
-    key: Annotated[str, Field(description="covers the judge, its prompt, and the evidence")]
+    key: str = Field(description="Digest of the judge, its prompt and the evidence")
     judge: Text
     scenario: Text
-    cell: Annotated[str | None, Field(description="the trial that was asked about again; None: known answers")] = None
-    times: Annotated[int, Field(ge=1, description="how often each question was asked")] = 1
+    cell: str | None = Field(default=None, description="Cell whose trial was judged again; None: known answers")
+    times: int = Field(default=1, ge=1, description="Number of times that each question was asked")
     controls: tuple[ControlResult, ...] = ()
-    error: Annotated[str | None, Field(description="why not all were decided; it is then asked again")] = None
-    usage: Annotated[Usage, Field(description="of all requests under this key")] = NO_USAGE
-    traffic: Annotated[FileDigest | None, Field(description="its requests; None: of an older version")] = None
-    stands: Annotated[bool, Field(description="false: of another judge, prompt or rubric than the report's")] = True
+    error: str | None = Field(
+        default=None, description="Reason why some controls are undecided, so that the judge is asked again; None: none"
+    )
+    usage: Usage = Field(default=NO_USAGE, description="Usage of all requests with this key")
+    traffic: FileDigest | None = Field(
+        default=None, description="Digest of the log of its requests; None: written by an older version"
+    )
+    stands: bool = Field(default=True, description="False if the report has another judge, prompt or rubric")
 
     @property
     def subject(self) -> str:
@@ -208,16 +224,20 @@ class JudgeControl(Record):
 class PanelSummary(Record):
     """Summary of a panel's judgments, compared with the experiment's own panel."""
 
-    panel: Annotated[str, Field(description="`experiment`, or the name of the overrides")]
+    panel: str = Field(description="Name of the judge overrides, or `experiment`")
     judges: tuple[str, ...]
-    trials: Annotated[int, Field(description="that were to be judged")]
+    trials: int = Field(description="Number of trials to judge")
     judged: int
     passed: int
     mean_score: float | None
-    compared: Annotated[int, Field(description="trials with a score by this panel and by the experiment's own")] = 0
-    difference: Annotated[float | None, Field(description="mean absolute difference of those scores")] = None
-    flips: Annotated[tuple[str, ...], Field(description="cells that pass by only one of the two")] = ()
-    usd: Annotated[float | None, Field(description="of these judgments at any time; None: unknown")]
+    compared: int = Field(
+        default=0, description="Number of trials with a score by this panel and by the experiment's own panel"
+    )
+    difference: float | None = Field(
+        default=None, description="Mean absolute difference of these scores; null: none compared"
+    )
+    flips: tuple[str, ...] = Field(default=(), description="Cells that pass by only one of the two panels")
+    usd: float | None = Field(description="Cost in USD of these judgments, whenever they were made; null: unknown")
 
 
 class JudgingSummary(Record):

@@ -22,11 +22,15 @@ ExactVersion = Annotated[str, StringConstraints(pattern=r"^[0-9][0-9A-Za-z.+-]*$
 class ServerPackages(Record):
     """Packages of an MCP server, of npm or of PyPI; a lock beside the file pins all that they need."""
 
-    npm: Annotated[dict[str, ExactVersion], Field(description="npm packages; `package-lock.json` is their lock")] = {}
-    pypi: Annotated[
-        dict[str, ExactVersion], Field(description="PyPI packages; `requirements.txt` with hashes is their lock")
-    ] = {}
-    node: Annotated[ExactVersion | None, Field(description="Version of Node.js that runs npm packages")] = None
+    npm: dict[str, ExactVersion] = Field(
+        default={}, description="npm packages with exact versions, locked by `package-lock.json`"
+    )
+    pypi: dict[str, ExactVersion] = Field(
+        default={}, description="PyPI packages with exact versions, locked by `requirements.txt` with hashes"
+    )
+    node: ExactVersion | None = Field(
+        default=None, description="Version of Node.js that runs the npm packages; null: no npm packages"
+    )
 
     @model_validator(mode="after")
     def _one_registry(self) -> Self:
@@ -50,24 +54,27 @@ class McpServer(Record):
     """MCP server over standard input and output (`config/mcp/<name>/server.yaml`)."""
 
     description: Text
-    command: Annotated[Text, Field(description="Program; with packages, the name of a program of theirs")]
-    args: Annotated[
-        tuple[str, ...],
-        Field(description="Arguments; {folder} stands for the folder of this file, {workspace} for the workspace"),
-    ] = ()
-    env: Annotated[dict[str, str], Field(description="Environment, with the placeholders of args")] = {}
-    packages: Annotated[
-        ServerPackages | None, Field(description="What is installed before a trial; null: the folder is all it needs")
-    ] = None
-    programs: Annotated[
-        tuple[Text, ...], Field(description="Debian packages, each with a program of the same name")
-    ] = ()
-    tools: Annotated[
-        tuple[Text, ...] | None, Field(description="Names of all tools that it must offer; null: at least one")
-    ] = None
-    hosts: Annotated[
-        tuple[NamedHost, ...], Field(description="Hosts that it needs; the agent may reach them in these trials")
-    ] = ()
+    command: Text = Field(description="Program to start; with `packages`, the name of a program in them")
+    args: tuple[str, ...] = Field(
+        default=(),
+        description="Arguments of the program; {folder} stands for the folder of this file, {workspace} for "
+        "the workspace",
+    )
+    env: dict[str, str] = Field(
+        default={}, description="Environment variables of the program, with the same placeholders as `args`"
+    )
+    packages: ServerPackages | None = Field(
+        default=None, description="Packages to install before a trial; null: the server needs only its folder"
+    )
+    programs: tuple[Text, ...] = Field(
+        default=(), description="Debian packages to install, each with a program of the same name"
+    )
+    tools: tuple[Text, ...] | None = Field(
+        default=None, description="Names of all tools that the server must offer; null: at least one tool"
+    )
+    hosts: tuple[NamedHost, ...] = Field(
+        default=(), description="Hosts that the server needs, which the agent may then reach too"
+    )
 
     @model_validator(mode="after")
     def _program_of_packages(self) -> Self:

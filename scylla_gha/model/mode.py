@@ -20,14 +20,16 @@ RelativePath = Annotated[str, StringConstraints(pattern=rf"^{_NAME}(/{_NAME})*$"
 class ModeProgram(Record):
     """Source of a program: a package of PyPI, npm or Debian, or a file beside the mode's own."""
 
-    python: Annotated[Text | None, Field(description="PyPI package that has the program")] = None
-    npm: Annotated[Text | None, Field(description="npm package that has the program; its scripts are not run")] = None
-    version: Annotated[ExactVersion | None, Field(description="Version of the PyPI or npm package")] = None
-    node: Annotated[ExactVersion | None, Field(description="Version of Node.js that runs the npm package")] = None
-    system: Annotated[Slug | None, Field(description="Debian package that has the program")] = None
-    file: Annotated[
-        RelativePath | None, Field(description="Executable file, by its path in config/modes/, such as mytool/mytool")
-    ] = None
+    python: Text | None = Field(default=None, description="PyPI package that contains the program")
+    npm: Text | None = Field(
+        default=None, description="npm package that contains the program; its install scripts are not run"
+    )
+    version: ExactVersion | None = Field(default=None, description="Version of the PyPI or npm package")
+    node: ExactVersion | None = Field(default=None, description="Version of Node.js that runs the npm package")
+    system: Slug | None = Field(default=None, description="Debian package that contains the program")
+    file: RelativePath | None = Field(
+        default=None, description="Path in config/modes/ of an executable file, such as mytool/mytool"
+    )
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -45,30 +47,28 @@ class ModeFile(Record):
 
     id: Slug
     description: Text
-    programs: Annotated[
-        dict[ProgramName, ModeProgram], Field(description="Programs on PATH by name; gh gets its settings by itself")
-    ] = {}
-    mcp_servers: Annotated[tuple[Name, ...], Field(description="Folders in config/mcp/")] = ()
-    env: Annotated[
-        dict[str, str],
-        Field(
-            description="Environment of the agent; {token}, {address} and {socket} stand for the token, the address "
-            "and the Unix socket of the trial's GitHub, whose API is below {address}/api/v3"
-        ),
-    ] = {}
-    clients: Annotated[
-        tuple[Text, ...] | None,
-        Field(
-            description="Names, before the slash of User-Agent, of what asks GitHub in this mode beside git; requests "
-            "of others, and those without a token of the mode, are counted apart. null: any name"
-        ),
-    ] = None
-    instructions: Annotated[
-        Text | None, Field(description="Text on the tools, which is added to the agent's system prompt")
-    ] = None
-    instructions_file: Annotated[
-        RelativePath | None, Field(description="File with the instructions, by its path in config/modes/")
-    ] = None
+    programs: dict[ProgramName, ModeProgram] = Field(
+        default={}, description="Programs on PATH, by name; gh is configured automatically"
+    )
+    mcp_servers: tuple[Name, ...] = Field(default=(), description="MCP servers, as names of folders in config/mcp/")
+    env: dict[str, str] = Field(
+        default={},
+        description="Environment variables of the agent; {token}, {address} and {socket} stand for the token, "
+        "the address and the Unix socket of the trial's GitHub, whose API is below "
+        "{address}/api/v3",
+    )
+    clients: tuple[Text, ...] | None = Field(
+        default=None,
+        description="Names of the clients of this mode besides git, as in User-Agent before the slash; "
+        "requests of other clients, or without a token of the mode, are counted separately; null: "
+        "any client",
+    )
+    instructions: Text | None = Field(
+        default=None, description="Text about the tools that is added to the agent's system prompt; null: none"
+    )
+    instructions_file: RelativePath | None = Field(
+        default=None, description="Path in config/modes/ of a file with the instructions; null: none"
+    )
 
     @model_validator(mode="after")
     def _one_text(self) -> Self:
@@ -93,9 +93,9 @@ class Mode(Record):
     env: dict[str, str] = {}
     clients: tuple[str, ...] | None = None
     instructions: str | None = None
-    materials: Annotated[
-        dict[str, str], Field(description="digests of what it names, as mcp/<name> and modes/<file>")
-    ] = {}
+    materials: dict[str, str] = Field(
+        default={}, description="Digests of the files that the mode uses, as mcp/<name> and modes/<file>"
+    )
 
     @property
     def digest(self) -> str:

@@ -20,11 +20,11 @@ Format = Literal["csv", "jsonl", "parquet", "harbor", "inspect"]
 class ColumnMap(Record):
     """Mapping of foreign columns to fields (`--map-file`)."""
 
-    columns: Annotated[dict[Text, str], Field(description="our field: their column; an empty one is not mapped")] = {}
-    constants: Annotated[dict[Text, Text], Field(description="our field: its value in all rows")] = {}
-    units: Annotated[dict[Text, Text], Field(description="their column or our field: ms, cent, percent, ...")] = {}
-    passed_if: Annotated[Text | None, Field(description="a field, a comparison and a number, as score>=0.6")] = None
-    baseline: Annotated[Text | None, Field(description="the arm that the others are compared with")] = None
+    columns: dict[Text, str] = Field(default={}, description="Column of the source, by our field; empty: not mapped")
+    constants: dict[Text, Text] = Field(default={}, description="Value that all rows have, by our field")
+    units: dict[Text, Text] = Field(default={}, description="Unit of a column or field: ms, cent, percent, ...")
+    passed_if: Text | None = Field(default=None, description="Condition for a pass, as score>=0.6; null: none")
+    baseline: Text | None = Field(default=None, description="Id of the baseline arm; null: not set")
 
 
 class ImportSource(Record):
@@ -32,11 +32,11 @@ class ImportSource(Record):
 
     file: str
     format: Format
-    sha256: Annotated[str, Field(description="of the rows as they were read")]
-    columns: Annotated[dict[str, str], Field(description="our field: their column")]
-    ignored: Annotated[tuple[str, ...], Field(description="their columns that were not mapped")] = ()
+    sha256: str = Field(description="SHA-256 of the rows as they were read")
+    columns: dict[str, str] = Field(description="Column of the source, by our field")
+    ignored: tuple[str, ...] = Field(default=(), description="Columns of the source that were not mapped")
     passed_if: str | None = None
-    notes: Annotated[tuple[str, ...], Field(description="notes for the reader of the report")] = ()
+    notes: tuple[str, ...] = Field(default=(), description="Notes for readers of the report")
 
 
 class Arm(Record):
@@ -44,15 +44,19 @@ class Arm(Record):
 
     id: str
     agent: str
-    version: Annotated[str | None, Field(description="of the agent; None: not known on the planning machine")]
+    version: str | None = Field(description="Version of the agent; None: unknown on the planning machine")
     model: str | None = None
     variant: Variant | None = None
-    mode: Annotated[
-        Mode | None,
-        Field(description="None: the experiment compares no modes", exclude_if=lambda mode: mode is None),
-    ] = None
-    side: Annotated[Literal["head"] | None, Field(description="head: its variant is that of the change")] = None
-    against: Annotated[str | None, Field(description="arm that it is compared with; None: the baseline")] = None
+    mode: Mode | None = Field(
+        default=None,
+        exclude_if=lambda mode: mode is None,
+        description="Mode of the arm; None: the experiment compares no modes",
+    )
+    side: Literal["head"] | None = Field(
+        default=None,
+        description="head: the arm has the change's variant; None: no change, or its base",
+    )
+    against: str | None = Field(default=None, description="Id of the arm to compare with; None: the baseline")
 
     @property
     def without_mode(self) -> tuple[str | None, ...]:
@@ -101,9 +105,9 @@ class Estimate(Record):
 
     agents: EstimateShare
     judges: EstimateShare
-    check_minutes: Annotated[CostRange, Field(description="of all checks")] = _NOTHING
+    check_minutes: CostRange = Field(default=_NOTHING, description="Minutes of all checks")
     basis: str
-    unpriced: Annotated[tuple[str, ...], Field(description="models whose price is unknown")] = ()
+    unpriced: tuple[str, ...] = Field(default=(), description="Models whose price is unknown")
 
     @property
     def usd(self) -> CostRange:
@@ -134,31 +138,29 @@ class Plan(Record):
 
     schema_version: int = 2
     experiment: Experiment
-    epoch: Annotated[str, Field(description="a run with an epoch of its own samples anew")] = ""
-    only: Annotated[tuple[str, ...], Field(description="globs that select cells; empty: all cells")] = ()
+    epoch: str = Field(default="", description="Name of the epoch; runs with an epoch of their own sample anew")
+    only: tuple[str, ...] = Field(default=(), description="Globs that select cells; empty: all cells")
     arms: tuple[Arm, ...]
     cells: tuple[Cell, ...]
     estimate: Estimate
-    sandbox: Annotated[SandboxName, Field(description="of all agents and checks")] = "host"
-    check_images: Annotated[dict[str, str], Field(description="digests of the checks' images, by scenario")] = {}
-    judging: Annotated[dict[str, str], Field(description="digests of checks, rubric and judges, by scenario")] = {}
-    notes: Annotated[
-        tuple[str, ...],
-        Field(description="of models (near their end, not known, without a price), and of what can be seen"),
-    ] = ()
-    not_possible: Annotated[
-        tuple[ImpossibleTask, ...],
-        Field(description="what has no cells, by mode and scenario", exclude_if=lambda tasks: not tasks),
-    ] = ()
-    unproved: Annotated[
-        dict[str, tuple[str, ...]],
-        Field(description="scenarios that no oracle proves possible, by mode", exclude_if=lambda modes: not modes),
-    ] = {}
-    replayed: Annotated[bool, Field(description="model answers come from a recording: nothing is measured")] = False
-    imported: Annotated[ImportSource | None, Field(description="source of rows that this toolkit did not make")] = None
-    not_before: Annotated[
-        datetime.datetime | None, Field(description="stored trials that started earlier are too old")
-    ] = None
+    sandbox: SandboxName = Field(default="host", description="Sandbox of all agents and checks")
+    check_images: dict[str, str] = Field(default={}, description="Digests of the images for checks, by scenario")
+    judging: dict[str, str] = Field(default={}, description="Digests of checks, rubric and judges, by scenario")
+    notes: tuple[str, ...] = Field(
+        default=(),
+        description="Notes about models and about detectable effects",
+    )
+    not_possible: tuple[ImpossibleTask, ...] = Field(
+        default=(),
+        exclude_if=lambda tasks: not tasks,
+        description="Scenarios without cells in a mode, since its tools cannot do the task",
+    )
+    unproved: dict[str, tuple[str, ...]] = Field(
+        default={}, exclude_if=lambda modes: not modes, description="Scenarios that no oracle proves possible, by mode"
+    )
+    replayed: bool = Field(default=False, description="True if answers come from a recording, so nothing is measured")
+    imported: ImportSource | None = Field(default=None, description="Source of imported rows; None: not imported")
+    not_before: datetime.datetime | None = Field(default=None, description="Earliest start of reused trials; None: any")
 
     @property
     def needs_model(self) -> bool:
@@ -212,9 +214,9 @@ class Shard(Record):
 
     number: Annotated[int, Field(ge=0, lt=MOST_SHARDS)]
     cells: Annotated[tuple[str, ...], Field(min_length=1)]
-    minutes: Annotated[float, Field(ge=0, description="expected, with all lanes at work")]
-    usd: Annotated[float | None, Field(description="likely cost; null: a price is unknown")] = None
-    budget_usd: Annotated[float | None, Field(gt=0, description="its part of the budget; null: there is none")] = None
+    minutes: float = Field(ge=0, description="Expected minutes if all lanes are busy")
+    usd: float | None = Field(default=None, description="Likely cost in USD; null: a price is unknown")
+    budget_usd: float | None = Field(default=None, gt=0, description="Share of the budget in USD; null: no budget")
     role_budget_usd: RoleBudgets = RoleBudgets()
 
     @property
@@ -227,25 +229,24 @@ class WavePacking(Record):
     """Shards of one wave (`shards.json`). Every planned cell is in one shard, left, or reused, exactly once."""
 
     schema_version: int = 1
-    experiment: Annotated[str, Field(description="the run's folder")]
-    plan: Annotated[Sha256, Field(description="SHA-256 of plan.json")]
+    experiment: str = Field(description="Name of the run's folder")
+    plan: Sha256 = Field(description="SHA-256 of plan.json")
     campaign: str
     wave: Annotated[int, Field(ge=1)] = 1
-    lanes: Annotated[int, Field(ge=1, description="cells at once in a job")]
-    minutes: Annotated[float, Field(gt=0, description="after which a job starts nothing new")]
+    lanes: int = Field(ge=1, description="Number of cells that run at the same time in a job")
+    minutes: float = Field(gt=0, description="Minutes after which a job starts nothing new")
     shards: Annotated[tuple[Shard, ...], Field(max_length=MOST_SHARDS)]
-    left: Annotated[tuple[str, ...], Field(description="cells for later waves, in the plan's order")] = ()
-    reused: Annotated[tuple[str, ...], Field(description="cells whose rows were taken over")] = ()
-    makespan: Annotated[float, Field(ge=0, description="minutes of the longest shard, as expected")] = 0.0
-    bound: Annotated[float, Field(ge=0, description="no packing of these cells takes fewer minutes")] = 0.0
-    drift: Annotated[
-        float,
-        Field(ge=0, description="how much earlier or later than all cells an arm's start on average, of the makespan"),
-    ] = 0.0
-    crowding: Annotated[float | None, Field(description="of older packings; no longer computed")] = None
-    footing: Annotated[
-        dict[str, str], Field(description="values that the keys depend on, by name; a job with others refuses")
-    ] = {}
+    left: tuple[str, ...] = Field(default=(), description="Cells for later waves, in the order of the plan")
+    reused: tuple[str, ...] = Field(default=(), description="Cells whose rows were taken from earlier results")
+    makespan: float = Field(default=0.0, ge=0, description="Expected minutes of the longest shard")
+    bound: float = Field(default=0.0, ge=0, description="Minutes that every packing of these cells needs")
+    drift: float = Field(
+        default=0.0,
+        ge=0,
+        description="Largest mean distance of an arm's starts from all starts, as a share of the makespan",
+    )
+    crowding: float | None = Field(default=None, description="Figure of older packings; no longer computed")
+    footing: dict[str, str] = Field(default={}, description="Values behind the keys; a job with other values refuses")
 
     @property
     def cells(self) -> int:
@@ -257,15 +258,15 @@ class ShardManifest(Record):
     """Description of a job's rows (`shards/<NNN>/manifest.json`)."""
 
     schema_version: int = 1
-    experiment: Annotated[str, Field(description="the run's folder")]
+    experiment: str = Field(description="Name of the run's folder")
     shard: Annotated[int, Field(ge=0, lt=MOST_SHARDS)]
-    attempt: Annotated[int, Field(ge=1, description="of the workflow run")]
-    plan: Annotated[Sha256, Field(description="SHA-256 of plan.json")]
-    sha256: Annotated[Sha256, Field(description="of results.jsonl beside it")]
-    count: Annotated[int, Field(ge=0, description="rows in it")]
-    carried: Annotated[int, Field(ge=0, description="those of them that were taken over from earlier attempts")] = 0
-    unstarted: Annotated[dict[str, str], Field(description="cells of the shard without a row, and why")] = {}
-    versions: Annotated[dict[str, str], Field(description="of the toolkit, Python, the system and the agents")] = {}
+    attempt: int = Field(ge=1, description="Attempt of the workflow run")
+    plan: Sha256 = Field(description="SHA-256 of plan.json")
+    sha256: Sha256 = Field(description="SHA-256 of results.jsonl beside the manifest")
+    count: int = Field(ge=0, description="Number of rows in results.jsonl")
+    carried: int = Field(default=0, ge=0, description="Number of rows that were taken from earlier attempts")
+    unstarted: dict[str, str] = Field(default={}, description="Reasons why cells of the shard have no row, by cell")
+    versions: dict[str, str] = Field(default={}, description="Versions of the toolkit, Python, system and agents")
     written_at: datetime.datetime
 
 
@@ -277,7 +278,7 @@ def shard_name(number: int) -> str:
 class RefusedArtifact(Record):
     """Artifact of which no row was accepted."""
 
-    artifact: Annotated[str, Field(description="its name; cut, and in ASCII, where it is none of ours")]
+    artifact: str = Field(description="Name of the artifact; a foreign name is cut and written in ASCII")
     reason: str
 
 
@@ -285,13 +286,12 @@ class CollectReport(Record):
     """Result of collecting rows that other machines sent (`refused.json`)."""
 
     schema_version: int = 1
-    artifacts: Annotated[int, Field(ge=0, description="that were taken")]
-    rows: Annotated[int, Field(ge=0, description="that stand, those that were reused left out")]
-    reused: Annotated[int, Field(ge=0, description="rows that were there before anything was run")] = 0
-    superseded: Annotated[
-        int, Field(ge=0, description="artifacts of earlier attempts, before it was planned anew; not looked into")
-    ] = 0
+    artifacts: int = Field(ge=0, description="Number of artifacts that were accepted")
+    rows: int = Field(ge=0, description="Number of rows that count, without reused ones")
+    reused: int = Field(default=0, ge=0, description="Number of rows that existed before the run")
+    superseded: int = Field(default=0, ge=0, description="Number of artifacts older than the latest plan, not read")
     refused: tuple[RefusedArtifact, ...] = ()
-    missing: Annotated[
-        dict[str, str], Field(description="cells without a row that nobody chose to leave, and why")
-    ] = {}
+    missing: dict[str, str] = Field(
+        default={},
+        description="Reasons why cells have no row, by cell, without cells that were left out on purpose",
+    )

@@ -64,30 +64,37 @@ class CommentFacts(Record):
     suite: Slug
     experiment: Slug
     origin: RunPage
-    head: Annotated[Sha | None, Field(description="the commit that was evaluated")] = None
-    base: Annotated[Sha | None, Field(description="the commit that it is held against")] = None
+    head: Sha | None = Field(default=None, description="Commit that was evaluated; null: none")
+    base: Sha | None = Field(default=None, description="Commit that the evaluated one is compared with; null: none")
     base_name: Short = ""
     pull: Annotated[int | None, Field(ge=1)] = None
     at: datetime.datetime
     minutes: Annotated[float | None, Field(ge=0)] = None
-    branch: Annotated[
-        str, Field(pattern=r"^[A-Za-z0-9._/-]*$", max_length=200, description="of results; empty: none was written")
-    ] = ""
-    folder: Annotated[
-        str,
-        Field(pattern=r"^(v1/runs/[A-Za-z0-9._/-]+)?$", max_length=400, description="of the run on that branch"),
-    ] = ""
-    evidence: Annotated[
-        dict[Short, Annotated[int, Field(ge=1)]], Field(max_length=500, description="ids of artifacts, by trial")
-    ] = {}
-    has_chart: Annotated[bool, Field(description="the folder on that branch has the chart `forest.svg`")] = False
+    branch: str = Field(
+        default="",
+        pattern=r"^[A-Za-z0-9._/-]*$",
+        max_length=200,
+        description="Name of the results branch; empty: nothing was written",
+    )
+    folder: str = Field(
+        default="",
+        pattern=r"^(v1/runs/[A-Za-z0-9._/-]+)?$",
+        max_length=400,
+        description="Folder of the run on the results branch",
+    )
+    evidence: dict[Short, Annotated[int, Field(ge=1)]] = Field(
+        default={}, max_length=500, description="Ids of artifacts, by trial"
+    )
+    has_chart: bool = Field(
+        default=False, description="True if the folder on the results branch has the chart `forest.svg`"
+    )
     entrants: Annotated[tuple[ArmEntry, ...], Field(max_length=2000)] = ()
-    digest: Annotated[Short, Field(description="of the plan")] = ""
+    digest: Short = Field(default="", description="Digest of the plan")
     margin: float | None = None
     has_gate: bool = False
-    gate_fault: Annotated[Short, Field(description="why the experiment's gate does not hold; empty: it does")] = ""
-    from_fork: Annotated[bool, Field(description="computed by a job of a fork, without this repository's rights")] = (
-        False
+    gate_fault: Short = Field(default="", description="Reason why the experiment's gate does not hold; empty: it holds")
+    from_fork: bool = Field(
+        default=False, description="True if a job of a fork computed the report, without rights in this repository"
     )
 
 
@@ -128,9 +135,9 @@ class ArmVerdict(Record):
 
     arm: str
     against: str
-    verdict: Annotated[str | None, Field(description="null: there is nothing to compare")]
+    verdict: str | None = Field(description="Verdict on the arm; null: there is nothing to compare")
     why: str
-    not_worse: Annotated[bool, Field(description="shown: the one-sided 95 % limit lies above -margin, or better")]
+    not_worse: bool = Field(description="True if the one-sided 95 % limit is above -margin, or the verdict is better")
 
 
 class RegressionState(Record):
@@ -146,10 +153,10 @@ class Origin(Record):
     """Origin of a run; null is unknown, or does not apply."""
 
     repository: str | None = None
-    head: Annotated[str | None, Field(description="the commit that was evaluated")] = None
-    base: Annotated[str | None, Field(description="the commit that it is held against")] = None
-    branch: Annotated[str | None, Field(description="that was evaluated")] = None
-    pull: Annotated[int | None, Field(ge=1, description="number of the pull request")] = None
+    head: str | None = Field(default=None, description="Commit that was evaluated")
+    base: str | None = Field(default=None, description="Commit that the evaluated one is compared with")
+    branch: str | None = Field(default=None, description="Branch that was evaluated")
+    pull: int | None = Field(default=None, ge=1, description="Number of the pull request")
     campaign: str | None = None
     wave: Annotated[int | None, Field(ge=1)] = None
 
@@ -177,7 +184,7 @@ class RunFile(Record):
     name: Annotated[str, Field(pattern=r"^[a-z0-9-]+(\.[a-z]+)+$")]
     bytes: Annotated[int, Field(ge=0)]
     sha256: Sha256
-    rows: Annotated[int | None, Field(ge=0, description="in it; null: it holds none")] = None
+    rows: int | None = Field(default=None, ge=0, description="Number of rows in the file; null: it contains no rows")
 
 
 class RunManifest(Record):
@@ -189,8 +196,8 @@ class RunManifest(Record):
     published_at: datetime.datetime
     epoch: str
     toolkit_version: str
-    rows_version: Annotated[int, Field(description="schema version of the rows")]
-    content: Annotated[Sha256, Field(description="of rows and report, however they are packed")]
+    rows_version: int = Field(description="Schema version of the rows")
+    content: Sha256 = Field(description="SHA-256 of rows and report, independent of their compression")
     files: tuple[RunFile, ...]
 
 
@@ -203,14 +210,14 @@ class RunIndexEntry(Record):
     published_at: datetime.datetime
     epoch: str
     toolkit_version: str
-    folder: Annotated[str, Field(pattern=r"^v1/runs/[A-Za-z0-9._/-]+$", description="of its files, in the branch")]
-    manifest: Annotated[Sha256, Field(description="SHA-256 of its manifest.json")]
+    folder: str = Field(pattern=r"^v1/runs/[A-Za-z0-9._/-]+$", description="Folder of the run's files on the branch")
+    manifest: Sha256 = Field(description="SHA-256 of the run's manifest.json")
     content: Sha256
-    only: Annotated[tuple[str, ...], Field(description="globs that chose a part of the cells; empty: it was all")] = ()
+    only: tuple[str, ...] = Field(default=(), description="Globs that selected a part of the cells; empty: all cells")
     counts: Counts
-    passed: Annotated[int, Field(ge=0, description="judged trials of all arms")]
-    verdicts: Annotated[dict[Verdict, int], Field(description="of arms against the baseline, by how many")] = {}
-    usd: Annotated[float | None, Field(description="of all agents; null when one is unknown")]
+    passed: int = Field(ge=0, description="Number of judged trials that passed, over all arms")
+    verdicts: dict[Verdict, int] = Field(default={}, description="Number of arms by their verdict against the baseline")
+    usd: float | None = Field(description="Cost in USD of all agents; null: unknown for one of them")
     judge_usd: float | None
 
     @property

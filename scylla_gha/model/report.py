@@ -15,19 +15,23 @@ class Counts(Record):
     """Denominators of all rates."""
 
     planned: int
-    ran: Annotated[int, Field(description="cells that left a trial of any outcome")]
-    judged: Annotated[int, Field(description="trials that measure the agent and were judged")]
-    scored: Annotated[int, Field(description="judged trials with a score that is not null")]
+    ran: int = Field(description="Number of cells that left a trial of any outcome")
+    judged: int = Field(description="Number of trials that measure the agent and were judged")
+    scored: int = Field(description="Number of judged trials with a score")
 
 
 class ApiUse(Record):
     """Operations of an arm on GitHub: means of the trials that measure the agent."""
 
     trials: int
-    scenarios: Annotated[int, Field(description="that all modes can do: on others, modes cannot be compared")]
-    calls: Annotated[dict[str, float], Field(description="API operations of a trial by category, such as pr.read")]
-    failed: Annotated[float, Field(description="operations of a trial that were answered with an error")]
-    repeated: Annotated[float, Field(description="operations of a trial that had failed right before")]
+    scenarios: int = Field(description="Number of scenarios that all modes can do; on others, modes cannot be compared")
+    calls: dict[str, float] = Field(
+        description="Mean number of API operations of a trial, by category, such as pr.read"
+    )
+    failed: float = Field(description="Mean number of API operations of a trial that were answered with an error")
+    repeated: float = Field(
+        description="Mean number of API operations of a trial that repeat one which had just failed"
+    )
 
 
 class ArmSummary(Record):
@@ -37,41 +41,52 @@ class ArmSummary(Record):
     counts: Counts
     passed: int
     pass_rate: float | None
-    pass_low: Annotated[float | None, Field(description="lower limit of the 95 % Wilson interval, repetitions pooled")]
+    pass_low: float | None = Field(
+        description="Lower limit of the 95 % Wilson interval of the pass rate, repetitions pooled"
+    )
     pass_high: float | None
-    unjudged: Annotated[int, Field(description="trials of the agent on which judging came to no verdict")] = 0
-    pass_bounds: Annotated[
-        tuple[float, float] | None,
-        Field(description="the rate that is shown, had all of those failed and had all passed; null: none or no rate"),
-    ] = None
-    withheld: Annotated[
-        int,
-        Field(
-            description="judged trials with a judge who was reached and gave no verdict",
-            exclude_if=lambda trials: trials == 0,
-        ),
-    ] = 0
-    github_gaps: Annotated[
-        int,
-        Field(description="judged trials that met a gap in the hub", exclude_if=lambda gaps: gaps == 0),
-    ] = 0
-    pass_rate_without_gaps: Annotated[
-        float | None,
-        Field(description="of the other judged trials; null: no trial met a gap", exclude_if=lambda rate: rate is None),
-    ] = None
-    api: Annotated[
-        ApiUse | None, Field(description="null: its trials had no GitHub", exclude_if=lambda api: api is None)
-    ] = None
+    unjudged: int = Field(default=0, description="Number of trials of the agent without a verdict")
+    pass_bounds: tuple[float, float] | None = Field(
+        default=None,
+        description="Pass rate if all trials without a verdict had failed, and if all had passed; null: every "
+        "trial has a verdict, or there is no rate",
+    )
+    withheld: int = Field(
+        default=0,
+        exclude_if=lambda trials: trials == 0,
+        description="Number of judged trials for which a judge answered and left out an item",
+    )
+    github_gaps: int = Field(
+        default=0,
+        exclude_if=lambda gaps: gaps == 0,
+        description="Number of judged trials that used a feature which the hub lacks",
+    )
+    pass_rate_without_gaps: float | None = Field(
+        default=None,
+        exclude_if=lambda rate: rate is None,
+        description="Pass rate of the judged trials that used no such feature; null: no trial did",
+    )
+    api: ApiUse | None = Field(
+        default=None,
+        exclude_if=lambda api: api is None,
+        description="Use of GitHub's API; null: the trials had no GitHub",
+    )
     mean_score: float | None
     mean_progress: float | None
     grades: dict[str, int]
     outcomes: dict[str, int]
-    usd: Annotated[float | None, Field(description="all attempts of all trials; null when one is unknown")]
-    side_requests: Annotated[int, Field(description="of all trials, to other models than the arm's")] = 0
-    side_usd: Annotated[float | None, Field(description="what they cost, a part of usd; null: unknown")] = 0.0
-    cost_of_pass: Annotated[float | None, Field(description="of judged trials; null: unknown, or no pass")]
+    usd: float | None = Field(description="Cost in USD of all attempts of all trials; null: unknown for one of them")
+    side_requests: int = Field(default=0, description="Number of requests in all trials to models other than the arm's")
+    side_usd: float | None = Field(
+        default=0.0, description="Cost in USD of requests to models other than the arm's, a part of usd; null: unknown"
+    )
+    cost_of_pass: float | None = Field(
+        description="Cost in USD per pass, over the judged trials; null: unknown, or no pass"
+    )
     mean_seconds: float | None
-    tokens: Annotated[int | None, Field(description="input, output, cache read and write together")]
+    tokens: int | None = Field(
+        description="Number of input, output, cache read and cache write tokens together; null: unknown"
+    )
 
 
 class ScenarioRow(Record):
@@ -94,7 +109,7 @@ class HypothesisReading(Record):
     """Reading of the experiment's hypothesis by the verdicts of the declared family."""
 
     text: str
-    expected: Annotated[Expectation | None, Field(description="null: the experiment declares none")]
+    expected: Expectation | None = Field(description="Verdicts that the experiment expects; null: it declares none")
     status: Literal["supported", "contradicted", "not_enough_data", "not_declared"]
     why: str
 
@@ -103,7 +118,7 @@ class Excluded(Record):
     """Cell that is not in the rates, and why."""
 
     cell: str
-    outcome: Annotated[str, Field(description="an Outcome, `unjudged`, `missing`, or `not_started`")]
+    outcome: str = Field(description="Outcome of the cell, or `unjudged`, `missing` or `not_started`")
     reason: str
 
 
@@ -114,14 +129,14 @@ class Excused(Record):
     outcome: str
     attempts: int
     trials: int
-    reason: Annotated[str, Field(description="of one of them")]
+    reason: str = Field(description="Reason of one of these attempts")
 
 
 class Failure(Record):
     """Judged trials of an arm that failed for one reason; `cells` names a few of them."""
 
     arm: str
-    kind: Annotated[str, Field(description="an Outcome, or why a completed trial did not pass")]
+    kind: str = Field(description="Outcome of the trials, or the reason why completed trials did not pass")
     count: int
     cells: tuple[str, ...]
 
@@ -141,36 +156,44 @@ class Report(Record):
     excluded: tuple[Excluded, ...]
     excused: tuple[Excused, ...] = ()
     failures: tuple[Failure, ...] = ()
-    delivery: Annotated[
-        tuple[int, int] | None, Field(description="trials whose treatment was proved, of those that had one")
-    ] = None
-    judge_usd: Annotated[float | None, Field(description="of all judging and all controls; null when one is unknown")]
-    not_possible: Annotated[
-        tuple[ImpossibleTask, ...],
-        Field(
-            description="what a mode's tools cannot do, so that it is not compared", exclude_if=lambda tasks: not tasks
-        ),
-    ] = ()
+    delivery: tuple[int, int] | None = Field(
+        default=None,
+        description="Number of trials whose treatment is proved, and of trials with a treatment; null: no treatment",
+    )
+    judge_usd: float | None = Field(
+        description="Cost in USD of all judging and all controls; null: unknown for one of them"
+    )
+    not_possible: tuple[ImpossibleTask, ...] = Field(
+        default=(),
+        exclude_if=lambda tasks: not tasks,
+        description="Tasks that a mode's tools cannot do, so that they are not compared",
+    )
     warnings: tuple[str, ...]
-    notes: Annotated[
-        tuple[str, ...],
-        Field(
-            description="what a change altered, and files for agents that arms had from the start states",
-            exclude_if=lambda notes: not notes,
-        ),
-    ] = ()
+    notes: tuple[str, ...] = Field(
+        default=(),
+        exclude_if=lambda notes: not notes,
+        description="Notes about a change's edits, and about files for agents that arms had from the start states",
+    )
     estimate: Estimate
-    replayed: Annotated[bool, Field(description="model answers come from a recording: nothing was measured")] = False
-    analysis: Annotated[Analysis | None, Field(description="null: the statistics were not installed")] = None
-    paired_by: Annotated[
-        Literal["baseline", "modes"],
-        Field(description="which arms `comparisons` pairs", exclude_if=lambda family: family == "baseline"),
-    ] = "baseline"
-    imported: Annotated[bool, Field(description="no trial of it lies beside the report")] = False
-    github: Annotated[
-        GitHubServer | None,
-        Field(description="whose GitHub the trials had; null: none had one", exclude_if=lambda github: github is None),
-    ] = None
+    replayed: bool = Field(
+        default=False, description="True if model answers came from a recording, so that nothing was measured"
+    )
+    analysis: Analysis | None = Field(
+        default=None, description="Statistics of the rows; null: the `report` extra was not installed"
+    )
+    paired_by: Literal["baseline", "modes"] = Field(
+        default="baseline",
+        exclude_if=lambda family: family == "baseline",
+        description="Family by which `comparisons` pairs arms",
+    )
+    imported: bool = Field(
+        default=False, description="True if rows were imported, so that no trials are stored beside the report"
+    )
+    github: GitHubServer | None = Field(
+        default=None,
+        exclude_if=lambda github: github is None,
+        description="Server that the trials' GitHub was on; null: no trial had GitHub",
+    )
 
     @property
     def answer(self) -> tuple[Comparison, ...]:

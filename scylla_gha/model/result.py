@@ -1,7 +1,6 @@
 """Result: one flat row per trial, the only input of the statistics."""
 
 import datetime
-from typing import Annotated
 
 from pydantic import Field
 
@@ -29,138 +28,206 @@ class Result(Record):
     agent_version: str | None
     model: str | None
     variant: str | None
-    mode: Annotated[str | None, Field(description="toolset for GitHub; null: the task has no GitHub")] = None
+    mode: str | None = Field(default=None, description="Id of the toolset for GitHub; null: the task has no GitHub")
     repetition: int
     started_at: datetime.datetime | None = None
     outcome: Outcome
     reason: str
-    measures_agent: Annotated[bool, Field(description="false: excluded from rates, but counted")]
+    measures_agent: bool = Field(
+        description="False if the outcome says nothing about the agent; such a row is counted, but not in rates"
+    )
     judged: bool
-    unjudged: Annotated[
-        str | None,
-        Field(
-            description="why there is no verdict on an imported row; in rows of earlier versions, why judges who were "
-            "reached gave none"
-        ),
-    ] = None
-    judges_withheld: Annotated[
-        int,
-        Field(
-            description="judges who were reached and gave no verdict on an item, which counts as not met",
-            exclude_if=lambda judges: judges == 0,
-        ),
-    ] = 0
-    judging: Annotated[
-        str | None, Field(description="digest of what judged it, the trial left out; null: not judged, or not known")
-    ] = None
-    passed: Annotated[bool | None, Field(description="null where the trial does not measure the agent")]
+    unjudged: str | None = Field(
+        default=None,
+        description="Reason why an imported row has no verdict; in rows of earlier versions, reason why the "
+        "judges gave none; null: none",
+    )
+    judges_withheld: int = Field(
+        default=0,
+        exclude_if=lambda judges: judges == 0,
+        description="Number of judges who answered and left out an item, which counts as not met",
+    )
+    judging: str | None = Field(
+        default=None, description="Digest of checks, rubric and judges; null: not judged, or not recorded"
+    )
+    passed: bool | None = Field(
+        description="True if the trial passed; null: it does not measure the agent, or was not judged"
+    )
     score: Fraction | None
     grade: Grade | None
     progress: Fraction | None
-    threshold: Annotated[Fraction | None, Field(description="of the score, to pass")] = None
-    points: Annotated[float | None, Field(ge=0, description="of all items that apply, without weights")] = None
-    points_max: Annotated[float | None, Field(ge=0, description="that the same items are worth")] = None
-    judge_scores: Annotated[
-        dict[str, Fraction | None],
-        Field(description="by judge: the score, had it alone judged the items for judgment; null: not all"),
-    ] = {}
-    items_na: Annotated[int, Field(description="items that were not scored")]
-    items_unjudged: Annotated[int, Field(description="those of them that are for the judge panel")]
-    checkpoints: Annotated[int | None, Field(description="that code verified; null: not judged")] = None
-    checkpoints_passed: Annotated[int | None, Field(description="those of them that hold, guards included")] = None
-    guards: Annotated[int | None, Field(description="checks of the scenario that hold on the base")] = None
-    broken_guards: Annotated[int, Field(description="checks that held on the base and no longer do")]
+    threshold: Fraction | None = Field(default=None, description="Score from which a trial passes; null: not recorded")
+    points: float | None = Field(
+        default=None,
+        ge=0,
+        description="Points achieved on all items that apply, without category weights; null: unknown",
+    )
+    points_max: float | None = Field(default=None, ge=0, description="Points that these items are worth; null: unknown")
+    judge_scores: dict[str, Fraction | None] = Field(
+        default={},
+        description="Score of the trial by judge, if this judge alone had scored the panel's items; null: the "
+        "judge left out items",
+    )
+    items_na: int = Field(description="Number of items that were not scored")
+    items_unjudged: int = Field(description="Number of items for the judge panel that were not scored")
+    checkpoints: int | None = Field(
+        default=None, description="Number of checkpoints that code verified; null: not judged"
+    )
+    checkpoints_passed: int | None = Field(
+        default=None, description="Number of checkpoints that hold, guards included; null: not judged"
+    )
+    guards: int | None = Field(
+        default=None, description="Number of the scenario's checks that already hold on the base; null: unknown"
+    )
+    broken_guards: int = Field(description="Number of guards that the agent's change broke")
     attempts: int | None
-    excused_attempts: Annotated[
-        dict[str, int], Field(description="those that do not measure the agent, by outcome")
-    ] = {}
-    excuse: Annotated[str | None, Field(description="the reason of the last of them; null: there was none")] = None
-    seconds: Annotated[float | None, Field(description="wall time of the attempt that stands; null: imported without")]
-    check_seconds: Annotated[float | None, Field(description="wall time of all checks; null: unknown")] = None
-    first_byte_seconds: Annotated[float | None, Field(description="mean wait for an answer's first byte")] = None
-    generation_seconds: Annotated[float | None, Field(description="from first bytes to last ones, summed")] = None
-    tool_seconds: Annotated[float | None, Field(description="between answers and the next requests, summed")] = None
-    usd: Annotated[float | None, Field(description="model cost of all attempts, the failed ones included")]
-    side_requests: Annotated[
-        int | None, Field(description="of all attempts, to other models than the arm's; null: unknown")
-    ] = None
-    side_usd: Annotated[float | None, Field(description="what they cost, a part of usd; null: unknown")] = None
-    judge_usd: Annotated[float | None, Field(description="model cost of all judging, by any panel, at any time")]
-    unadjusted: Annotated[str, Field(description="configured settings that requests of the agent went without")] = ""
-    judge_unadjusted: Annotated[str, Field(description="and requests of the panel")] = ""
-    replayed: Annotated[bool, Field(description="answers of a recording: USD were not spent for this row")] = False
-    subscription: Annotated[bool, Field(description="USD are list prices of what a subscription paid for")] = False
+    excused_attempts: dict[str, int] = Field(
+        default={}, description="Number of attempts that do not measure the agent, by outcome"
+    )
+    excuse: str | None = Field(
+        default=None, description="Reason of the last attempt that does not measure the agent; null: there was none"
+    )
+    seconds: float | None = Field(
+        description="Wall time in seconds of the attempt that counts; null: the imported row has none"
+    )
+    check_seconds: float | None = Field(default=None, description="Wall time in seconds of all checks; null: unknown")
+    first_byte_seconds: float | None = Field(
+        default=None, description="Mean time in seconds until the first byte of an answer; null: unknown"
+    )
+    generation_seconds: float | None = Field(
+        default=None, description="Total time in seconds from the first to the last byte of answers; null: unknown"
+    )
+    tool_seconds: float | None = Field(
+        default=None, description="Total time in seconds between an answer and the next request; null: unknown"
+    )
+    usd: float | None = Field(description="Model cost of all attempts in USD, failed ones included; null: unknown")
+    side_requests: int | None = Field(
+        default=None, description="Number of requests in all attempts to models other than the arm's; null: unknown"
+    )
+    side_usd: float | None = Field(
+        default=None, description="Cost in USD of requests to models other than the arm's, a part of usd; null: unknown"
+    )
+    judge_usd: float | None = Field(
+        description="Model cost in USD of all judging, by any panel at any time; null: unknown"
+    )
+    unadjusted: str = Field(
+        default="", description="Configured model settings that some requests of the agent did not have"
+    )
+    judge_unadjusted: str = Field(
+        default="", description="Configured model settings that some requests of the judges did not have"
+    )
+    replayed: bool = Field(
+        default=False, description="True if the answers came from a recording, so that nothing was paid for this row"
+    )
+    subscription: bool = Field(default=False, description="True if a subscription paid, so that USD are list prices")
     input_tokens: int | None
     output_tokens: int | None
     cache_read_tokens: int | None
     cache_write_tokens: int | None
-    total_tokens: Annotated[int | None, Field(description="of all kinds, of a row that does not tell them apart")] = (
-        None
+    total_tokens: int | None = Field(
+        default=None,
+        description="Number of tokens of all kinds, if the source of the row does not tell kinds apart; null otherwise",
     )
-    characters: Annotated[dict[str, int], Field(description="of all requests of the agent, by component")] = {}
+    characters: dict[str, int] = Field(
+        default={}, description="Number of characters in all requests of the agent, by component"
+    )
     requests: int | None = None
-    repeated_requests: Annotated[int | None, Field(description="those of them that followed a failed one")] = None
-    human_usd: Annotated[float | None, Field(description="what a person's solution of the scenario costs")] = None
+    repeated_requests: int | None = Field(
+        default=None, description="Number of requests that followed a failed request; null: unknown"
+    )
+    human_usd: float | None = Field(
+        default=None, description="Cost in USD of a person's solution of the scenario; null: unknown"
+    )
     turns: int | None
     tool_calls: int | None
-    tools: Annotated[dict[str, int], Field(description="tool calls by the tool's name")] = {}
+    tools: dict[str, int] = Field(default={}, description="Number of tool calls, by tool")
     failed_tool_calls: int | None
-    blocked_calls: Annotated[int | None, Field(description="by the safety net; null: there was none")]
-    unread_calls: Annotated[int | None, Field(description="that the safety net allowed without reading them whole")]
-    unguarded_calls: Annotated[
-        int | None, Field(description="that ran without an event of the safety net's hook; null: there was none")
-    ] = None
-    network_refused: Annotated[
-        int | None, Field(description="attempts at hosts that it may not reach, seen by the proxy; null: none")
-    ] = None
-    delivered: Annotated[bool | None, Field(description="its treatment was proved; null: there was none to prove")]
-    delivery_unverified: Annotated[str | None, Field(description="what of it no source tells")]
-    treatment_tokens: Annotated[
-        dict[str, int],
-        Field(
-            description="of its first request by part, estimated from characters: prompt, skills, agents, mcp, tools"
-        ),
-    ] = {}
-    short_skills: Annotated[
-        int | None, Field(description="declared skills listed by name only or cut; null: no proof of delivery")
-    ] = None
-    deferred_tools: Annotated[
-        int | None, Field(description="tools that the first request listed by name only; null: no proof of delivery")
-    ] = None
-    loaded_tools: Annotated[
-        int | None, Field(description="deferred tools whose definitions a later request held; null: no proof")
-    ] = None
+    blocked_calls: int | None = Field(
+        description="Number of tool calls that the safety net blocked; null: no safety net"
+    )
+    unread_calls: int | None = Field(
+        description="Number of tool calls that the safety net allowed without reading them completely; null: "
+        "no safety net"
+    )
+    unguarded_calls: int | None = Field(
+        default=None,
+        description="Number of tool calls that ran without an event of the safety net's hook; null: no safety net",
+    )
+    network_refused: int | None = Field(
+        default=None,
+        description="Number of connections to hosts that the agent may not reach, as the proxy saw them; "
+        "null: no proxy",
+    )
+    delivered: bool | None = Field(description="True if the treatment is proved; null: there was none to prove")
+    delivery_unverified: str | None = Field(description="Parts of the treatment that no source proves; null: none")
+    treatment_tokens: dict[str, int] = Field(
+        default={},
+        description="Estimated tokens of the treatment in the first request, by part: prompt, skills, agents, "
+        "mcp, tools",
+    )
+    short_skills: int | None = Field(
+        default=None,
+        description="Number of declared skills that were listed by name only, or with a cut description; "
+        "null: no proof of delivery",
+    )
+    deferred_tools: int | None = Field(
+        default=None,
+        description="Number of tools that the first request listed by name only; null: no proof of delivery",
+    )
+    loaded_tools: int | None = Field(
+        default=None,
+        description="Number of deferred tools whose definitions were in a later request; null: no proof of delivery",
+    )
     files_changed: int | None
     lines_changed: int | None
     base_commit: str | None
     workspace_digest: str | None
-    agent_files: Annotated[
-        tuple[str, ...] | None,
-        Field(description="files for agents that the workspace had at the start, such as CLAUDE.md; null: not stored"),
-    ] = None
+    agent_files: tuple[str, ...] | None = Field(
+        default=None,
+        description="Files for agents in the workspace at the start, such as CLAUDE.md; null: not recorded",
+    )
     sandbox: str
-    network: Annotated[Network | None, Field(description="that the agent could reach; null: not stored")] = None
-    keys: Annotated[Keys | None, Field(description="whether the agent could get hold of the provider's key")] = None
-    files: Annotated[Files | None, Field(description="of this machine, beside its programs")] = None
-    redactions: Annotated[int, Field(description="secrets that were taken out of what all attempts left")] = 0
-    github: Annotated[
-        GitHubServer | None,
-        Field(description="whose GitHub it was, which is never mixed with the other; null: the task has none"),
-    ] = None
-    github_requests: Annotated[int | None, Field(description="of the attempt that stands, to that GitHub")] = None
-    github_writes: Annotated[int | None, Field(description="changes there: of records and refs")] = None
-    github_gaps: Annotated[
-        int | None, Field(description="requests for what GitHub has and the hub has not; such a trial is marked")
-    ] = None
-    github_calls: Annotated[
-        CallCounts, Field(description="API operations by category: pr.read, pr.write, issue.read, git.write, ...")
-    ] = {}
-    github_other_clients: Annotated[
-        dict[str, int],
-        Field(description="requests that are not by the mode's clients with their tokens, by the name in User-Agent"),
-    ] = {}
-    github_failed: Annotated[int | None, Field(description="API operations that were answered with an error")] = None
-    github_repeated: Annotated[int | None, Field(description="API operations that had failed right before")] = None
+    network: Network | None = Field(default=None, description="Network that the agent could reach; null: not recorded")
+    keys: Keys | None = Field(
+        default=None,
+        description="Hidden if the agent could not get the provider's key, otherwise exposed; null: not recorded",
+    )
+    files: Files | None = Field(
+        default=None,
+        description="Files of the machine that the agent could reach: open is all that the user may read, own "
+        "is the trial's; null: not recorded",
+    )
+    redactions: int = Field(default=0, description="Number of secrets that were removed from the files of all attempts")
+    github: GitHubServer | None = Field(
+        default=None, description="Server that the trial's GitHub was on; null: the task has no GitHub"
+    )
+    github_requests: int | None = Field(
+        default=None,
+        description="Number of requests to GitHub in the attempt that counts; null: the task has no GitHub",
+    )
+    github_writes: int | None = Field(
+        default=None, description="Number of changed records and refs on GitHub; null: the task has no GitHub"
+    )
+    github_gaps: int | None = Field(
+        default=None,
+        description="Number of requests for features that GitHub has and the hub lacks; null: the task has no GitHub",
+    )
+    github_calls: CallCounts = Field(
+        default={}, description="Number of API operations by category: pr.read, pr.write, issue.read, git.write, ..."
+    )
+    github_other_clients: dict[str, int] = Field(
+        default={},
+        description="Number of requests by the name in User-Agent, from clients or tokens that the mode does not have",
+    )
+    github_failed: int | None = Field(
+        default=None,
+        description="Number of API operations that were answered with an error; null: the task has no GitHub",
+    )
+    github_repeated: int | None = Field(
+        default=None,
+        description="Number of API operations that repeat an operation which had just failed; null: the task "
+        "has no GitHub",
+    )
 
     @property
     def changes(self) -> int | None:

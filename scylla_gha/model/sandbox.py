@@ -29,21 +29,25 @@ _PARTS: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:]+))(?::([1-9][0-9]{0,
 class Isolation(Record):
     """Isolation that a sandbox gave a trial; stored with every trial."""
 
-    network: Annotated[
-        Network,
-        Field(description="open: all of it; gateway: models alone, by a socket; provider: and what tools that the "
-                          "provider runs can reach; none"),
-    ]  # fmt: skip
-    keys: Annotated[Keys, Field(description="exposed: processes that hold the provider's key can be looked into")]
-    files: Annotated[Files, Field(description="open: all that this user may read or write; own: the trial's")]
+    network: Network = Field(
+        description="Reachable network: open is all of it, gateway is the models through a socket, provider "
+        "is that and what tools run by the provider reach, none is nothing"
+    )
+    keys: Keys = Field(
+        description="Access to the provider's key: exposed if the agent can read the memory of processes that "
+        "hold it, otherwise hidden"
+    )
+    files: Files = Field(
+        description="Reachable files: open is all that this user may read or write, own is the files of the trial"
+    )
 
 
 class ImageRecipe(Record):
     """Recipe of a Debian image: its release, and the packages beside the essential ones."""
 
     id: Slug
-    release: Annotated[Slug, Field(description="Name of a Debian release, e.g. bookworm")]
-    packages: Annotated[tuple[str, ...], Field(min_length=1, description="Packages to install; must include python3")]
+    release: Slug = Field(description="Name of a Debian release, e.g. bookworm")
+    packages: tuple[str, ...] = Field(min_length=1, description="Debian packages to install; must include python3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,22 +135,25 @@ OneHost = Annotated[str, AfterValidator(_exact)]
 class NetworkAccess(Record):
     """Hosts that a scenario's agent may reach beside its model; checks reach none."""
 
-    hosts: Annotated[
-        tuple[NamedHost, ...],
-        Field(description="Hosts such as pkg.example, *.example.org, example.org:8443; empty: none"),
-    ] = ()
+    hosts: tuple[NamedHost, ...] = Field(
+        default=(),
+        description="Hosts that the agent may reach, such as pkg.example, *.example.org or example.org:8443; "
+        "empty: none",
+    )
 
 
 class EgressOpened(Record):
     """Attempt to reach a host, written before the connection is made."""
 
     kind: Literal["opened"] = "opened"
-    number: Annotated[int, Field(ge=1, description="within the attempt")]
+    number: int = Field(ge=1, description="Number of the connection within the attempt, from 1")
     at: datetime.datetime
     how: Literal["connect", "http"]
     host: str
-    port: Annotated[int, Field(description="0: what was sought cannot be read")]
-    refused: Annotated[Literal["host", "unreadable", "too_many"] | None, Field(description="None: allowed")] = None
+    port: int = Field(description="Port of the host; 0: the request could not be read")
+    refused: Literal["host", "unreadable", "too_many"] | None = Field(
+        default=None, description="Reason why the connection was refused; None: it was allowed"
+    )
 
 
 class EgressClosed(Record):
@@ -157,10 +164,9 @@ class EgressClosed(Record):
     up_bytes: int
     down_bytes: int
     seconds: float
-    error: Annotated[
-        Literal["private_address", "unreachable", "idle", "too_much", "cut", "ended_with_trial"] | None,
-        Field(description="None: both sides were done"),
-    ] = None
+    error: Literal["private_address", "unreachable", "idle", "too_much", "cut", "ended_with_trial"] | None = Field(
+        default=None, description="Reason why the connection was cut; None: both sides had finished"
+    )
 
 
 class HostContact(Record):
@@ -173,4 +179,6 @@ class HostContact(Record):
     refused: dict[str, int] = {}
     up_bytes: int = 0
     down_bytes: int = 0
-    unended: Annotated[int, Field(description="open when the gateway died, so with bytes that nobody counted")] = 0
+    unended: int = Field(
+        default=0, description="Number of connections that were open when the gateway died, whose bytes are unknown"
+    )

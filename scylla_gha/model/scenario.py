@@ -30,24 +30,27 @@ Seconds = Annotated[int, Field(gt=0, le=24 * 3600)]
 class Item(Record):
     """One item to score. With `checks` it is scored by code, else by the judge panel."""
 
-    id: Annotated[str, Field(pattern=r"^[A-Z][0-9]+$", description="Letter of the category and a number, such as F1")]
-    text: Annotated[Text, Field(description="What earns the points")]
-    type: Annotated[
-        Literal["binary", "graduated", "subjective"],
-        Field(description="binary: all or nothing; graduated: mean of the checks' fractions; subjective: a judgment"),
-    ]
-    points: Annotated[float, Field(gt=0, description="Points of the item within its category")] = 1.0
-    checks: Annotated[
-        tuple[str, ...], Field(description="Checkpoints that decide the item; empty: the judge panel decides")
-    ] = ()
-    applies_if: Annotated[str | None, Field(description="A checkpoint; if it does not hold, the item is N/A")] = None
-    required: Annotated[
-        bool,
-        Field(
-            description="A trial passes only if the item is met, unless it is N/A; for binary items",
-            exclude_if=lambda required: not required,
-        ),
-    ] = False
+    id: str = Field(
+        pattern=r"^[A-Z][0-9]+$", description="Id of the item: the letter of its category and a number, such as F1"
+    )
+    text: Text = Field(description="Requirement that earns the points")
+    type: Literal["binary", "graduated", "subjective"] = Field(
+        description="Kind of scoring: binary is all or nothing, graduated is the mean of the checks' "
+        "fractions, subjective is a judge's opinion"
+    )
+    points: float = Field(default=1.0, gt=0, description="Points of the item within its category")
+    checks: tuple[str, ...] = Field(
+        default=(), description="Ids of the checkpoints that decide the item; empty: the judge panel decides"
+    )
+    applies_if: str | None = Field(
+        default=None,
+        description="Id of a checkpoint that must hold, otherwise the item is N/A; null: the item always applies",
+    )
+    required: bool = Field(
+        default=False,
+        exclude_if=lambda required: not required,
+        description="If true, a trial passes only if this binary item is met or N/A",
+    )
 
     @model_validator(mode="after")
     def _required_is_binary(self) -> "Item":
@@ -60,14 +63,14 @@ class Category(Record):
     """Weighted group of items."""
 
     id: Annotated[str, Field(pattern=r"^[a-z_]+$")]
-    weight: Annotated[float, Field(gt=0, le=1)]
+    weight: float = Field(gt=0, le=1, description="Share of the category in the score")
     items: Annotated[tuple[Item, ...], Field(min_length=1)]
 
 
 class Rubric(Record):
     """Scoring of a scenario's trials; the weights of the categories sum to 1."""
 
-    pass_threshold: Annotated[float, Field(gt=0, le=1)] = PASS_THRESHOLD
+    pass_threshold: float = Field(default=PASS_THRESHOLD, gt=0, le=1, description="Score from which a trial passes")
     categories: Annotated[tuple[Category, ...], Field(min_length=1)]
 
     @property
@@ -86,12 +89,15 @@ def size_of(lines: int) -> Size:
 class FixtureSource(Record):
     """Start state: a fixture folder or a remote repository, at a pinned commit."""
 
-    fixture: Annotated[Slug | None, Field(description="Folder in fixtures/")] = None
-    repo: Annotated[
-        str | None,
-        Field(description="URL of a git repository; `./` begins a path in this repository, such as a git bundle"),
-    ] = None
-    hash: Annotated[Sha, Field(description="Commit from which the task starts; preparation verifies it")]
+    fixture: Slug | None = Field(
+        default=None, description="Name of a folder in fixtures/; null: `repo` is the start state"
+    )
+    repo: str | None = Field(
+        default=None,
+        description="URL of a git repository, or a path in this repository that begins with `./`, such as a "
+        "git bundle; null: `fixture` is the start state",
+    )
+    hash: Sha = Field(description="Commit from which the task starts; preparation verifies it")
 
     @model_validator(mode="after")
     def _one_place(self) -> "FixtureSource":
@@ -107,15 +113,13 @@ class FixtureSource(Record):
 class ScenarioTask(Record):
     """Prompt and time limit of the agent."""
 
-    prompt_file: Annotated[str, Field(description="File with the exact text that the agent gets on standard input")]
+    prompt_file: str = Field(description="File with the exact text that the agent gets on standard input")
     timeout_seconds: Seconds
-    tools: Annotated[
-        tuple[Text, ...] | None,
-        Field(
-            description="Built-in tools of the agent CLI that the task allows, in all arms; null: all of the variant",
-            exclude_if=lambda tools: tools is None,
-        ),
-    ] = None
+    tools: tuple[Text, ...] | None = Field(
+        default=None,
+        exclude_if=lambda tools: tools is None,
+        description="Built-in tools of the agent CLI that the task allows, in all arms; null: all tools of the variant",
+    )
 
 
 class Validation(Record):
@@ -128,12 +132,14 @@ class Validation(Record):
 class DiffCondition(Record):
     """Condition on the agent's diff. It never holds if nothing was changed."""
 
-    only: Annotated[
-        tuple[str, ...], Field(description="gitignore-style patterns; every changed file must match one")
-    ] = ()
-    never: Annotated[tuple[str, ...], Field(description="Patterns that no changed file may match")] = ()
-    max_files: Annotated[int | None, Field(ge=1)] = None
-    max_lines: Annotated[int | None, Field(ge=1, description="Lines added and deleted together")] = None
+    only: tuple[str, ...] = Field(
+        default=(), description="gitignore-style patterns; every changed file must match one of them; empty: any file"
+    )
+    never: tuple[str, ...] = Field(default=(), description="gitignore-style patterns that no changed file may match")
+    max_files: int | None = Field(default=None, ge=1, description="Maximum number of changed files; null: no limit")
+    max_lines: int | None = Field(
+        default=None, ge=1, description="Maximum number of added and deleted lines together; null: no limit"
+    )
 
 
 class Checkpoint(Record):
@@ -144,42 +150,56 @@ class Checkpoint(Record):
     """
 
     id: Slug
-    what: Annotated[Text, Field(description="The condition in a sentence, shown as evidence")]
-    run: Annotated[
-        str | None, Field(description="Command for `sh -c` in a fresh copy; $CHECKS and $BASE are folders")
-    ] = None
-    exit: Annotated[int, Field(description="Expected exit code of `run`")] = 0
-    stdout: Annotated[str | None, Field(description="Exact standard output of `run`")] = None
-    stdout_matches: Annotated[str | None, Field(description="Regular expression found in the output (multiline)")] = (
-        None
+    what: Text = Field(description="The condition in one sentence, which is shown as evidence")
+    run: str | None = Field(
+        default=None,
+        description="Command for `sh -c` in a fresh copy of the result; $CHECKS and $BASE are the folders of "
+        "the checks and of the start state",
     )
-    stdout_never_matches: Annotated[
-        str | None,
-        Field(
-            description="Regular expression that is not found in the output (multiline)",
-            exclude_if=lambda pattern: pattern is None,
-        ),
-    ] = None
-    graduated: Annotated[
-        bool, Field(description="The last line of the output is `k/n`, and the value is that fraction")
-    ] = False
+    exit: int = Field(default=0, description="Exit code that `run` must have")
+    stdout: str | None = Field(
+        default=None, description="Text that must be the whole standard output of `run`; null: any"
+    )
+    stdout_matches: str | None = Field(
+        default=None, description="Regular expression (multiline) that must match in the output of `run`; null: none"
+    )
+    stdout_never_matches: str | None = Field(
+        default=None,
+        exclude_if=lambda pattern: pattern is None,
+        description="Regular expression (multiline) that must not match in the output of `run`; null: none",
+    )
+    graduated: bool = Field(
+        default=False,
+        description="If true, the last line of the output is `k/n`, and the value of the check is that fraction",
+    )
     timeout_seconds: Seconds | None = None
-    file: Annotated[str | None, Field(description="Path of a regular file that must exist")] = None
-    absent: Annotated[bool, Field(description="The file must not exist")] = False
-    matches: Annotated[str | None, Field(description="Regular expression found in the file (multiline)")] = None
+    file: str | None = Field(
+        default=None, description="Path of a regular file that must exist, or must not if `absent` is true"
+    )
+    absent: bool = Field(default=False, description="If true, `file` must not exist")
+    matches: str | None = Field(
+        default=None, description="Regular expression (multiline) that must match in `file`; null: none"
+    )
     changes: DiffCondition | None = None
-    github: Annotated[StateCondition | None, Field(description="Condition on the records that the trial left")] = None
-    git: Annotated[GitCondition | None, Field(description="Condition on a repository that the trial left")] = None
-    checkout: Annotated[
-        Checkout | None, Field(description="`run` works in this revision of a repository of the trial's GitHub")
-    ] = None
-    unchanged: Annotated[
-        bool, Field(description="GitHub differs from the start only in `may_change`; added to each such scenario")
-    ] = False
-    required: Annotated[bool, Field(description="A trial passes only if the checkpoint holds")] = True
-    guard: Annotated[
-        bool, Field(description="The checkpoint holds on the base already; a change that breaks it fails the trial")
-    ] = False
+    github: StateCondition | None = Field(
+        default=None, description="Condition on the GitHub records at the end of the trial"
+    )
+    git: GitCondition | None = Field(default=None, description="Condition on a repository at the end of the trial")
+    checkout: Checkout | None = Field(
+        default=None,
+        description="Revision of a repository on the trial's GitHub, in which `run` works; null: the copy of "
+        "the workspace",
+    )
+    unchanged: bool = Field(
+        default=False,
+        description="If true, GitHub may differ from the start only in `may_change`; every scenario with "
+        "GitHub gets such a checkpoint",
+    )
+    required: bool = Field(default=True, description="If true, a trial passes only if the checkpoint holds")
+    guard: bool = Field(
+        default=False,
+        description="If true, the checkpoint already holds on the base, and a change that breaks it fails the trial",
+    )
 
     @model_validator(mode="after")
     def _one_kind(self) -> "Checkpoint":
@@ -208,7 +228,7 @@ class ProgressStep(Record):
     step: Text
     checkpoint: str | None = None
     item: str | None = None
-    weight: Annotated[float, Field(gt=0)] = 1.0
+    weight: float = Field(default=1.0, gt=0, description="Weight of the step in the progress of a trial")
 
     @model_validator(mode="after")
     def _one_proof(self) -> "ProgressStep":
@@ -222,29 +242,40 @@ class Scenario(Record):
 
     id: Annotated[
         Slug,
-        Field(pattern=r"^[0-9]{3}-[a-z0-9]+([._-][a-z0-9]+)*$", description="NNN-name, equal to the folder's name"),
+        Field(
+            pattern=r"^[0-9]{3}-[a-z0-9]+([._-][a-z0-9]+)*$",
+            description="Id of the scenario, NNN-name, equal to the folder's name",
+        ),
     ]
     title: Text
     category: WorkflowCategory
-    size: Annotated[Size, Field(description="Lines of the reference solution: small < 100, medium < 500, large")]
+    size: Size = Field(
+        description="Size of the reference solution: small below 100 lines, medium below 500, otherwise large"
+    )
     difficulty: Literal["trivial", "easy", "medium", "hard"]
     source: FixtureSource
-    github: Annotated[
-        GitHubStart | None, Field(description="The agent works with the GitHub state of the fixture's github.yaml")
-    ] = None
+    github: GitHubStart | None = Field(
+        default=None, description="Use of the GitHub state in the fixture's github.yaml; null: the task has no GitHub"
+    )
     task: ScenarioTask
     validation: Validation
     checkpoints: Annotated[tuple[Checkpoint, ...], Field(min_length=1)]
     progress: Annotated[tuple[ProgressStep, ...], Field(min_length=1)]
-    tiers: Annotated[tuple[TierName, ...], Field(min_length=1, description="Tiers that the scenario is meant for")]
-    runs_per_tier: Annotated[int, Field(gt=0, description="Repetitions if the experiment does not set them")] = 10
+    tiers: tuple[TierName, ...] = Field(min_length=1, description="Tiers that the scenario is meant for")
+    runs_per_tier: int = Field(default=10, gt=0, description="Number of repetitions if the experiment does not set one")
     tools: Tools = Tools()
-    container: Annotated[str | None, Field(description="Image recipe that it must run in; a part of the key")] = None
+    container: str | None = Field(
+        default=None,
+        description="Name of the image recipe that the scenario must run in, which is a part of the key; "
+        "null: any sandbox",
+    )
     network: NetworkAccess = NetworkAccess()
-    overrides: Annotated[
-        dict[str, str], Field(description="Files copied into the agent's HOME: path there -> file of this folder")
-    ] = {}
-    human_baseline_usd: Annotated[float | None, Field(gt=0, description="Cost of a person's solution in USD")] = None
+    overrides: dict[str, str] = Field(
+        default={}, description="Files to copy into the agent's HOME: path there -> file of this folder"
+    )
+    human_baseline_usd: float | None = Field(
+        default=None, gt=0, description="Cost of a person's solution in USD; null: unknown"
+    )
 
     @model_validator(mode="after")
     def _unchanged_by_default(self) -> "Scenario":

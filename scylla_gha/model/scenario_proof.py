@@ -1,7 +1,6 @@
 """Proof of a scenario: the solutions that were tried, with what passed, and what that cost on GitHub."""
 
 from collections.abc import Mapping
-from typing import Annotated
 
 from pydantic import Field
 
@@ -17,21 +16,28 @@ class SolutionTrial(Record):
 
     name: str
     passed: bool
-    fault: Annotated[str | None, Field(description="what is wrong with that verdict")] = None
-    seconds: Annotated[float, Field(ge=0, description="of all its tries, judged")] = 0.0
-    judged: Annotated[
-        tuple[str, ...], Field(description="required items that judges have to find unmet; code alone accepts it")
-    ] = ()
-    calls: Annotated[CallCounts, Field(description="API operations of its first try, by category")] = {}
+    fault: str | None = Field(
+        default=None, description="Difference between this verdict and the one that the proof needs; null: none"
+    )
+    seconds: float = Field(
+        default=0.0, ge=0, description="Time in seconds of all tries of the solution, judging included"
+    )
+    judged: tuple[str, ...] = Field(
+        default=(),
+        description="Ids of required items that judges must find unmet, since all checks accept the solution",
+    )
+    calls: CallCounts = Field(default={}, description="Number of API operations in the first try, by category")
 
 
 class ScenarioProof(Record):
     """Proof of a scenario, with the modes in which its task is possible."""
 
     scenario: str
-    not_possible: Annotated[dict[str, str], Field(description="why not, by mode")] = {}
+    not_possible: dict[str, str] = Field(
+        default={}, description="Reasons why the task cannot be done in a mode, by mode"
+    )
     has_github: bool = False
-    agent_files: Annotated[tuple[str, ...], Field(description="files for agents of the start state")] = ()
+    agent_files: tuple[str, ...] = Field(default=(), description="Files for agents in the start state")
     trials: tuple[SolutionTrial, ...]
 
     @property

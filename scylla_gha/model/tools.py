@@ -16,41 +16,40 @@ class EditableInstall(Record):
 
     name: PackageName
     version: Annotated[str, Field(pattern=r"^[0-9][\w.+!-]*$")] = "0.0.0"
-    roots: Annotated[tuple[ImportRoot, ...], Field(min_length=1, description="Folders that modules are in")] = (".",)
-    entry_points: Annotated[
-        dict[str, dict[PackageName, EntryPoint]],
-        Field(description="By group, e.g. console_scripts: {app: 'app.cli:main'}; those are programs on PATH"),
-    ] = {}
+    roots: tuple[ImportRoot, ...] = Field(
+        default=(".",), min_length=1, description="Folders that contain the package's modules"
+    )
+    entry_points: dict[str, dict[PackageName, EntryPoint]] = Field(
+        default={},
+        description="Entry points by group, e.g. console_scripts: {app: 'app.cli:main'}, which become programs on PATH",
+    )
 
 
 class Tools(Record):
     """Tools on the PATH of agent and checks."""
 
-    python: Annotated[dict[str, str], Field(description="PyPI packages at exact versions, e.g. pytest: 9.2.0")] = {}
-    node: Annotated[
-        dict[str, str],
-        Field(description="npm packages at exact versions, e.g. vitest: 3.2.4; programs of Node.js can import them"),
-    ] = {}
-    editable: Annotated[
-        EditableInstall | None,
-        Field(description="The start state's own Python package; its modules come from the folder a program runs in"),
-    ] = None
-    setup: Annotated[
-        str | None,
-        Field(
-            min_length=1,
-            description="Command that installs what tests need; it runs once on each machine, with its network, in a "
-            "copy of the start state, and what it leaves in .venv, node_modules or go-modules is there for agent and "
-            "checks",
-        ),
-    ] = None
-    prepared: Annotated[
-        str | None,
-        Field(
-            pattern=r"^[0-9a-f]{16}$", description="Folder in the toolkit's cache that `readiness --setup` made here"
-        ),
-    ] = None
-    system: Annotated[tuple[Slug, ...], Field(description="Programs that the machine must have")] = ()
+    python: dict[str, str] = Field(default={}, description="PyPI packages with exact versions, e.g. pytest: 9.2.0")
+    node: dict[str, str] = Field(
+        default={},
+        description="npm packages with exact versions, e.g. vitest: 3.2.4, which programs of Node.js can import",
+    )
+    editable: EditableInstall | None = Field(
+        default=None,
+        description="Python package of the start state; its modules are loaded from the folder that a program runs in",
+    )
+    setup: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Command that installs what tests need; it runs once on each machine, with the machine's "
+        "network, in a copy of the start state; agent and checks get its .venv, node_modules and "
+        "go-modules",
+    )
+    prepared: str | None = Field(
+        default=None,
+        pattern=r"^[0-9a-f]{16}$",
+        description="Folder in the toolkit's cache that `readiness --setup` made on this machine",
+    )
+    system: tuple[Slug, ...] = Field(default=(), description="Programs that must be installed on the machine")
 
     @model_serializer(mode="wrap")
     def _leave_out_unset(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:

@@ -49,9 +49,9 @@ class ServerToolUse(Record):
     speed: str = "standard"
     tier: str = "standard"
     region: str = "global"
-    searches: Annotated[int, Field(ge=0, description="of the web, by the provider")] = 0
-    unpriced: Annotated[bool, Field(description="another model, or a tool without a known price, had a part in it")] = (
-        False
+    searches: int = Field(default=0, ge=0, description="Number of web searches by the provider")
+    unpriced: bool = Field(
+        default=False, description="True if another model, or a tool without a known price, took part in the answer"
     )
 
 
@@ -64,8 +64,12 @@ class Rates(Record):
     input: Rate
     output: Rate
     cache_read: Rate | None
-    cache_write_5m: Annotated[Rate | None, Field(description="USD per million tokens, for a lifetime of five minutes")]
-    cache_write_1h: Annotated[Rate | None, Field(description="USD per million tokens, for a lifetime of an hour")]
+    cache_write_5m: Rate | None = Field(
+        description="Price of cache entries that live for five minutes, in USD per million tokens; null: unknown"
+    )
+    cache_write_1h: Rate | None = Field(
+        description="Price of cache entries that live for an hour, in USD per million tokens; null: unknown"
+    )
 
     def cost(self, tokens: Tokens) -> float | None:
         """Return the cost of the tokens in USD; None if one of their kinds has no known price."""
@@ -85,16 +89,20 @@ class Rates(Record):
 class LongRates(Rates):
     """Rates of a request whose prompt is longer than `prompt_tokens`."""
 
-    prompt_tokens: Annotated[int, Field(gt=0, description="uncached, read from the cache and written to it together")]
+    prompt_tokens: int = Field(
+        gt=0, description="Number of prompt tokens, cached ones included, above which these prices apply"
+    )
 
 
 class ModelPrice(Rates):
     """USD per million tokens, with date and source."""
 
-    above: Annotated[LongRates | None, Field(description="instead of these, for a request with a longer prompt")] = None
-    fast: Annotated[
-        float | None, Field(gt=0, description="what fast mode costs, in these prices; null: not offered, or not known")
-    ] = None
+    above: LongRates | None = Field(
+        default=None, description="Prices of requests with a longer prompt; null: the same prices"
+    )
+    fast: float | None = Field(
+        default=None, gt=0, description="Factor of fast mode on these prices; null: not offered, or unknown"
+    )
     date: datetime.date
     source: Text
 
@@ -143,12 +151,14 @@ class ModelInfo(Record):
     id: Text
     provider: Text
     context_tokens: Annotated[int, Field(gt=0)]
-    max_output_tokens: Annotated[int | None, Field(gt=0, description="Highest max_tokens of a request")] = None
-    retires: Annotated[datetime.date | None, Field(description="Last day of service, if known")] = None
+    max_output_tokens: int | None = Field(
+        default=None, gt=0, description="Maximum of max_tokens in a request; null: unknown"
+    )
+    retires: datetime.date | None = Field(default=None, description="Last day of service; null: unknown")
     price: ModelPrice | None = None
-    accepts: Annotated[
-        tuple[Literal["temperature", "max_tokens"], ...], Field(description="Settings that its requests may carry")
-    ] = ("temperature", "max_tokens")
+    accepts: tuple[Literal["temperature", "max_tokens"], ...] = Field(
+        default=("temperature", "max_tokens"), description="Settings that requests to the model may have"
+    )
 
 
 class PriceList(Record):
@@ -157,7 +167,7 @@ class PriceList(Record):
     name: Slug
     date: datetime.date
     source: Text
-    prices: Annotated[dict[str, Rates], Field(min_length=1, description="Rates by model id")]
+    prices: dict[str, Rates] = Field(min_length=1, description="Prices by model id, in USD per million tokens")
 
     def of(self, model: str) -> ModelPrice | None:
         """Return the price of a model; None if the list does not name it."""
@@ -169,30 +179,34 @@ class RequestRecord(Record):
     """A request, logged before it is forwarded."""
 
     kind: Literal["asked"] = "asked"
-    number: Annotated[int, Field(ge=1, description="within its session")]
+    number: int = Field(ge=1, description="Number of the request within its session, from 1")
     at: datetime.datetime
     role: Role
     model: str
-    digest: Annotated[str, Field(description="of the normalised request: what a recording is found by")]
-    characters: Annotated[dict[Component, int], Field(description="of the request's text, by component")]
-    adjusted: Annotated[tuple[str, ...], Field(description="configured settings that were put into the request")] = ()
-    unadjusted: Annotated[tuple[str, ...], Field(description="configured settings that the model does not take")] = ()
-    counting: Annotated[bool, Field(description="asked only how many tokens it has, which costs nothing")] = False
-    turn: Annotated[
-        int | None, Field(description="of the main conversation, a repeated one the same; None: of another one")
-    ] = None
-    streamed: Annotated[bool, Field(description="asked for an answer as a stream")] = True
-    lowered: Annotated[
-        tuple[int, int] | None, Field(description="max_tokens as asked for and as sent: what the budgets could pay")
-    ] = None
-    reserved_usd: Annotated[float | None, Field(description="its worst case, set aside in budgets")] = None
-    loaded_tools: Annotated[
-        tuple[str, ...],
-        Field(
-            description="deferred tools whose definitions the conversation has loaded",
-            exclude_if=lambda names: not names,
-        ),
-    ] = ()
+    digest: str = Field(description="Digest of the normalised request, by which a recording is found")
+    characters: dict[Component, int] = Field(description="Number of characters of the request's text, by component")
+    adjusted: tuple[str, ...] = Field(
+        default=(), description="Configured settings that the gateway put into the request"
+    )
+    unadjusted: tuple[str, ...] = Field(default=(), description="Configured settings that the model does not accept")
+    counting: bool = Field(default=False, description="True if the request only counts tokens, which costs nothing")
+    turn: int | None = Field(
+        default=None,
+        description="Number of the turn in the main conversation, the same if repeated; None: another conversation",
+    )
+    streamed: bool = Field(default=True, description="True if the answer was requested as a stream")
+    lowered: tuple[int, int] | None = Field(
+        default=None,
+        description="max_tokens as requested and as sent, lowered to what the budgets allow; None: not lowered",
+    )
+    reserved_usd: float | None = Field(
+        default=None, description="Highest possible cost in USD, reserved in the budgets; None: nothing was reserved"
+    )
+    loaded_tools: tuple[str, ...] = Field(
+        default=(),
+        exclude_if=lambda names: not names,
+        description="Deferred tools whose definitions the conversation has loaded",
+    )
 
 
 class ResponseRecord(Record):
@@ -201,28 +215,38 @@ class ResponseRecord(Record):
     kind: Literal["answered"] = "answered"
     number: Annotated[int, Field(ge=1)]
     source: Literal["live", "replay", "refused"]
-    status: Annotated[int | None, Field(description="of HTTP; None: the provider was not reached")]
-    error: Annotated[str | None, Field(description="the provider's error type, or ours")] = None
-    complete: Annotated[bool, Field(description="the answer came to its end")]
+    status: int | None = Field(description="HTTP status of the answer; None: the provider was not reached")
+    error: str | None = Field(default=None, description="Error type of the provider or of the gateway; None: no error")
+    complete: bool = Field(description="True if the answer was received to its end")
     tokens: Tokens | None = None
-    usd: Annotated[float | None, Field(description="None: unknown, by an unknown price or an answer that was cut")]
-    charged_usd: Annotated[float | None, Field(description="to budgets, where usd is unknown")] = None
-    use: Annotated[ServerToolUse | None, Field(description="None: nothing beside tokens at their usual prices")] = None
-    stop_reason: Annotated[str | None, Field(description="why the model stopped, as the provider says it")] = None
-    retries: Annotated[int, Field(description="how often the gateway itself asked again")] = 0
-    met: Annotated[
-        tuple[str, ...], Field(description="what each try met that failed: a status of HTTP, or `unreachable`")
-    ] = ()
-    crowded: Annotated[
-        bool, Field(description="it met a rate limit, or waited for a budget, beside others of its session")
-    ] = False
-    exhausting: Annotated[bool, Field(description="its answer said that nothing is left of a rate limit")] = False
-    fault: Annotated[
-        str | None, Field(description="how the provider failed it for good: all tries, or a broken answer")
-    ] = None
-    waited_seconds: Annotated[float, Field(description="for rate limits, before it was asked for the last time")] = 0.0
-    first_byte_seconds: Annotated[float | None, Field(description="since it was asked for the last time")] = None
-    seconds: Annotated[float, Field(description="since it was asked for the last time")]
+    usd: float | None = Field(description="Cost in USD; None: unknown, since a price is unknown or the answer was cut")
+    charged_usd: float | None = Field(
+        default=None, description="Amount in USD that budgets are charged if `usd` is unknown"
+    )
+    use: ServerToolUse | None = Field(
+        default=None, description="Extra-cost features of the answer; None: only tokens at their usual prices"
+    )
+    stop_reason: str | None = Field(default=None, description="Reason why the model stopped, in the provider's words")
+    retries: int = Field(default=0, description="Number of times that the gateway repeated the request")
+    met: tuple[str, ...] = Field(default=(), description="Failure of each failed try: an HTTP status, or `unreachable`")
+    crowded: bool = Field(
+        default=False,
+        description="True if it met a rate limit, or waited for a budget, while other requests of its session ran",
+    )
+    exhausting: bool = Field(
+        default=False, description="True if the answer reports that nothing is left of a rate limit"
+    )
+    fault: str | None = Field(
+        default=None,
+        description="Final failure of the provider: all tries failed, or the answer was broken; None: none",
+    )
+    waited_seconds: float = Field(
+        default=0.0, description="Time in seconds that it waited for rate limits before the last try"
+    )
+    first_byte_seconds: float | None = Field(
+        default=None, description="Time in seconds from the last try to the first byte; None: no answer"
+    )
+    seconds: float = Field(description="Time in seconds from the last try to the end of the answer")
 
     @property
     def usage(self) -> Usage:

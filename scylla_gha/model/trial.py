@@ -85,7 +85,9 @@ class DiffStat(Record):
     added: int
     deleted: int
     sha256: str
-    skipped: Annotated[tuple[str, ...], Field(description="what is no file, link or folder, so not in the diff")] = ()
+    skipped: tuple[str, ...] = Field(
+        default=(), description="Paths that the diff leaves out, since they are not files, links or folders"
+    )
 
 
 class BlockedCall(Record):
@@ -99,16 +101,24 @@ class BlockedCall(Record):
 class SafetyNetSummary(Record):
     """Calls that the safety net judged in an attempt."""
 
-    calls: Annotated[int, Field(description="that it was asked about, those of sub-agents included")] = 0
+    calls: int = Field(
+        default=0, description="Number of tool calls that the safety net judged, those of sub-agents included"
+    )
     blocked: tuple[BlockedCall, ...] = ()
-    unread: Annotated[int, Field(description="allowed, though they could not be read whole or the net had a fault")] = 0
-    unguarded: Annotated[int, Field(description="calls that ran without an event of its hook, as far as is told")] = 0
+    unread: int = Field(
+        default=0,
+        description="Number of calls allowed although the safety net could not read them completely, or had a fault",
+    )
+    unguarded: int = Field(
+        default=0,
+        description="Number of calls that ran without an event of the safety net's hook, as far as the sources tell",
+    )
 
 
 class GitHubUse(GitHubTraffic):
     """Use of a cell's GitHub in an attempt."""
 
-    writes: Annotated[int, Field(description="changes of records and refs")] = 0
+    writes: int = Field(default=0, description="Number of changed records and refs")
 
 
 class Attempt(Record):
@@ -121,39 +131,65 @@ class Attempt(Record):
     started_at: datetime.datetime
     seconds: float
     usage: Usage
-    requests: Annotated[int, Field(description="that reached the gateway")] = 0
-    repeated_requests: Annotated[int, Field(description="those of them that followed a failed one")] = 0
-    side_requests: Annotated[int | None, Field(description="of other models than the arm's; None: unknown")] = None
-    side_usd: Annotated[float | None, Field(description="what they cost, a part of the usage; None: unknown")] = None
-    first_byte_seconds: Annotated[float | None, Field(description="mean wait for an answer's first byte")] = None
-    generation_seconds: Annotated[float, Field(description="from an answer's first byte to its last, summed")] = 0.0
-    tool_seconds: Annotated[float | None, Field(description="from answers to the next requests; None: no request")] = (
-        None
+    requests: int = Field(default=0, description="Number of requests that reached the gateway")
+    repeated_requests: int = Field(default=0, description="Number of requests that followed a failed request")
+    side_requests: int | None = Field(
+        default=None, description="Number of requests to models other than the arm's; None: unknown"
     )
-    characters: Annotated[dict[str, int], Field(description="of all requests, by component")] = {}
-    adjusted: Annotated[tuple[str, ...], Field(description="model settings that requests were given")] = ()
-    unadjusted: Annotated[tuple[str, ...], Field(description="those that some went without: refused by the model")] = ()
-    subscription: Annotated[bool, Field(description="USD are list prices of what a subscription paid for")] = False
+    side_usd: float | None = Field(
+        default=None,
+        description="Cost in USD of requests to models other than the arm's, a part of the usage; None: unknown",
+    )
+    first_byte_seconds: float | None = Field(
+        default=None, description="Mean time in seconds until the first byte of an answer; None: no answer"
+    )
+    generation_seconds: float = Field(
+        default=0.0, description="Total time in seconds from the first to the last byte of answers"
+    )
+    tool_seconds: float | None = Field(
+        default=None, description="Total time in seconds between an answer and the next request; None: no request"
+    )
+    characters: dict[str, int] = Field(default={}, description="Number of characters in all requests, by component")
+    adjusted: tuple[str, ...] = Field(
+        default=(), description="Configured model settings that the gateway put into requests"
+    )
+    unadjusted: tuple[str, ...] = Field(
+        default=(),
+        description="Configured model settings that some requests did not have, since the model refuses them",
+    )
+    subscription: bool = Field(default=False, description="True if a subscription paid, so that USD are list prices")
     turns: int | None = None
     tool_calls: dict[str, int] = {}
     failed_tool_calls: int = 0
-    safety_net: Annotated[SafetyNetSummary | None, Field(description="None: there was none")] = None
-    network: Annotated[HostContact | None, Field(description="hosts sought by the proxy; None: it had none")] = None
-    github: Annotated[GitHubUse | None, Field(description="its use of GitHub; None: the task has none")] = None
+    safety_net: SafetyNetSummary | None = Field(
+        default=None, description="Calls that the safety net judged; None: no safety net"
+    )
+    network: HostContact | None = Field(
+        default=None, description="Hosts that the agent tried to reach through the proxy; None: no proxy"
+    )
+    github: GitHubUse | None = Field(
+        default=None, description="Use of the trial's GitHub; None: the task has no GitHub"
+    )
     agent_version: str | None = None
     exit_code: int | None = None
-    delivery: Annotated[Delivery | None, Field(description="None: nothing was to be delivered, or none started")] = None
+    delivery: Delivery | None = Field(
+        default=None,
+        description="Proof of the treatment; None: nothing was to be delivered, or the agent did not start",
+    )
     base_commit: str | None = None
     workspace_digest: str | None = None
-    agent_files: Annotated[
-        tuple[str, ...] | None,
-        Field(description="files for agents that the workspace had at the start, such as CLAUDE.md; None: not stored"),
-    ] = None
+    agent_files: tuple[str, ...] | None = Field(
+        default=None,
+        description="Files for agents in the workspace at the start, such as CLAUDE.md; None: not recorded",
+    )
     diff: DiffStat | None = None
-    files: Annotated[dict[str, FileDigest], Field(description="it left, by name; empty: of an older version")] = {}
-    redactions: Annotated[
-        int, Field(description="places in its files where a secret stood, or what looks like one")
-    ] = 0
+    files: dict[str, FileDigest] = Field(
+        default={}, description="Digests of the attempt's files, by name; empty: written by an older version"
+    )
+    redactions: int = Field(
+        default=0,
+        description="Number of places in the attempt's files where a secret, or text that looks like one, was removed",
+    )
 
 
 class Trial(Record):
@@ -163,7 +199,9 @@ class Trial(Record):
     cell: str
     key: str
     sandbox: str
-    isolation: Annotated[Isolation | None, Field(description="that the sandbox gave; None: of an older record")] = None
+    isolation: Isolation | None = Field(
+        default=None, description="Isolation that the sandbox gave; None: written by an older version"
+    )
     versions: dict[str, str]
     attempts: Annotated[tuple[Attempt, ...], Field(min_length=1)]
 

@@ -26,12 +26,19 @@ _UNKEYED_IF_UNSET: Final = ("models", "server_tools", "orchestration", "verifica
 class SystemPrompt(Record):
     """Replacement of, or addition to, the agent CLI's system prompt: a text, or blocks."""
 
-    replace: Annotated[str | None, Field(description="The whole system prompt; may be empty")] = None
-    append: Annotated[Text | None, Field(description="Text added to the CLI's own system prompt")] = None
-    blocks: Annotated[tuple[BlockName, ...], Field(description="Files in config/blocks/, joined in this order")] = ()
-    mode: Annotated[
-        Literal["append", "replace"] | None, Field(description="What blocks do to the CLI's own prompt; null: append")
-    ] = None
+    replace: str | None = Field(
+        default=None, description="Text that replaces the CLI's system prompt, may be empty; null: no replacement"
+    )
+    append: Text | None = Field(
+        default=None, description="Text that is added to the CLI's own system prompt; null: none"
+    )
+    blocks: tuple[BlockName, ...] = Field(
+        default=(), description="Prompt blocks, as names of files in config/blocks/, joined in this order"
+    )
+    mode: Literal["append", "replace"] | None = Field(
+        default=None,
+        description="Use of the blocks: add them to the CLI's own system prompt, or replace it; null: append",
+    )
 
     @model_validator(mode="after")
     def _one_way(self) -> "SystemPrompt":
@@ -50,43 +57,48 @@ class SystemPrompt(Record):
 class Orchestration(Record):
     """Hierarchy of agents: the lead's prompt is added to the main conversation, which then directs the sub-agents."""
 
-    lead: Annotated[Name, Field(description="A file in config/agents/")]
+    lead: Name = Field(description="Name of a file in config/agents/ whose prompt the main conversation gets")
 
 
 class Treatment(Record):
     """Settings that a variant changes; None leaves the CLI's default."""
 
     system_prompt: SystemPrompt | None = None
-    setting_sources: Annotated[
-        tuple[SettingSource, ...] | None, Field(description="Settings files that the CLI reads; []: none")
-    ] = None
-    tools: Annotated[tuple[Text, ...] | None, Field(description="Built-in tools of the CLI; []: none")] = None
-    settings: Annotated[dict[str, JsonValue] | None, Field(description="Settings passed to the CLI")] = None
-    mcp_servers: Annotated[tuple[Name, ...], Field(description="Folders in config/mcp/")] = ()
-    agent_files: Annotated[
-        tuple[Text, ...] | None,
-        Field(
-            description="The repository's own files for agents (CLAUDE.md, .claude/skills/NAME, .mcp.json, ...) that "
-            "the workspace has, as patterns of a .gitignore; []: none; null: those of the scenario's start state"
-        ),
-    ] = None
-    skills: Annotated[tuple[Name, ...], Field(description="Folders in config/skills/")] = ()
-    agents: Annotated[tuple[Name, ...], Field(description="Sub-agents: files in config/agents/")] = ()
+    setting_sources: tuple[SettingSource, ...] | None = Field(
+        default=None, description="Settings files that the CLI reads; empty: none; null: the CLI's default"
+    )
+    tools: tuple[Text, ...] | None = Field(
+        default=None, description="Built-in tools of the CLI; empty: none; null: the CLI's default"
+    )
+    settings: dict[str, JsonValue] | None = Field(
+        default=None, description="Settings that are passed to the CLI; null: none"
+    )
+    mcp_servers: tuple[Name, ...] = Field(default=(), description="MCP servers, as names of folders in config/mcp/")
+    agent_files: tuple[Text, ...] | None = Field(
+        default=None,
+        description="Patterns, as in .gitignore, of the repository's own files for agents (CLAUDE.md, "
+        ".claude/skills/NAME, .mcp.json, ...) that the workspace has; empty: none; null: those of "
+        "the scenario's start state",
+    )
+    skills: tuple[Name, ...] = Field(default=(), description="Skills, as names of folders in config/skills/")
+    agents: tuple[Name, ...] = Field(default=(), description="Sub-agents, as names of files in config/agents/")
     orchestration: Orchestration | None = None
-    verification: Annotated[
-        Literal["selective", "always"] | None,
-        Field(description="When results are checked before the end; adds config/blocks/verification-<value>.md"),
-    ] = None
-    hosts: Annotated[
-        tuple[NamedHost, ...], Field(description="Hosts that the agent may reach, beside those of the scenario")
-    ] = ()
-    models: Annotated[
-        tuple[Text, ...],
-        Field(description="Model ids that the agent may request beside the arm's model and the CLI's side models"),
-    ] = ()
-    server_tools: Annotated[
-        tuple[ServerTool, ...], Field(description="Tools that the provider runs: they reach the open network")
-    ] = ()
+    verification: Literal["selective", "always"] | None = Field(
+        default=None,
+        description="Rule for when the agent checks results before it ends, from "
+        "config/blocks/verification-<value>.md; null: none",
+    )
+    hosts: tuple[NamedHost, ...] = Field(
+        default=(), description="Hosts that the agent may reach, in addition to those of the scenario"
+    )
+    models: tuple[Text, ...] = Field(
+        default=(),
+        description="Ids of models that the agent may request, in addition to the arm's model and the CLI's "
+        "side models",
+    )
+    server_tools: tuple[ServerTool, ...] = Field(
+        default=(), description="Tools that run at the provider and reach the open network"
+    )
 
     @model_validator(mode="after")
     def _reads_agent_files(self) -> "Treatment":
@@ -127,10 +139,10 @@ class SubTest(Record):
 
     id: Annotated[Slug, Field(pattern=r"^[0-9]{2}-[a-z0-9]+([._-][a-z0-9]+)*$")]
     description: Text
-    inherits: Annotated[
-        tuple[Inherited, ...],
-        Field(description="Sub-tests whose treatments are united with this one, such as T0/05-full, or `best of T1`"),
-    ] = ()
+    inherits: tuple[Inherited, ...] = Field(
+        default=(),
+        description="Sub-tests whose treatments are merged into this one, such as T0/05-full or `best of T1`",
+    )
     treatment: Treatment = Treatment()
 
     @model_validator(mode="after")
@@ -146,17 +158,18 @@ class Tier(Record):
     id: TierName
     name: Text
     focus: Text
-    hypothesis: Annotated[Text | None, Field(description="What the tier is expected to show, before any data")] = None
-    assumes: Annotated[
-        tuple[Assumption, ...],
-        Field(
-            description="What the hypothesis says of each first request, which `tiers measure` checks: all skills with "
-            "whole descriptions, or all tools with their definitions"
-        ),
-    ] = ()
-    representative: Annotated[
-        Slug | None, Field(description="Sub-test that stands for `best of` this tier until results decide")
-    ] = None
+    hypothesis: Text | None = Field(
+        default=None, description="Result that the tier is expected to show, written down before any data; null: none"
+    )
+    assumes: tuple[Assumption, ...] = Field(
+        default=(),
+        description="Assumptions of the hypothesis about each first request, which `tiers measure` checks: "
+        "all skills have whole descriptions, or all tools have definitions",
+    )
+    representative: Slug | None = Field(
+        default=None,
+        description="Id of the sub-test that stands for `best of` this tier until results decide; null: none",
+    )
     sub_tests: tuple[SubTest, ...] = ()
 
     @model_validator(mode="after")
@@ -171,11 +184,13 @@ class Variant(Record):
 
     id: str
     treatment: Treatment
-    materials: Annotated[dict[str, str], Field(description="digests of what it names, as skills/<name>")] = {}
-    chosen: Annotated[dict[str, str], Field(description="sub-test that each `best of` stands for, by tier")] = {}
-    alias_of: Annotated[
-        str | None, Field(description="sub-test that is the same configuration, since a choice led to it")
-    ] = None
+    materials: dict[str, str] = Field(
+        default={}, description="Digests of the files that the variant uses, as skills/<name>"
+    )
+    chosen: dict[str, str] = Field(default={}, description="Sub-test that was chosen for each `best of`, by tier")
+    alias_of: str | None = Field(
+        default=None, description="Sub-test with the same configuration, to which a choice led; None: none"
+    )
 
     @property
     def digest(self) -> str:
@@ -188,7 +203,9 @@ class SubAgent(Record):
 
     name: Name
     description: Text
-    tools: Annotated[tuple[Text, ...] | None, Field(description="Tools; null: all tools of the agent")] = None
+    tools: tuple[Text, ...] | None = Field(
+        default=None, description="Tools of the sub-agent; null: all tools of the agent"
+    )
     model: str | None = None
     prompt: Text
 
@@ -199,13 +216,14 @@ class AgentResources(Record):
     mcp_servers: dict[str, McpServer] = {}
     agents: dict[str, SubAgent] = {}
     folders: dict[str, Path] = {}
-    programs: Annotated[dict[str, Path], Field(description="files of the mode's programs")] = {}
-    agent_files: Annotated[
-        dict[str, Path] | None,
-        Field(description="files for agents, by path in the workspace; None: those of the start state"),
-    ] = None
-    project_servers: Annotated[dict[str, ServerCommand], Field(description="servers of .mcp.json")] = {}
-    descriptions: Annotated[
-        dict[str, tuple[str, ...]], Field(description="texts that say what a skill is for, by the skill's name")
-    ] = {}
-    system_prompt: Annotated[SystemPrompt | None, Field(description="as one text; None: the CLI's own")] = None
+    programs: dict[str, Path] = Field(default={}, description="Files of the mode's programs, by name")
+    agent_files: dict[str, Path] | None = Field(
+        default=None, description="Files for agents, by path in the workspace; None: those of the start state"
+    )
+    project_servers: dict[str, ServerCommand] = Field(default={}, description="MCP servers of .mcp.json, by name")
+    descriptions: dict[str, tuple[str, ...]] = Field(
+        default={}, description="Texts that say what a skill is for, by the skill's name"
+    )
+    system_prompt: SystemPrompt | None = Field(
+        default=None, description="System prompt as one text; None: the CLI's own"
+    )
