@@ -1,4 +1,10 @@
-"""Counts and durations in sentences."""
+"""Counts, durations and amounts of money in sentences and tables."""
+
+import math
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+from typing import Final
+
+_LEAST_DOLLARS: Final = 1e-6
 
 
 def counted(number: float, noun: str, plural: str = "", form: str = ",") -> str:
@@ -12,6 +18,26 @@ def counted(number: float, noun: str, plural: str = "", form: str = ",") -> str:
     """
     shown = format(number, form)
     return f"{shown} {noun if shown.lstrip('+-') == '1' else plural or f'{noun}s'}"
+
+
+def dollars(value: float | None, sign: str = "") -> str:
+    """Return US dollars with two digits, or two significant ones below a cent: `$1,234.50`, `$0.0012`; unknown: `?`.
+
+    Pages have the same rule in `report/templates/basics.js`.
+
+    Args:
+        value: the amount.
+        sign: `+` for a difference, which then always has its sign.
+    """
+    if value is None or not math.isfinite(value):
+        return "?"
+    if 0 < abs(value) < _LEAST_DOLLARS:
+        return f"<${_LEAST_DOLLARS:f}"
+    exponent = int(f"{value:.1e}".partition("e")[2])
+    digits = 2 if exponent >= -2 else 1 - exponent  # noqa: PLR2004 a cent
+    with localcontext(rounding=ROUND_HALF_UP):  # as JavaScript rounds
+        amount = f"{Decimal(abs(value)):,.{digits}f}"
+    return f"{'-' if value < 0 else sign}${amount}"
 
 
 def duration(seconds: float) -> str:

@@ -9,7 +9,7 @@ import click
 
 from scylla_gha.cli import options
 from scylla_gha.config.library import ConfigSources
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, dollars
 from scylla_gha.errors import ConfigError
 from scylla_gha.github.actions import JobFacts
 from scylla_gha.model.experiment import SandboxName
@@ -106,10 +106,9 @@ def _write_wave(job: JobFacts, planned: Plan, folder: RunFolder, wave: Wave) -> 
     paths, packing = WavePaths(folder.root), wave.packing
     write_lines(paths.reused, wave.reused)
     write_record(paths.packing, packing)
-    usd = "unknown" if wave.usd is None else f"{wave.usd:.2f}"
     click.echo(f"wave {packing.wave} of {packing.campaign}: {counted(packing.cells, 'cell')} in "
-               f"{counted(len(packing.shards), 'job')}, {packing.lanes} at once in each; likely ${usd} and "
-               f"{packing.makespan:.1f} minutes (at least {packing.bound:.1f}); reused: "
+               f"{counted(len(packing.shards), 'job')}, {packing.lanes} at once in each; likely "
+               f"{dollars(wave.usd)} and {packing.makespan:.1f} minutes (at least {packing.bound:.1f}); reused: "
                f"{counted(len(packing.reused), 'row')}, left for later waves: {counted(len(packing.left), 'cell')}; "
                f"arms start at most {100 * packing.drift:.1f} % of that time from the mean", err=True)  # fmt: skip
     if packing.makespan > packing.minutes:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, dollars
 from scylla_gha.gateway.evidence import CLIENT_GONE
 from scylla_gha.gateway.permissions import RequestRefusal
 from scylla_gha.model.traffic import Role
@@ -186,7 +186,7 @@ class BudgetLedger:
     def _unpriced(self, session: SessionBudget) -> Reservation | RequestRefusal:
         for budget in self._budgets(session):
             if budget.limit is not None:
-                message = (f"this model has no known price, so the spend limit of ${budget.limit:g} of "
+                message = (f"this model has no known price, so the spend limit of {dollars(budget.limit)} of "
                            f"{_limit_name(budget.scope, session.role)} cannot be kept")  # fmt: skip
                 return RequestRefusal("unknown_price", message)
         return Reservation(0.0, 0, (), self._serve_queue)
@@ -195,9 +195,9 @@ class BudgetLedger:
 def _refusal(budget: Budget, limit: float, session: SessionBudget, worst: WorstCase, left: float) -> RequestRefusal:
     need, trial = worst.usd(worst.least), session.trial
     is_own = trial.share is not None and trial.spent + trial.in_flight + need > trial.share
-    message = (f"the spend limit of ${limit:g} of {_limit_name(budget.scope, session.role)} is reached "
-               f"(${budget.spent:.4f}; ${max(0.0, left):.4f} left), and this request may cost ${need:.4f} with an "
-               f"answer of {counted(worst.least, 'token')}")  # fmt: skip
+    message = (f"the spend limit of {dollars(limit)} of {_limit_name(budget.scope, session.role)} is reached "
+               f"({dollars(budget.spent)}; {dollars(max(0.0, left))} left), and this request may cost "
+               f"{dollars(need)} with an answer of {counted(worst.least, 'token')}")  # fmt: skip
     return RequestRefusal(f"budget_exceeded:{'trial_share' if is_own else budget.scope}", message)
 
 

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from scylla_gha.agents import AGENTS
 from scylla_gha.agents.base import AgentPackage
 from scylla_gha.config.library import Library
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, dollars
 from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.gateway.settings import GatewaySettings
 from scylla_gha.model.agent_update import AgentDifference, AgentUpdate, SessionFacts
@@ -220,8 +220,9 @@ def session_differences(stored: SessionFacts, measured: SessionFacts) -> Iterato
     for name in sorted(stored.usd.keys() | measured.usd.keys()):
         costs = stored.usd.get(name), measured.usd.get(name)
         if costs[0] is None or costs[1] is None or abs(costs[0] - costs[1]) > _CENT:
-            shown = ["unknown" if usd is None else f"${usd:.6f}" for usd in costs]
-            yield _difference("prices", f"the session with {name} costs {shown[1]} by the CLI; {shown[0]} is stored")
+            change = "" if None in costs else f", {dollars((costs[1] or 0.0) - (costs[0] or 0.0), '+')}"
+            stated = f"the session with {name} costs {dollars(costs[1])} by the CLI"
+            yield _difference("prices", f"{stated}; {dollars(costs[0])} is stored{change}")
 
 
 def _sets(old: Iterable[str], new: Iterable[str]) -> str:

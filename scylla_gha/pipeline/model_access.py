@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, dollars
 from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import RefusedError, ToolError
 from scylla_gha.gateway.client import GatewayProcess
@@ -258,15 +258,15 @@ def _remaining(field: str, budget: float | None, spent: float) -> float:
     if budget is None:
         return _NO_LIMIT
     if spent >= budget:
-        raise RefusedError(f"{field} of ${budget:.2f} is spent: all traffic in the run's folder, old/ included, "
-                           f"cost ${spent:.2f}; raise it, or begin another folder with --runs")  # fmt: skip
+        raise RefusedError(f"{field} of {dollars(budget)} is spent: all traffic in the run's folder, old/ included, "
+                           f"cost {dollars(spent)}; raise it, or begin another folder with --runs")  # fmt: skip
     return budget - spent
 
 
 def _amount(estimate: Estimate, limit_usd: float) -> str:
     usd = estimate.usd
-    likely = "an unknown sum" if usd.likely is None else f"likely ${usd.likely:.2f}"
+    likely = "an unknown sum" if usd.likely is None else f"likely {dollars(usd.likely)}"
     if limit_usd < _NO_LIMIT:
-        return f"up to ${limit_usd:.2f} ({likely})"
-    high = "" if usd.high is None else f", perhaps ${usd.high:.2f},"
+        return f"up to {dollars(limit_usd)} ({likely})"
+    high = "" if usd.high is None else f", perhaps {dollars(usd.high)},"
     return f"{likely}{high} with no budget to stop at"

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import click
 
-from scylla_gha.counting import counted, duration
+from scylla_gha.counting import counted, dollars, duration
 from scylla_gha.errors import IncompleteError
 from scylla_gha.judge.judge_trial import judge_trial
 from scylla_gha.model.experiment import MB
@@ -90,10 +90,10 @@ class Progress:
                 click.echo(self._line(), err=True)
 
     def _line(self) -> str:
-        usd = f"{'at least ' if self._has_unknown else ''}${self._usd:.2f}"
+        usd = f"{'at least ' if self._has_unknown else ''}{dollars(self._usd)}"
         if self._has_unknown and not self._usd:
-            usd = "unknown USD"
-        budget = f" of ${self._budget:.2f}" if self._budget else ""
+            usd = dollars(None)
+        budget = f" of {dollars(self._budget)}" if self._budget else ""
         elapsed = time.monotonic() - self._started
         left = elapsed / self._done * (self._total - self._done) if self._done else None
         when = "" if left is None or self._done == self._total else f", about {duration(left)} left"

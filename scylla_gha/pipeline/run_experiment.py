@@ -6,7 +6,7 @@ from dataclasses import replace
 import click
 
 from scylla_gha.config.library import ConfigSources, Library
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, dollars
 from scylla_gha.errors import BudgetError, IncompleteError, RefusedError
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Plan, UnstartedCells
@@ -89,7 +89,8 @@ def _confirm_rerun(trials: Sequence[Trial], *, yes: bool) -> None:
     costs = [attempt.usage.usd for trial in trials for attempt in trial.attempts]
     usd = sum(cost for cost in costs if cost is not None)
     unknown = f", and {counted(costs.count(None), 'attempt')} of unknown cost" if None in costs else ""
-    click.echo(f"--fresh runs {counted(len(trials), 'stored trial')} again; they cost ${usd:.2f}{unknown}", err=True)
+    stored = counted(len(trials), "stored trial")
+    click.echo(f"--fresh runs {stored} again; they cost {dollars(usd)}{unknown}", err=True)
     if trials and not yes and not confirm("Run them again?"):
         raise RefusedError("not confirmed; nothing was run")
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, dollars
 from scylla_gha.errors import RefusedError
 from scylla_gha.model.experiment import Experiment, RoleBudgets
 from scylla_gha.model.plan import CostRange, Plan
@@ -51,7 +51,7 @@ def _refuse_above(field: str, budget: float | None, whose: str, usd: CostRange) 
     if budget is None or usd.likely is None:
         return
     if usd.likely > budget:
-        raise RefusedError(f"the likely cost{whose}, ${usd.likely:.2f}, is above the budget of ${budget:.2f}; "
+        raise RefusedError(f"the likely cost{whose}, {dollars(usd.likely)}, is above the budget of {dollars(budget)}; "
                            f"plan fewer cells (--only, --repetitions), or raise {field}")  # fmt: skip
 
 
@@ -80,9 +80,10 @@ def split_budget(field: str, budget: float | None, claims: Sequence[BudgetClaim]
     needs = math.fsum(claim.need for claim in claims)
     rest = budget - needs
     if rest < 0 or budget <= 0:
-        raise RefusedError(f"{field}: ${max(budget, 0):.2f} are for {counted(len(claims), 'job')}, each of which may "
-                           f"need limits.usd for a single cell, ${needs:.2f} together, so some could start none; raise "
-                           "--budget-usd, lower limits.usd, or plan fewer jobs (--most-shards)")  # fmt: skip
+        raise RefusedError(f"{field}: {dollars(max(budget, 0))} are for {counted(len(claims), 'job')}, each of which "
+                           f"may need limits.usd for a single cell, {dollars(needs)} together, so some could start "
+                           "none; raise --budget-usd, lower limits.usd, or plan fewer jobs "
+                           "(--most-shards)")  # fmt: skip
     costs = [claim.usd for claim in claims if claim.usd is not None]
     total = math.fsum(costs)
     if len(costs) < len(claims) or total < _NOTHING_USD:  # a cost is unknown, or nothing is likely to cost anything
@@ -113,8 +114,8 @@ def budgets_left(experiment: Experiment, paid: Iterable[Result]) -> Experiment:
 
 def _left(field: str, budget: float | None, spent: float) -> float | None:
     if budget is not None and spent >= budget:
-        raise RefusedError(f"{field} of ${budget:.2f} is spent: the rows that are there cost ${spent:.2f}; raise it "
-                           "to go on")  # fmt: skip
+        raise RefusedError(f"{field} of {dollars(budget)} is spent: the rows that are there cost {dollars(spent)}; "
+                           "raise it to go on")  # fmt: skip
     return None if budget is None else budget - spent
 
 
@@ -200,6 +201,6 @@ class CellBudget:
 def _shortage(whose: str, budget: float | None, spent: float, agents: float, judges: float) -> str | None:
     if budget is None or (spent < budget and spent + agents + judges <= budget):
         return None
-    parts = [f"${agents:g} (limits.usd)"] * bool(agents) + [f"${judges:.2f} for its judges"] * bool(judges)
+    parts = [f"{dollars(agents)} (limits.usd)"] * bool(agents) + [f"{dollars(judges)} for its judges"] * bool(judges)
     need = f", and the cell may need {' and '.join(parts)}" if parts and spent < budget else ""
-    return f"${spent:.4f} of the budget of ${budget:g} for {whose} is spent{need}"
+    return f"{dollars(spent)} of the budget of {dollars(budget)} for {whose} is spent{need}"

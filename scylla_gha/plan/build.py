@@ -5,7 +5,7 @@ import datetime
 import itertools
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from scylla_gha.agents import AGENTS
 from scylla_gha.agents.base import Agent
 from scylla_gha.config import did_you_mean
 from scylla_gha.config.library import ConfigSources, Library
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, dollars
 from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.images import SandboxImages, SandboxPool, select_sandbox
 from scylla_gha.model.experiment import Experiment, SandboxName
@@ -238,11 +238,11 @@ def print_plan(plan: Plan, jobs: int) -> None:
                f"{counted(len(plan.arms), 'arm')}{where}",
                err=True)  # fmt: skip
     wall = wall_minutes(plan, jobs)
-    click.echo(f"estimate: {_range(plan.estimate.usd, '$', 2)}; {_range(wall, '', 1)} minutes with {jobs} at once "
+    click.echo(f"estimate: {_range(plan.estimate.usd, dollars)}; {_range(wall, _minutes)} minutes with {jobs} at once "
                f"({plan.estimate.basis})", err=True)  # fmt: skip
     if plan.experiment.judges:
         agents, judges = plan.estimate.agents, plan.estimate.judges
-        click.echo(f"  agents {_range(agents.usd, '$', 2)}; judges {_range(judges.usd, '$', 2)}", err=True)
+        click.echo(f"  agents {_range(agents.usd, dollars)}; judges {_range(judges.usd, dollars)}", err=True)
     for note in plan.notes:
         click.echo(f"note: {note}", err=True)
 
@@ -253,10 +253,12 @@ def wall_minutes(plan: Plan, jobs: int) -> CostRange:
     return CostRange.model_validate({end: None if value is None else value / jobs for end, value in minutes.items()})
 
 
-def _range(cost: CostRange, unit: str, digits: int) -> str:
+def _minutes(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.1f}"
+
+
+def _range(cost: CostRange, text: Callable[[float | None], str]) -> str:
     if cost.low is None or cost.likely is None or cost.high is None:
-        return f"{unit}unknown"
-    likely = f"{unit}{cost.likely:.{digits}f}"
-    return (
-        likely if cost.low == cost.high else f"{likely} ({unit}{cost.low:.{digits}f} to {unit}{cost.high:.{digits}f})"
-    )
+        return text(None)
+    between = "" if cost.low == cost.high else f" ({text(cost.low)} to {text(cost.high)})"
+    return f"{text(cost.likely)}{between}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from scylla_gha.config.installed_packages import installation, require_extra
 from scylla_gha.config.library import Library
 from scylla_gha.config.model_names import sdk_models
+from scylla_gha.counting import dollars
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result
@@ -66,8 +67,8 @@ def _budget_notes(plan: Plan, models: Mapping[str, ModelInfo]) -> Iterator[str]:
     for name in dict.fromkeys(arm.model for arm in plan.arms if arm.model):
         worst = request_worst(models[name]) if name in models else None
         if usd is not None and worst is not None and usd < _REQUESTS * worst:
-            yield (f"{name}: a request may cost up to ${worst:.2f}, and limits.usd of ${usd:g} buys fewer than three; "
-                   "answers may be cut at fewer tokens than asked for")  # fmt: skip
+            yield (f"{name}: a request may cost up to {dollars(worst)}, and limits.usd of {dollars(usd)} buys fewer "
+                   "than three; answers may be cut at fewer tokens than asked for")  # fmt: skip
 
 
 def _reserve_notes(plan: Plan, library: Library, models: Mapping[str, ModelInfo]) -> Iterator[str]:
@@ -77,8 +78,8 @@ def _reserve_notes(plan: Plan, library: Library, models: Mapping[str, ModelInfo]
     if experiment.budget_usd is None or not usd or usd < _SMALL_SHARE * experiment.budget_usd:
         return
     if any(is_for_judges(library.scenario(name).rubric) for name in {cell.scenario for cell in plan.cells}):
-        yield (f"${usd:.2f} of the ${experiment.budget_usd:g} of budget_usd is reserved for the judges of each running "
-               "cell; the unused part is released")  # fmt: skip
+        yield (f"{dollars(usd)} of the {dollars(experiment.budget_usd)} of budget_usd is reserved for the judges "
+               "of each running cell; the unused part is released")  # fmt: skip
 
 
 def _notes_on(name: str, models: Mapping[str, ModelInfo], listed: frozenset[str], today: datetime.date) -> list[str]:

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, dollars
 from scylla_gha.errors import RefusedError
 from scylla_gha.model.plan import CostRange
 from scylla_gha.readiness.score import FEWEST_ANCHORS
 
 SIDE_USD: Final = 1.0  # default budget of a side
-_CENT: Final = 0.01
 _NAMES: Final = {"": "the code", "head": "--head"}
 
 
@@ -38,11 +37,11 @@ class SideBudget:
         """Return the likely cost of the sessions that are due, and the budget."""
         names = ", ".join(_NAMES.get(side, side) for side in self.sides)
         sides = f"{counted(len(self.sides), 'side')} ({names})"
-        rule = "" if self.chosen is not None else f", ${SIDE_USD:.2f} a side"
+        rule = "" if self.chosen is not None else f", {dollars(SIDE_USD)} a side"
         likely = (
-            "of unknown cost" if cost.likely is None else f"likely ${cost.likely:.2f} (up to ${cost.high or 0:.2f})"
+            "of unknown cost" if cost.likely is None else f"likely {dollars(cost.likely)} (up to {dollars(cost.high)})"
         )
-        return f"budget ${self.usd:.2f}{rule}; {sides} with up to {self.anchors} anchors a dimension: {likely}"
+        return f"budget {dollars(self.usd)}{rule}; {sides} with up to {self.anchors} anchors a dimension: {likely}"
 
     def require(self, cost: CostRange) -> None:
         """Refuse sessions that are likely to cost more than the budget, and say what it buys.
@@ -55,15 +54,12 @@ class SideBudget:
             return
         affordable = math.floor(self.anchors * self.usd / likely)
         least = likely * FEWEST_ANCHORS / self.anchors
-        fewest = f"{FEWEST_ANCHORS} anchors, the fewest, cost about ${_upward(least)}; fewer --dimensions cost less"
+        about = dollars(float(_upward(least)))
+        fewest = f"{FEWEST_ANCHORS} anchors, the fewest, cost about {about}; fewer --dimensions cost less"
         buys = f"--anchors {affordable} fits" if affordable >= FEWEST_ANCHORS else fewest
         sides = f"{counted(len(self.sides), 'side')} with up to {self.anchors} anchors a dimension"
-        raise RefusedError(f"{sides}: the likely cost, {_amount(likely)}, is above the budget of {_amount(self.usd)}; "
+        raise RefusedError(f"{sides}: the likely cost, {dollars(likely)}, is above the budget of {dollars(self.usd)}; "
                            f"give --budget {_upward(likely)}, or: {buys}")  # fmt: skip
-
-
-def _amount(usd: float) -> str:
-    return f"${usd:.2f}" if usd >= _CENT or not usd else f"${usd:.1g}"
 
 
 def _upward(usd: float) -> str:

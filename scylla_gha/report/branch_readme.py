@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, dollars
 from scylla_gha.model.analysis import Verdict
 from scylla_gha.model.publication import RunIndexEntry
 from scylla_gha.report.badges import badge_path
-from scylla_gha.report.numbers import UNDEFINED, usd
+from scylla_gha.report.numbers import UNDEFINED
 from scylla_gha.report.summary import marked
 from scylla_gha.report.templates import Markdown, Table, code, escape, link, render
 
@@ -90,7 +90,7 @@ def _table(runs: Sequence[RunIndexEntry], root: str) -> Table:
 def _row(entry: RunIndexEntry, root: str) -> tuple[str, ...]:
     counts, name = entry.counts, entry.name
     part = "" if entry.complete else f" of {counted(counts.planned, 'planned cell')}"
-    costs = f"{usd(entry.usd)} + judges {usd(entry.judge_usd)}"
+    costs = f"{dollars(entry.usd)} + judges {dollars(entry.judge_usd)}"
     page = Markdown(f"[{name.run}]({root}actions/runs/{name.run})") if name.run.isdecimal() else escape(name.run)
     return (link(name.experiment, entry.folder), verdict_words(entry.verdicts), f"{entry.passed}/{counts.judged}{part}",
             costs, _evaluated(entry, root), f"{entry.published_at:%Y-%m-%d %H:%M} UTC", page)  # fmt: skip

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, dollars
 from scylla_gha.model import Sha
 from scylla_gha.model.analysis import Agreement
 from scylla_gha.model.publication import CommentFacts, PastVerdict
@@ -24,7 +24,7 @@ from scylla_gha.report.comment_arms import (
     short_name,
     slash_command,
 )
-from scylla_gha.report.numbers import REPLAYED, UNDEFINED, clipped, usd
+from scylla_gha.report.numbers import REPLAYED, UNDEFINED, clipped
 from scylla_gha.report.outcomes import ALPHA_FAIR, NO_TRIAL, scenario_matrix
 from scylla_gha.report.summary import Overall, hypothesis_line, marked, overall, title, verdict_lines
 from scylla_gha.report.templates import Markdown, Table, code, escape, render_parts, tidy
@@ -149,7 +149,8 @@ def _facts(report: Report, facts: CommentFacts) -> Iterator[str]:
     counts = report.counts
     yield f"**{counts.planned:,} planned, {counts.ran:,} ran, {counts.judged:,} judged, {counts.scored:,} scored**"
     known = [arm.usd for arm in report.arms if arm.usd is not None]
-    yield f"agents {usd(sum(known) if len(known) == len(report.arms) else None)}, judges {usd(report.judge_usd)}"
+    agents = sum(known) if len(known) == len(report.arms) else None
+    yield f"agents {dollars(agents)}, judges {dollars(report.judge_usd)}"
     if facts.minutes is not None:
         yield f"{facts.minutes:.0f} min"
     yield f"[run]({facts.origin.url})"
@@ -214,8 +215,8 @@ def _entrants(view: ReportView, facts: CommentFacts) -> Table:
 
 def _costs(view: ReportView) -> dict[str, Any]:
     ranked = sorted(view.report.arms, key=lambda arm: -(arm.usd or 0.0))
-    rows = [(short_name(view, arm.arm), usd(arm.usd)) for arm in ranked[:MOST_ROWS]]
-    rows.append(("judges and their controls", usd(view.report.judge_usd)))
+    rows = [(short_name(view, arm.arm), dollars(arm.usd)) for arm in ranked[:MOST_ROWS]]
+    rows.append(("judges and their controls", dollars(view.report.judge_usd)))
     is_paid = bool(view.report.judge_usd) or any(arm.usd is None or arm.usd > 0 for arm in ranked)
     return {"costs": Table(("", "USD"), rows, len(ranked) - MOST_ROWS, "arm", "the report"), "is_paid": is_paid}
 

@@ -3,12 +3,13 @@
 import re
 from typing import Any, Final
 
+from scylla_gha.counting import dollars
 from scylla_gha.model.analysis import Contrast, Verdict
 from scylla_gha.model.publication import CommentFacts
 from scylla_gha.model.report import Comparison, Report
 from scylla_gha.report.comparisons import arrow, reading
 from scylla_gha.report.metrics import LOWER_MARK, change, change_limits
-from scylla_gha.report.numbers import UNDEFINED, clipped, usd
+from scylla_gha.report.numbers import UNDEFINED, clipped
 from scylla_gha.report.summary import MARKS, pass_rate
 from scylla_gha.report.templates import Table, link
 from scylla_gha.report.view import ReportView
@@ -26,7 +27,7 @@ def arm_values(view: ReportView, facts: CommentFacts) -> dict[str, Any]:
         return _compared_arms(view, facts)
     ranked = sorted(report.arms, key=lambda arm: 2.0 if arm.pass_rate is None else arm.pass_rate)
     rows = [
-        (short_name(view, arm.arm), *pass_rate(view, arm), f"{arm.passed}/{arm.counts.judged}", usd(arm.usd),
+        (short_name(view, arm.arm), *pass_rate(view, arm), f"{arm.passed}/{arm.counts.judged}", dollars(arm.usd),
          _evidence(report, arm.arm, facts))
         for arm in ranked[:MOST_ROWS]
     ]  # fmt: skip

@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from scylla_gha.counting import dollars
 from scylla_gha.model.analysis import Contrast, Measure
 from scylla_gha.model.report import ArmSummary
-from scylla_gha.report.numbers import UNDEFINED, UNKNOWN, number, percent, seconds, tokens, usd
+from scylla_gha.report.numbers import UNDEFINED, UNKNOWN, number, percent, seconds, tokens
 from scylla_gha.report.templates import Markdown, Table, escape
 from scylla_gha.report.view import ReportView
 
@@ -28,7 +29,7 @@ class MetricUnit:
 
 _RATE = MetricUnit(percent, lambda x: f"{100 * x:.0f}", lambda x: f"{100 * x:+.1f}", " points")
 _PLAIN = MetricUnit(number, number, lambda x: f"{x:+.2f}")
-_USD = MetricUnit(usd, usd, lambda x: f"{x:+.4f}", " USD")
+_USD = MetricUnit(dollars, dollars, lambda x: dollars(x, "+"))
 _TIME = MetricUnit(seconds, seconds, lambda x: f"{x:+.2f}", " s")
 _COUNT = MetricUnit(lambda x: tokens(round(x)), lambda x: tokens(round(x)), lambda x: f"{x:+,.0f}")
 

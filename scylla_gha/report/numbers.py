@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
+from scylla_gha.counting import dollars
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.report import ArmSummary, Counts, Report
 
 UNKNOWN = "?"
 UNDEFINED = "-"
-_LEAST_SHOWN = 0.0001
 
 
 def clipped(text: str, most: int) -> str:
@@ -41,20 +41,11 @@ def number(value: float | None, digits: int = 2) -> str:
     return UNDEFINED if value is None else f"{value:.{digits}f}"
 
 
-def usd(value: float | None) -> str:
-    """Format US dollars; amounts below one dollar have more digits."""
-    if value is None:
-        return UNKNOWN
-    if 0 < value < _LEAST_SHOWN:
-        return f"<${_LEAST_SHOWN}"
-    return f"${value:.2f}" if value >= 1 or value == 0 else f"${value:.4f}"
-
-
 def cost_of_pass(arm: "ArmSummary") -> str:
     """Format the cost of a pass; infinite if money was spent and nothing passed."""
     if arm.cost_of_pass is None and arm.usd is not None and arm.counts.judged:
         return "∞" if arm.usd > 0 else UNDEFINED
-    return usd(arm.cost_of_pass) if arm.counts.judged else UNDEFINED
+    return dollars(arm.cost_of_pass) if arm.counts.judged else UNDEFINED
 
 
 def seconds(value: float | None) -> str:
@@ -88,7 +79,7 @@ def totals(report: "Report") -> str:
     trials = report.counts
     proved = f"; delivery proved in {report.delivery[0]} of {report.delivery[1]}" if report.delivery else ""
     counted_trials = f"{trials.planned} planned, {trials.ran} ran, {trials.judged} judged, {trials.scored} scored"
-    return f"{counted_trials}{proved}; judges {usd(report.judge_usd)}"
+    return f"{counted_trials}{proved}; judges {dollars(report.judge_usd)}"
 
 
 def short_names(arms: Sequence[str]) -> tuple[dict[str, str], str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, dollars
 from scylla_gha.model.comparison import (
     Design,
     EqualArm,
@@ -16,7 +16,7 @@ from scylla_gha.model.comparison import (
     Shift,
 )
 from scylla_gha.model.printable_text import one_line
-from scylla_gha.report.numbers import UNDEFINED, UNKNOWN, columns, number, seconds, share, usd
+from scylla_gha.report.numbers import UNDEFINED, UNKNOWN, columns, number, seconds, share
 
 BLOCKS: Final = "▁▂▃▄▅▆▇█"
 DIGITS: Final = "0123456789"  # for an output that cannot show blocks
@@ -61,7 +61,7 @@ def _quality(design: Design) -> str:
 def _design(design: Design, cheapest: Design | None) -> tuple[str, ...]:
     effect = "none" if design.smallest_effect is None else f"{100 * design.smallest_effect:.1f} points"
     remark = f"<- {_quality(design)}" if design == cheapest else "sees it" if design.sees else ""
-    return (str(design.scenarios), str(design.repetitions), effect, str(design.trials), usd(design.usd),
+    return (str(design.scenarios), str(design.repetitions), effect, str(design.trials), dollars(design.usd),
             number(design.minutes, 1), remark)  # fmt: skip
 
 
@@ -128,7 +128,7 @@ def _point(point: Point, baseline: str, marks: str) -> tuple[str, ...]:
     name = f"{point.run}@{point.epoch}" if point.epoch else point.run
     compared = _points(point.difference), _points(point.low), _verdict(point)
     return (name, str(point.trials), str(point.scenarios), share(point.rate), curve([point.rate], marks),
-            *(("baseline", "", "") if name == baseline else compared), usd(point.usd),
+            *(("baseline", "", "") if name == baseline else compared), dollars(point.usd),
             number(point.seconds, 1))  # fmt: skip
 
 
@@ -160,4 +160,4 @@ def _changes(series: Series) -> Iterator[str]:
 def _level(shift: Shift, value: float | None) -> str:
     if shift.metric == "pass_rate":
         return share(value)
-    return usd(value) if shift.metric == "usd" else seconds(value)
+    return dollars(value) if shift.metric == "usd" else seconds(value)

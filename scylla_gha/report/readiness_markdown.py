@@ -6,8 +6,8 @@ Untrusted text (names of functions and files, reasons) is escaped.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from scylla_gha.counting import dollars
 from scylla_gha.model.readiness_report import ReadinessReport
-from scylla_gha.report.numbers import usd
 from scylla_gha.report.readiness_text import (
     change_text,
     dimension_cells,
@@ -77,7 +77,7 @@ def _details(report: ReadinessReport) -> Iterator[str]:
     notes = [note for side in report.facts for note in side.notes]
     yield _bullets("What could be made of the code", [*yields, *notes])
     yield _bullets("Limits", report.limits)
-    yield f"Commit {escape(report.facts[0].commit[:12])}; cost {escape(usd(report.usd) if score else '$0.00')}."
+    yield f"Commit {escape(report.facts[0].commit[:12])}; cost {escape(dollars(report.usd if score else 0))}."
 
 
 def _table(report: ReadinessReport) -> str:

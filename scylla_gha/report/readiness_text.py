@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, dollars
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.readiness import DIMENSIONS
 from scylla_gha.model.readiness_report import ReadinessReport, SuiteFacts, TwinEffect
 from scylla_gha.model.readiness_score import AnchorChange, Association, DimensionScore, ReadinessScore, ScoreComparison
-from scylla_gha.report.numbers import usd
 from scylla_gha.report.summary import marked
 
 _DIMENSIONS: Final = 4
@@ -27,7 +26,7 @@ def readiness_lines(report: ReadinessReport) -> list[str]:
         *_change_lines(report),
         *_twin_lines(report.twins),
         *(_finding_lines(report.score) if report.score else ()),
-        f"cost: {usd(report.usd)}" if report.score else "cost: $0.00; nothing was asked",
+        f"cost: {dollars(report.usd)}" if report.score else f"cost: {dollars(0)}; nothing was asked",
         "limits:",
         *(f"  - {limit}" for limit in report.limits),
     ]

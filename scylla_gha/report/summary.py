@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, dollars
 from scylla_gha.errors import GateError
 from scylla_gha.model.analysis import FAMILIES, OVERALL, Ruling, Verdict
 from scylla_gha.model.experiment import Experiment
@@ -23,7 +23,6 @@ from scylla_gha.report.numbers import (
     percent,
     seconds,
     tokens,
-    usd,
 )
 from scylla_gha.report.view import PASS, ReportView, report_view
 
@@ -224,7 +223,7 @@ def arm_row(view: ReportView, arm: ArmSummary, *, wide: bool = False) -> tuple[s
         *pass_rate(view, arm),
         number(arm.mean_score) if score is None else value(score),
         grades(arm),
-        usd(arm.usd),
+        dollars(arm.usd),
         _cost_of_pass(view, arm, wide=wide),
         seconds(arm.mean_seconds) if time is None else value(time),
         tokens(arm.tokens),

@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, dollars
 from scylla_gha.model.printable_text import one_line
-from scylla_gha.report.numbers import clipped, number, percent, usd
+from scylla_gha.report.numbers import clipped, number, percent
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -118,8 +118,8 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.globals |= {"code": code, "counted": counted, "more": more, "number": number, "percent": percent,
-                            "usd": usd}  # fmt: skip
+    environment.globals |= {"code": code, "counted": counted, "dollars": dollars, "more": more, "number": number,
+                            "percent": percent}  # fmt: skip
     environment.filters |= {"clipped": clipped, "names": _names}
     return environment
 

@@ -15,12 +15,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from scylla_gha.counting import dollars
 from scylla_gha.model.analysis import Contrast
 from scylla_gha.model.comparison import ArmPair, Flip, ResultComparison
 from scylla_gha.model.judgment import JudgeControl, JudgingSummary, PanelSummary
 from scylla_gha.model.printable_text import head_and_tail, one_line, visible
 from scylla_gha.model.report import Report
-from scylla_gha.report.numbers import REPLAYED, UNDEFINED, UNKNOWN, number, totals, usd
+from scylla_gha.report.numbers import REPLAYED, UNDEFINED, UNKNOWN, number, totals
 from scylla_gha.report.summary import COUNTS_NOTE, HEADINGS, arm_row, hypothesis_line, verdict_counts, verdict_lines
 from scylla_gha.report.tiers import mode_by_model_line
 from scylla_gha.report.view import ReportView, note_text, notes, report_view
@@ -256,7 +257,7 @@ def _panel(panel: PanelSummary) -> tuple[str, ...]:
     judges = f" ({', '.join(panel.judges)})" if panel.panel == "experiment" and panel.judges else ""
     flips = str(len(panel.flips)) if panel.compared > 0 else UNDEFINED
     return (f"{panel.panel}{judges}", f"{panel.judged} of {panel.trials}", str(panel.passed), number(panel.mean_score),
-            number(panel.difference), flips, usd(panel.usd))  # fmt: skip
+            number(panel.difference), flips, dollars(panel.usd))  # fmt: skip
 
 
 def _controls(probe: JudgeControl) -> list[tuple[str, ...]]:
@@ -265,6 +266,6 @@ def _controls(probe: JudgeControl) -> list[tuple[str, ...]]:
     if probe.error:
         results.append((UNDEFINED, _HOLDS[None], probe.error))
     return [
-        (probe.judge, kind, probe.subject, holds, why, usd(probe.usage.usd) if row == 0 else "")
+        (probe.judge, kind, probe.subject, holds, why, dollars(probe.usage.usd) if row == 0 else "")
         for row, (kind, holds, why) in enumerate(results)
     ]

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, dollars
 from scylla_gha.gateway.log import TrafficSummary, traffic_summary
 from scylla_gha.model.cell_records import AttemptRecord, CellRecord, task_text
 from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.trial import Attempt, Trial
-from scylla_gha.report.numbers import number, percent, seconds, tokens, usd
+from scylla_gha.report.numbers import number, percent, seconds, tokens
 from scylla_gha.report.terminal import STEP, TextBlock, field, heading, line, passage
 from scylla_gha.report.trial_parts import MOST_TEXT, change, trajectory, verdict_text
 
@@ -83,7 +83,7 @@ def trial_facts(record: CellRecord) -> Iterator[TrialFact]:
         more = f" and {len(files) - _MOST_FILES} more" if len(files) > _MOST_FILES else ""
         yield TrialFact("start", "files for agents: " + ", ".join(files[:_MOST_FILES]) + more)
     judges = record.judgment.usage.usd if record.judgment else 0.0
-    yield TrialFact("cost", f"agent {usd(usage.usd)}, judges {usd(judges)}")
+    yield TrialFact("cost", f"agent {dollars(usage.usd)}, judges {dollars(judges)}")
     yield TrialFact("tokens", f"{tokens(usage.input_tokens)} in, {tokens(usage.output_tokens)} out, "
                     f"{tokens(usage.cache_read_tokens)} read from the cache, "
                     f"{tokens(usage.cache_write_tokens)} written to it")  # fmt: skip
@@ -168,7 +168,7 @@ def attempt_words(work: AttemptRecord) -> str:
     if attempt is None:
         return "no record: it goes on, or the harness was killed in the middle of it; its cost is unknown"
     again = ", may be repeated" if attempt.retryable else ""
-    return f"{attempt.outcome}: {attempt.reason} ({usd(attempt.usage.usd)}, {seconds(attempt.seconds)}{again})"
+    return f"{attempt.outcome}: {attempt.reason} ({dollars(attempt.usage.usd)}, {seconds(attempt.seconds)}{again})"
 
 
 def _traffic(work: AttemptRecord) -> Iterator[TextBlock]:
@@ -197,8 +197,8 @@ def _requests(role: str, summary: TrafficSummary) -> Iterator[TextBlock]:
     parts += [f"{summary.unanswered} without an answer"] if summary.unanswered else []
     parts += [f"{summary.refused} refused by the gateway"] if summary.refused else []
     parts += [f"waited {seconds(summary.waited_seconds)} for rate limits"] if summary.retries else []
-    least = f", at least {usd(summary.known_usd)}" if summary.usage.usd is None else ""
-    yield field(role, "; ".join([*parts, f"{usd(summary.usage.usd)}{least}"]))
+    least = f", at least {dollars(summary.known_usd)}" if summary.usage.usd is None else ""
+    yield field(role, "; ".join([*parts, f"{dollars(summary.usage.usd)}{least}"]))
     total = sum(summary.characters.values())
     if total:
         shares = sorted(summary.characters.items(), key=lambda share: -share[1])

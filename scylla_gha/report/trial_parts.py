@@ -7,11 +7,11 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, dollars
 from scylla_gha.model.cell_records import AttemptRecord, LoggedRequest, model_requests, step_requests, steps_after_task
 from scylla_gha.model.judgment import CheckResult, ItemScore, JudgeAnswer, JudgeScore, Judgment
 from scylla_gha.model.trial import Step, ToolCall
-from scylla_gha.report.numbers import number, seconds, tokens, usd
+from scylla_gha.report.numbers import number, seconds, tokens
 from scylla_gha.report.terminal import STEP, TextBlock, field, heading, line, passage, patch
 
 _MOST_EVIDENCE: Final = 1_000  # characters of a check's or a judge's evidence that are shown
@@ -34,7 +34,7 @@ def verdict_text(judgment: Judgment, *, full: bool) -> Iterator[TextBlock]:
     for category in dict.fromkeys(item.category for item in judgment.items):
         yield from _category(judgment, category)
     if judgment.answers:
-        yield heading(f"Judges: {len(judgment.answers)}, {usd(judgment.usage.usd)}")
+        yield heading(f"Judges: {len(judgment.answers)}, {dollars(judgment.usage.usd)}")
         for answer in judgment.answers:
             yield from _answer(answer, room)
 
@@ -140,7 +140,7 @@ def _step_cost(request: LoggedRequest | None, start: datetime.datetime | None) -
     if request is None or start is None or request.answer is None or request.answer.tokens is None:
         return ""
     counts = request.answer.tokens
-    cost = "cost unknown" if request.usd is None else usd(request.usd)
+    cost = "cost unknown" if request.usd is None else dollars(request.usd)
     cached = f" ({tokens(counts.cache_read)} cached)" if counts.cache_read else ""
     return (
         f", at {seconds((request.asked.at - start).total_seconds())}, took {seconds(request.seconds)}, "

@@ -25,7 +25,7 @@ NO_KEY = {"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": "", "ANTHROPIC_BASE_U
 KEY = "sk-ant-canary-9876543210"
 SANDBOX = {"DOCKER_HOST": NO_ENGINE}  # the sandbox is a part of the keys, so all runs must choose the same one
 REPLAY = "hello-claude-replay"
-COUNTS = "6 planned, 6 ran, 6 judged, 6 scored; delivery proved in 6 of 6; judges $0.0108"
+COUNTS = "6 planned, 6 ran, 6 judged, 6 scored; delivery proved in 6 of 6; judges $0.01"
 
 
 def run_all(folder: Path) -> None:

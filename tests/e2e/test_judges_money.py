@@ -21,7 +21,7 @@ def test_an_agent_that_spends_all_it_can_leaves_enough_for_its_judges(tmp_path: 
     agents_repository(tmp_path, judges=JUDGES, budget_usd=BUDGET)
     with serve(spend) as provider:
         said = evaluate(tmp_path, provider)
-    assert "note: $1.92 of the $3.5 of budget_usd is reserved for the judges of each running cell" in said.err
+    assert "note: $1.92 of the $3.50 of budget_usd is reserved for the judges of each running cell" in said.err
     found = left(tmp_path)
     attempt = found.record("trial.json")["attempts"][-1]
     assert attempt["outcome"] == "budget_exceeded"

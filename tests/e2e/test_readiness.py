@@ -103,7 +103,7 @@ def test_questions_on_typescript_are_answered_by_the_real_cli_and_reused(tmp_pat
         dear = measured(seats, runs, *one, "--budget", "0.0001", **env)
         said = measured(seats, runs, *one, "--json", **env)
     assert dear.code == 6
-    assert "is above the budget of $0.0001; give --budget" in dear.err
+    assert "is above the budget of $0.00010; give --budget" in dear.err
     assert said.code == 0, said.err
     assert "budget $1.00, $1.00 a side; 1 side (the code) with up to 8 anchors a dimension: likely $" in said.err
     assert digest(seats) == before

@@ -85,8 +85,7 @@ def test_a_trials_own_budget_is_the_agents_failure_and_stops_nobody(repo: Path) 
     transcript = repo / "runs/greet" / f"{SCENARIO}--{ARM}--r01" / "attempt-1"
     shown = (transcript / "stderr.txt").read_text()
     assert (
-        "403: the spend limit of $0.8 of this key is reached ($1.0004; $0.0000 left), and this request may cost"
-        in shown
+        "403: the spend limit of $0.80 of this key is reached ($1.00; $0.00 left), and this request may cost" in shown
     )
 
 
@@ -115,7 +114,7 @@ def test_with_a_higher_budget_the_same_command_goes_on(repo: Path) -> None:
         assert evaluate(repo, provider, "--jobs", "1").code == 9
         assert excluded(repo) == {"r03": "not_started"}
         (one,) = report(repo)["excluded"]
-        assert one["reason"] == "$1.0004 of the budget of $0.8 for this experiment is spent"
+        assert one["reason"] == "$1.00 of the budget of $0.80 for this experiment is spent"
         write_claude_experiment(repo, repetitions=3, budget_usd=2.0)
         said = evaluate(repo, provider)
     assert (said.code, len(provider.requests)) == (0, 3), said.err

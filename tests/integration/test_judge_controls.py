@@ -156,7 +156,7 @@ def test_a_budget_holds_for_controls_too_and_what_is_decided_is_kept(tmp_path: P
         room.limit(budget_usd=2.5 * DEAR)
         (probe,) = room.json("--judge", "opus")["probes"]
         assert [(one["kind"], one["holds"]) for one in probe["controls"]] == [("canary", True), ("order_swap", None)]
-        assert "the spend limit of $2.5 of this account is reached" in probe["error"]
+        assert "the spend limit of $2.50 of this account is reached" in probe["error"]
         assert room.asked() == ["opus"] * 3, "the trial and both known answers"
         again = room.judge("--judge", "opus")
         assert (again.code, room.asked()) == (6, [])

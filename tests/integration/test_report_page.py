@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, expect
 from tests.support.browser import ColorScheme, chromium, opened
 from tests.support.readiness_reports import readiness_run
 from tests.support.report_pages import write_hostile_run, write_large_run, write_run
+from tests.support.reports import AMOUNTS
 
 FAILED = "001-fix-a-bug--t0-00-empty.cli.m--r01"
 TOP = "document.documentElement"
@@ -47,6 +48,13 @@ def test_trials_are_filtered_and_sorted(browser: Browser, address: str) -> None:
         assert page.locator("#trial-table th[aria-sort=descending]").inner_text() == "USD ↓"
         costs = [float(text[1:]) for text in shown.texts("#trial-table td:nth-child(8)") if text != "?"]
         assert costs == sorted(costs, reverse=True)
+
+
+def test_pages_show_dollars_as_python_does(browser: Browser, address: str) -> None:
+    with opened(browser, address) as shown:
+        assert shown.page.evaluate("(values) => values.map(dollars)", [value for value, _ in AMOUNTS]) == [
+            text for _, text in AMOUNTS
+        ]
 
 
 def test_a_failing_trial_opens_in_one_click_and_is_searched(browser: Browser, address: str) -> None:
@@ -95,7 +103,7 @@ def test_a_trial_says_what_was_scored_and_what_each_step_cost(browser: Browser, 
         assert page.locator("details.check", has_text="It greets").count() == 1
         assert "Q1 The code reads well" in shown.texts("#trial tbody th")
         assert shown.texts(".step h3 .cost") == [
-            "at 0.00 s, took 3.20 s, 2,000 tokens in (800 cached), 50 out, $0.0123",
+            "at 0.00 s, took 3.20 s, 2,000 tokens in (800 cached), 50 out, $0.01",
             "at 7.00 s, took 1.00 s, 2,000 tokens in (800 cached), 50 out, cost unknown",
         ]
 

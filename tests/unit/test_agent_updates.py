@@ -43,7 +43,7 @@ def test_sessions_differ_by_events_models_and_prices() -> None:
         "transcript, event system/init": "added: kind; removed: tools",
         "transcript, event user": "added: type",
         "models": "big stands for m-2; m-1 is stored",
-        "prices": "the session with m-2 costs $0.200000 by the CLI; $0.250000 is stored",
+        "prices": "the session with m-2 costs $0.20 by the CLI; $0.25 is stored, -$0.05",
     }
 
 

@@ -1,4 +1,7 @@
-from scylla_gha.counting import counted
+from math import inf
+
+from scylla_gha.counting import counted, dollars
+from tests.support.reports import AMOUNTS
 
 
 def test_a_number_has_its_noun() -> None:
@@ -10,3 +13,9 @@ def test_the_noun_follows_the_number_as_it_is_shown() -> None:
     assert counted(100 * 0.01, "point", form="g") == "1 point"
     assert counted(-1.04, "point", form="+.0f") == "-1 point"
     assert counted(1.04, "point", form="+.1f") == "+1.0 points"
+
+
+def test_dollars_have_two_digits_and_are_never_zero_if_something_was_paid() -> None:
+    assert [(value, dollars(value)) for value, _ in AMOUNTS] == AMOUNTS
+    assert dollars(inf) == "?"
+    assert [dollars(change, "+") for change in (0.5, -0.5, 0.0012)] == ["+$0.50", "-$0.50", "+$0.0012"]

@@ -140,7 +140,7 @@ def test_what_is_planned_is_told_on_standard_error(capsys: pytest.CaptureFixture
         pytest.param(
             CostRange(low=0.0, likely=0.0, high=0.0), "estimate: $0.00; ", id="one number where all are equal"
         ),
-        pytest.param(CostRange(low=None, likely=None, high=None), "estimate: $unknown; ", id="unknown is not 0"),
+        pytest.param(CostRange(low=None, likely=None, high=None), "estimate: ?; ", id="unknown is not 0"),
     ],
 )
 def test_the_cost_is_told_as_it_is_known(capsys: pytest.CaptureFixture[str], usd: CostRange, expected: str) -> None:

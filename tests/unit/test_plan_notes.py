@@ -47,7 +47,7 @@ def test_a_trials_budget_that_buys_fewer_than_three_requests_is_noted(tmp_path: 
     assert notes(tmp_path, plan_with(SOLD, limits={"usd": 100.0})) == ()
     (note,) = notes(tmp_path, plan_with(SOLD, limits={"usd": 0.5}))
     assert note.startswith(f"{SOLD}: a request may cost up to $")
-    assert "limits.usd of $0.5 buys fewer than three" in note
+    assert "limits.usd of $0.50 buys fewer than three" in note
 
 
 def test_a_model_that_all_know_needs_no_note(tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ def test_the_default_is_a_dollar_a_side_and_a_chosen_budget_holds_for_all() -> N
     [
         (None, 5.01, "above the budget of $5.00; give --budget 5.1, or: --anchors 11 fits"),
         (1.2, 1.55, "give --budget 1.6, or: --anchors 9 fits"),
-        (1.0, 15.5, "give --budget 16, or: 8 anchors, the fewest, cost about $11; fewer --dimensions cost less"),
-        (0.0001, 0.031, "give --budget 0.031, or: 8 anchors, the fewest, cost about $0.021;"),
+        (1.0, 15.5, "give --budget 16, or: 8 anchors, the fewest, cost about $11.00; fewer --dimensions cost less"),
+        (0.0001, 0.031, "give --budget 0.031, or: 8 anchors, the fewest, cost about $0.02;"),
     ],
 )
 def test_what_costs_more_is_refused_with_what_the_budget_buys(budget: float | None, likely: float, advice: str) -> None:

@@ -23,7 +23,7 @@ def test_the_summary_has_a_line_for_each_dimension_and_the_limits() -> None:
     assert re.fullmatch(head + r"claude-haiku-5-5 in claude-code 2\.1\.197", lines[0])
     assert re.fullmatch(r" Intent Clarity           67 \[\d+, \d+\] +24  900 tokens, 4 calls a hit", lines[1])
     assert lines[4].startswith(" Semantic Completeness    n/a ")
-    assert "cost: $0.2500" in lines
+    assert "cost: $0.25" in lines
     assert sum(line.startswith("  - ") for line in lines) == len(readiness_report().limits)
 
 

@@ -260,7 +260,7 @@ def test_what_other_models_than_the_arms_cost_is_told_where_there_are_any() -> N
     assert "other models" not in "\n".join(section(report, MONEY))
     first = first.model_copy(update={"usd": 2.0, "side_requests": 1200, "side_usd": 0.5})
     text = "\n".join(section(report.model_copy(update={"arms": (first, *others)}), MONEY))
-    assert "1,200 requests, $0.5000 of its $2.00, went to other models than its own." in text
+    assert "1,200 requests, $0.50 of its $2.00, went to other models than its own." in text
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_a_row_has_a_value_for_every_heading() -> None:
     row = dict(zip(HEADINGS, arm_row(report_view(make_report()), make_summary()), strict=True))
     assert row == {
         "arm": "oracle", "n": "2", "pass": "100 %", "95 %": "[34, 100]", "score": "1.00", "grades": "2A",
-        "USD": "$0.5000", "USD/pass": "$0.2500", "time": "12.35 s", "tokens": "1,234,567",
+        "USD": "$0.50", "USD/pass": "$0.25", "time": "12.35 s", "tokens": "1,234,567",
     }  # fmt: skip
 
 

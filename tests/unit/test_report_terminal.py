@@ -34,7 +34,7 @@ def test_arms_counts_verdicts_exclusions_and_warnings_are_shown() -> None:
     lines = shown(report)
     assert lines[0].strip() == "demo: Which is better?"
     rows = {line.split()[0]: " ".join(line.split()[1:]) for line in lines if "[34, 100]" in line}
-    assert rows["oracle"] == "2 100 % [34, 100] 1.00 2A $0.5000 $0.2500 12.35 s 1,234,567"
+    assert rows["oracle"] == "2 100 % [34, 100] 1.00 2A $0.50 $0.25 12.35 s 1,234,567"
     assert rows["nop"] == "2 100 % [34, 100] 1.00 2A ? ? 12.35 s 1,234,567"
     assert lines[1] == "? not enough data to tell oracle from nop: no interval"
     assert lines[-3:] == [
@@ -86,7 +86,7 @@ def test_numbers_are_whole_in_a_terminal_of_usual_width(width: int) -> None:
     arms = [make_summary(arm=f"t0-0{n}-{'long' * 10}.cli.m", counts=COUNTS) for n in range(3)]
     lines = shown(make_report(arms=tuple(arms)), width)
     assert max(len(line) for line in lines) <= width
-    for value in ("[34, 100]", "$0.2500", *(["1,234,567"] if width > 80 else [])):
+    for value in ("[34, 100]", "$0.25", *(["1,234,567"] if width > 80 else [])):
         assert sum(value in line for line in lines) == 3
 
 
@@ -153,7 +153,7 @@ def test_the_own_panel_is_compared_with_nobody_and_unknown_is_no_zero() -> None:
 def test_another_panel_shows_where_it_parts() -> None:
     other = panel(panel="judges other", compared=2, difference=0.25, flips=("001-one--nop--r01",), usd=0.5)
     lines = judged_lines(panel(), other)
-    assert lines[3] == ["judges", "other", "2", "of", "3", "1", "0.50", "0.25", "1", "$0.5000"]
+    assert lines[3] == ["judges", "other", "2", "of", "3", "1", "0.50", "0.25", "1", "$0.50"]
     assert lines[4][-1] == "001-one--nop--r01"
 
 

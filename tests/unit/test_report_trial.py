@@ -97,7 +97,7 @@ def test_an_attempt_that_is_not_there_is_an_error() -> None:
 
 def test_traffic_of_judges_alone_is_shown() -> None:
     text = shown(make_dossier(AttemptRecord(number=1, judge_traffic=(asked(1, "judge"), answered(1)))))
-    assert head(text, "judges") == "1 request; 0 repeated; errors: none; $0.0100"
+    assert head(text, "judges") == "1 request; 0 repeated; errors: none; $0.01"
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ COUNTS = Tokens(input=1_200, output=50, cache_read=800)
 
 
 COSTS = tuple(
-    f"{step} agent, at {at} s, took 3.20 s, 2,000 tokens in (800 cached), 50 out, $0.0123"
+    f"{step} agent, at {at} s, took 3.20 s, 2,000 tokens in (800 cached), 50 out, $0.01"
     for step, at in ((1, "0.00"), (2, "7.00"))
 )
 

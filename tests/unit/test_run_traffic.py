@@ -160,7 +160,7 @@ def test_at_the_trials_budget_it_ends_whatever_the_agent_says(
     assert (made.outcome, made.retryable) == (Outcome.BUDGET_EXCEEDED, False)
     assert made.reason == "refused before the request: budget_exceeded:trial (limits.usd)"
     assert (made.usage.usd, len(provider.requests)) == (near(2 * EACH), 2)
-    assert "403: the spend limit of $0.000675 of this key is reached" in folder.file("stderr.txt").read_text()
+    assert "403: the spend limit of $0.00068 of this key is reached" in folder.file("stderr.txt").read_text()
 
 
 def test_at_the_trials_tokens_it_ends_with_a_reason_of_its_own(

@@ -4,11 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, dollars
 from scylla_gha.model.analysis import Spread, SpreadMetric
 from scylla_gha.report.charts.layers import GAP, amount_x, by_row, row_text, table
 from scylla_gha.report.charts.theme import Chart, finish, first_few, not_drawn, paint, short
-from scylla_gha.report.numbers import usd
 from scylla_gha.report.view import ReportView
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def times(view: ReportView) -> Chart | None:
 
 def costs(view: ReportView) -> Chart | None:
     """Draw what trials cost; None if no cost is known and above 0."""
-    return _chart(view, "usd", "Cost of single trials", "USD", usd)
+    return _chart(view, "usd", "Cost of single trials", "USD", dollars)
 
 
 def _chart(

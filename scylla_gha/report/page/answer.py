@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, dollars
 from scylla_gha.model.analysis import Verdict
 from scylla_gha.model.report import ArmSummary, Comparison
 from scylla_gha.report.comparisons import reading
 from scylla_gha.report.metrics import limits, value
-from scylla_gha.report.numbers import UNDEFINED, cost_of_pass, usd
+from scylla_gha.report.numbers import UNDEFINED, cost_of_pass
 from scylla_gha.report.summary import pass_rate
 from scylla_gha.report.view import PASS, ReportView
 from scylla_gha.stats import format_p
@@ -101,9 +101,9 @@ def _costs(view: ReportView, ranked: list[ArmSummary]) -> Iterator[KeyFigure]:
             note += f"; {others[arm.arm]}: {_cost_text(view, arm)[0]}{apart}"
     total = [arm.usd for arm in view.report.arms]
     known = sum(cost for cost in total if cost is not None)
-    spent = f"{'at least ' if None in total else ''}{usd(known)}"
+    spent = f"{'at least ' if None in total else ''}{dollars(known)}"
     yield KeyFigure("Cost of a pass", figure, f"{note}; all agents {spent}, judges "
-                    f"{usd(view.report.judge_usd)}")  # fmt: skip
+                    f"{dollars(view.report.judge_usd)}")  # fmt: skip
 
 
 def _is_unclear(view: ReportView, arm: str, baseline: str) -> bool:

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, dollars
 from scylla_gha.model.printable_text import head_and_tail
 from scylla_gha.model.trial import Step
-from scylla_gha.report.numbers import usd
 from scylla_gha.report.page.html import html
 from scylla_gha.report.trial_parts import value_text
 
@@ -83,7 +82,7 @@ class LiveTrial:
     def summary(self) -> str:
         """Number of steps and requests, and their cost."""
         state = "The agent works" if self.is_running else "The agent is not at work"
-        cost = f"{counted(self.requests, 'request')}, {usd(self.usd)}"
+        cost = f"{counted(self.requests, 'request')}, {dollars(self.usd)}"
         return f"{state}: {counted(self.steps, 'step')}, {cost} so far."
 
     def messages(self) -> Iterator[LiveMessage]:

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, dollars
 from scylla_gha.model.readiness import DIMENSIONS, Dimension, scenario_id
 from scylla_gha.model.readiness_report import ReadinessReport
 from scylla_gha.model.readiness_score import AnchorScore, DimensionScore, ReadinessScore, ScoreComparison
-from scylla_gha.report.numbers import usd
 from scylla_gha.report.page.html import PagePlace, html
 from scylla_gha.report.readiness_text import (
     change_text,
@@ -99,7 +98,7 @@ def readiness_answer(report: ReadinessReport, cells: Mapping[str, str]) -> Readi
     comparison = report.comparison
     return ReadinessAnswer(
         report=report, headline=headline(report), subject=subject_line(report),
-        change=change_text(comparison) if comparison else "", cost=usd(report.usd) if report.score else "$0.00",
+        change=change_text(comparison) if comparison else "", cost=dollars(report.usd if report.score else 0),
         bars=[ScoreBar.of(row) for row in report.score.dimensions] if report.score else (),
         flipped=list(_flipped(report, comparison, cells)) if comparison else (),
         flipped_left_out=max(0, len(comparison.flipped) - _MOST_FLIPPED) if comparison else 0,

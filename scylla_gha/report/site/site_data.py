@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, dollars
 from scylla_gha.model.comparison import History
 from scylla_gha.model.publication import RunIndexEntry
 from scylla_gha.model.readiness_report import ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.report.branch_readme import verdict_words
-from scylla_gha.report.numbers import UNDEFINED, clipped, usd
+from scylla_gha.report.numbers import UNDEFINED, clipped
 from scylla_gha.report.readiness_text import headline, subject_line
 from scylla_gha.report.site.addresses import ExperimentPaths, page_link
 from scylla_gha.report.templates import Table, code
@@ -119,8 +119,9 @@ def _row(run: SiteRun, page: str) -> tuple[str, ...]:
     paths = ExperimentPaths(entry.name.experiment)
     published = page_link(run.label, paths.run(entry.name), page) if run.report else run.label
     verdict = UNDEFINED if run.fault else verdict_words(entry.verdicts)
-    return (published, verdict, f"{entry.passed}/{entry.counts.judged}",
-            f"{usd(entry.usd)} + judges {usd(entry.judge_usd)}", _evaluated(entry), "; ".join(_notes(run)))  # fmt: skip
+    costs = f"{dollars(entry.usd)} + judges {dollars(entry.judge_usd)}"
+    passed = f"{entry.passed}/{entry.counts.judged}"
+    return published, verdict, passed, costs, _evaluated(entry), "; ".join(_notes(run))
 
 
 def _evaluated(entry: RunIndexEntry) -> str:

@@ -29,10 +29,21 @@ async function decode(packed) {
 // --- numbers ---
 
 const unknown = (value) => value === null || value === undefined;
-const usd = (value) => unknown(value) ? "?" : `$${value.toFixed(value >= 1 || value === 0 ? 2 : 4)}`;
 const seconds = (value) => unknown(value) ? "-" : value < 100 ? `${value.toFixed(2)} s` : `${(value / 60).toFixed(1)} min`;
 const count = (value) => unknown(value) ? "?" : String(value).replace(/\B(?=(\d{3})+$)/g, ",");
 const counted = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+const LEAST_DOLLARS = 1e-6;
+
+/** The rule of `dollars` in scylla_gha/counting.py: two digits, or two significant ones below a cent. */
+function dollars(value) {
+  if (unknown(value)) return "?";
+  const size = Math.abs(value);
+  if (size > 0 && size < LEAST_DOLLARS) return `<$${LEAST_DOLLARS.toFixed(6)}`;
+  const exponent = Number(size.toExponential(1).split("e")[1]);
+  const [whole, digits] = size.toFixed(exponent >= -2 ? 2 : 1 - exponent).split(".");
+  return `${value < 0 ? "-" : ""}$${count(whole)}.${digits}`;
+}
+
 const fraction = (value) => unknown(value) ? "-" : value.toFixed(2);
 
 // --- theme ---

@@ -14,7 +14,7 @@ const COLUMNS = [
   ["scenario", (row) => row.scenario], ["arm", (row, table) => table.arms[row.arm] ?? row.arm],
   ["rep.", (row) => row.repetition], ["result", (row) => row.status, (row) => `${MARKS[row.status]} ${STATUSES[row.status]}`],
   ["why", (row) => row.why], ["score", (row) => row.score, (row) => fraction(row.score)],
-  ["grade", (row) => row.grade, (row) => row.grade ?? "-"], ["USD", (row) => row.usd, (row) => usd(row.usd)],
+  ["grade", (row) => row.grade, (row) => row.grade ?? "-"], ["USD", (row) => row.usd, (row) => dollars(row.usd)],
   ["time", (row) => row.seconds, (row) => seconds(row.seconds)], ["tokens", (row) => row.tokens, (row) => count(row.tokens)],
 ];
 const state = { table: null, shown: [], limit: ROWS_AT_ONCE, sort: null, descending: false };
@@ -292,7 +292,7 @@ function stepCost(request) {
   if (!request || unknown(request.prompt)) return null;
   const cached = request.cached ? ` (${count(request.cached)} cached)` : "";
   return element("span", { class: "cost" }, `at ${seconds(request.second)}, took ${seconds(request.seconds)}, `
-    + `${counted(request.prompt, "token")} in${cached}, ${count(request.output)} out, ${unknown(request.usd) ? "cost unknown" : usd(request.usd)}`);
+    + `${counted(request.prompt, "token")} in${cached}, ${count(request.output)} out, ${unknown(request.usd) ? "cost unknown" : dollars(request.usd)}`);
 }
 
 function toolCall(call) {
@@ -411,7 +411,7 @@ function tokensPart(trial) {
   const known = requests.filter((request) => !unknown(request.prompt));
   const most = Math.max(1, ...known.map((request) => request.prompt + request.output));
   const rows = requests.map((request, at) => [String(at + 1), `${request.second} s`, count(request.prompt), count(request.cached),
-    count(request.output), usd(request.usd), request.model, request.error ?? ""]);
+    count(request.output), dollars(request.usd), request.model, request.error ?? ""]);
   const total = known.reduce((sum, request) => sum + request.prompt + request.output, 0);
   const words = `${counted(requests.length, "request")}, ${count(total)} tokens, at most ${count(most)} in one`;
   const bars = total ? [tokenBars(known, most, words)] : [];
