@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from scylla_gha.plan.shards import PackedWave, WaveLimits, drift, pack_shards
-from tests.benchmarks.speed import _ladder as write_ladder
+from tests.benchmarks.speed import write_ladder
 from tests.support.actions import step_in
 
 COMMAND = Path(sys.executable).with_name("scylla-gha")

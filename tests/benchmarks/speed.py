@@ -31,7 +31,7 @@ id: ladder
 question: How long does planning take?
 scenarios: ["*"]
 agents: [claude-code@2.1.332]
-variants: ["T*/*"]
+variants: ["T*/*-test"]
 models: [claude-sonnet-5]
 repetitions: 10
 baseline: t0-00-test.claude-code.claude-sonnet-5
@@ -84,13 +84,13 @@ def _peak_mb(process: subprocess.Popen[bytes]) -> float:
 
 def plan(folder: Path) -> dict[str, float]:
     """114 sub-tests x 47 scenarios x 10 repetitions into a written plan."""
-    _ladder(folder)
+    write_ladder(folder)
     walls = [seconds([COMMAND, "plan", "ladder"], folder) for _ in range(5)]
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     return {"cells": 114 * 47 * 10, "wall_s": statistics.median(walls), "peak_mb": peak}
 
 
-def _ladder(folder: Path) -> None:
+def write_ladder(folder: Path) -> None:
     """A repository with 47 scenarios and 114 sub-tests, all copies of the first."""
     toolkit = Path(__file__).parents[2]
     first = toolkit / "scenarios/core/001-hello-world"
