@@ -83,11 +83,15 @@ def _peak_mb(process: subprocess.Popen[bytes]) -> float:
 
 
 def plan(folder: Path) -> dict[str, float]:
-    """114 sub-tests x 47 scenarios x 10 repetitions into a written plan."""
+    """114 sub-tests x 47 scenarios x 10 repetitions into a written plan, against the import of click, in turn."""
     write_ladder(folder)
-    walls = [seconds([COMMAND, "plan", "ladder"], folder) for _ in range(5)]
+    pairs = [(seconds([COMMAND, "plan", "ladder"], folder), seconds([sys.executable, "-c", "import click"], folder))
+             for _ in range(5)]  # fmt: skip
+    ours, clicks = (statistics.median(column) for column in zip(*pairs, strict=True))
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    return {"cells": 114 * 47 * 10, "wall_s": statistics.median(walls), "peak_mb": peak}
+    cells = len(json.loads((folder / "runs/ladder/plan.json").read_text())["cells"])
+    assert cells == 114 * 47 * 10
+    return {"cells": cells, "wall_s": ours, "import_click_s": clicks, "ratio": ours / clicks, "peak_mb": peak}
 
 
 def write_ladder(folder: Path) -> None:

@@ -41,12 +41,10 @@ def test_changed_missing_and_added_files_are_differences(tmp_path: Path) -> None
 def test_only_numbers_may_differ_and_only_by_rounding(
     tmp_path: Path, base: object, new: object, is_equal: bool
 ) -> None:
-    folders = [
-        write(tmp_path / name, report_json=json.dumps(value, indent=1) + "\n")
-        for name, value in (("base", base), ("new", new))
-    ]
-    align_numbers(*folders)
-    assert (compare(*folders, tmp_path / "diff").files == 0) is is_equal
+    one = write(tmp_path / "base", report_json=json.dumps(base, indent=1) + "\n")
+    other = write(tmp_path / "new", report_json=json.dumps(new, indent=1) + "\n")
+    align_numbers(one, other)
+    assert (compare(one, other, tmp_path / "diff").files == 0) is is_equal
 
 
 def test_a_time_is_masked_and_an_unknown_one_stays_unknown() -> None:
