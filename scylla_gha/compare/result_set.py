@@ -1,7 +1,7 @@
-"""Result sets by name: a run, its folder, its results.jsonl, or another tool's rows."""
+"""Result sets by name: a run, its folder, its results.jsonl, or another tool's rows; rows as a table of pandas."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from scylla_gha.config import did_you_mean
+from scylla_gha.config.installed_packages import require_extra
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
+from scylla_gha.interop.exporters.rows import results_frame
 from scylla_gha.interop.importers import read_foreign
 from scylla_gha.interop.importers.options import ImportOptions
 from scylla_gha.model import as_utc, slug
@@ -18,11 +20,22 @@ from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
+from scylla_gha.results_branch.clone import chosen_remote, open_clone
+from scylla_gha.results_branch.stored_runs import (
+    RunQuery,
+    StoredRun,
+    fetch_rows,
+    index_entries,
+    last_waves,
+    select_runs,
+)
 from scylla_gha.store.records import read_lines, read_record
 from scylla_gha.store.run_folder import RunFolder
 from scylla_gha.store.same_github import of_same_github, require_same_github
 
 if TYPE_CHECKING:
+    import pandas
+
     from scylla_gha.analysis.history import ResultSet
     from scylla_gha.model.comparison import History
 
@@ -117,6 +130,57 @@ def _is_ours(path: Path) -> bool:
     except orjson.JSONDecodeError:
         return path.name == "results.jsonl"
     return isinstance(row, dict) and {"schema_version", "experiment", "cell", "key"} <= row.keys()
+
+
+def result_table(
+    path_or_branch: str, repository: str | None, experiment: str | None, on: str | None
+) -> "pandas.DataFrame":
+    """Return rows as a table, with the run of each row in the first column; the arguments are those of `results`.
+
+    Raises:
+        ConfigError: there are no such rows, or one is invalid.
+        GitHubError: the repository is out of reach.
+        ToolError: pandas is not installed.
+    """
+    require_extra("pandas", what="a table of results")
+    path = Path(path_or_branch)
+    file = path / "results.jsonl" if path.is_dir() else path
+    if file.is_file():
+        if on is not None:
+            raise ConfigError(
+                f"on={on!r}: selects runs of a results branch, and {path} is a file or folder; leave it out"
+            )
+        rows = [row for row in read_lines(file, Result) if experiment in {None, row.experiment}]
+        return _run_table({_label(file, [file]): rows})
+    if path.exists():
+        hint = f"results('scylla-results', repository={path_or_branch!r}) reads the results branch of a repository"
+        raise ConfigError(f"{path}: has no results.jsonl; name the folder of a run; {hint}")
+    return _run_table(_published_runs(path_or_branch, repository, RunQuery(experiment, on)))
+
+
+def _published_runs(branch: str, repository: str | None, query: RunQuery) -> dict[str, list[Result]]:
+    """Return the rows of the selected runs on a results branch, by the run's name."""
+    try:
+        chosen_remote(repository)
+    except ConfigError as error:
+        reason = str(error).replace("--remote", "repository=")
+        raise ConfigError(f"{branch}: no such file or folder; as a results branch: {reason}") from None
+    with open_clone(repository, branch) as clone:
+        entries = last_waves(select_runs(index_entries(clone), query))
+        if not entries:
+            where = f"a results branch with such a run in {repository or 'origin'}"
+            raise ConfigError(f"{branch}: neither a file or folder, nor {where}; run `scylla-gha results list`")
+        fetch_rows(clone, entries)
+        return {str(entry.name): list(StoredRun(clone, entry).results()) for entry in entries}
+
+
+def _run_table(runs: Mapping[str, Sequence[Result]]) -> "pandas.DataFrame":
+    import pandas
+
+    table = results_frame(row for rows in runs.values() for row in rows)
+    names = [name for name, rows in runs.items() for _ in rows]
+    table.insert(0, "run", pandas.Series(names, dtype="string"))
+    return table
 
 
 def rows_file(name: str, runs: Path) -> Path:

@@ -154,7 +154,7 @@ class _ExperimentReader:
         """Return the trials of a run, of which those that are needed again are kept; none if they cannot be read."""
         view, name = report_view(report), str(run.entry.name)
         try:
-            rows = tuple(_rows(StoredRun(self._copy, run.entry)))
+            rows = tuple(StoredRun(self._copy, run.entry).results())
         except ConfigError:
             return replace(trial_table(view, (), (), has_files=False), is_site=True)
         table = replace(trial_table(view, rows, (), has_files=False), is_site=True)
@@ -210,15 +210,6 @@ def _main_branch(entries: Sequence[RunIndexEntry]) -> str | None:
     branches = [entry.origin.branch for entry in entries if entry.origin.branch is not None]
     newest_first = list(reversed(branches))
     return max(dict.fromkeys(newest_first), key=branches.count, default=None)
-
-
-def _rows(run: StoredRun) -> Iterator[Result]:
-    for lines in run.rows():
-        for line in lines.splitlines():
-            try:
-                yield Result.model_validate_json(line)
-            except ValidationError:
-                raise ConfigError(f"{run.manifest.name}: a row is of another version") from None
 
 
 def _workflow_run(entry: RunIndexEntry, server: str) -> str:

@@ -14,6 +14,7 @@ from scylla_gha.model import Record
 from scylla_gha.model.publication import RunIndexEntry, RunManifest, RunName
 from scylla_gha.model.readiness_report import REPORT_FILE, ReadinessReport
 from scylla_gha.model.report import Report
+from scylla_gha.model.result import Result
 from scylla_gha.results_branch.clone import BranchClone
 
 INDEX: Final = "v1/index"
@@ -220,6 +221,16 @@ class StoredRun:
         paths = [f"{self._entry.folder}/{part.name}" for part in self.manifest.files if part.rows is not None]
         self._copy.download(self._oids[path] for path in paths if path in self._oids)
         return unpack_rows(self.manifest, self._read)
+
+    def results(self) -> Iterator[Result]:
+        """Yield all rows as records.
+
+        Raises:
+            ConfigError: they differ from the manifest, or a row is of another version.
+        """
+        for lines in self.rows():
+            for line in lines.splitlines():
+                yield self._parse(line, Result, "row")
 
     def report(self) -> Report:
         """Read the report.

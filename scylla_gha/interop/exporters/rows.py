@@ -1,14 +1,13 @@
-"""Rows by planned cell, text that every format can contain, and rows as CSV and Parquet tables.
+"""Rows by planned cell, text that every format can contain, and rows as a table of pandas, in CSV and in Parquet.
 
 A table has one column per field, of one type whatever the rows hold, in the order of the rows.
 """
 
-import csv
 import datetime
 import json
 import re
 import typing
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,16 +15,23 @@ from typing import TYPE_CHECKING, Any, Final
 from scylla_gha.config.installed_packages import require_extra
 from scylla_gha.errors import ConfigError
 from scylla_gha.interop.importers.values import plain_type
+from scylla_gha.model import as_utc
 from scylla_gha.model.plan import Arm, Cell, Plan
 from scylla_gha.model.result import Result
 
 if TYPE_CHECKING:
-    import pyarrow
+    import pandas
 
 _REPLACEMENT: Final = "\ufffd"
 # The characters that XML 1.0 cannot contain, not even escaped; no format can contain lone surrogates.
 _NOT_IN_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_DTYPES: Final[dict[object, str]] = {
+    bool: "boolean",
+    int: "Int64",
+    float: "Float64",
+    datetime.datetime: "datetime64[us, UTC]",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,45 +91,69 @@ def json_bytes(value: object, indent: int | None = None) -> bytes:
     return _SURROGATE.sub(_REPLACEMENT, text).encode()
 
 
+def results_frame(rows: Iterable[Result]) -> "pandas.DataFrame":
+    """Return rows as a table; unknown is missing, times are in UTC, and objects and lists stay what they are in Python.
+
+    Raises:
+        ConfigError: a number does not fit into a column.
+        ToolError: pandas is not installed.
+    """
+    require_extra("pandas", what="a table of results")
+    import pandas
+
+    columns: dict[str, list[Any]] = {name: [] for name in Result.model_fields}
+    for row in rows:
+        for name, values in columns.items():
+            values.append(getattr(row, name))
+    hints = typing.get_type_hints(Result, include_extras=True)
+    return pandas.DataFrame({name: _series(name, plain_type(hints[name]), columns.pop(name)) for name in [*columns]})
+
+
+def _series(name: str, kind: object, values: list[Any]) -> "pandas.Series[Any]":
+    import pandas
+
+    if typing.get_origin(kind) in {dict, tuple}:
+        return pandas.Series(values, dtype="object")
+    if kind is datetime.datetime:
+        values = [None if value is None else as_utc(value).astimezone(datetime.UTC) for value in values]
+    elif kind not in _DTYPES:
+        values = [None if value is None else str(value) for value in values]
+    try:
+        return pandas.Series(values, dtype=_DTYPES.get(kind, "string"))
+    except OverflowError:
+        raise ConfigError(f"column {name}: a value has more than 64 bits; correct it in results.jsonl") from None
+
+
 def write_csv(rows: Iterable[Result], path: Path) -> None:
-    """Write rows; unknown is an empty cell, objects and lists are JSON text."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(Result.model_fields)
-        writer.writerows([_cell(getattr(row, name)) for name in Result.model_fields] for row in rows)
+    """Write rows; unknown is an empty cell, objects and lists are JSON text.
+
+    Raises:
+        ConfigError: a number does not fit into a column.
+        ToolError: pandas is not installed.
+    """
+    frame = _as_text(results_frame(rows), "object", _json_text)
+    frame = _as_text(
+        frame, _DTYPES[datetime.datetime], lambda time: str(time.to_pydatetime())
+    )  # pandas would cut trailing zeros
+    frame.to_csv(path, index=False, lineterminator="\n")
 
 
 def write_parquet(rows: Iterable[Result], path: Path) -> None:
     """Write rows; unknown is null, objects and lists are JSON text.
 
     Raises:
-        ToolError: pyarrow is not installed.
+        ConfigError: a number does not fit into a column.
+        ToolError: pandas or pyarrow is not installed.
     """
-    require_extra("pyarrow", what="writing Parquet")
-    import pyarrow
-    from pyarrow import parquet
-
-    all_rows = list(rows)
-    hints = typing.get_type_hints(Result, include_extras=True)
-    columns = {
-        name: _column([getattr(row, name) for row in all_rows], plain_type(hints[name])) for name in Result.model_fields
-    }
-    parquet.write_table(pyarrow.table(columns), path)
+    require_extra("pandas", "pyarrow", what="writing Parquet")
+    _as_text(results_frame(rows), "object", _json_text).to_parquet(path, index=False)
 
 
-def _column(values: list[Any], kind: object) -> "pyarrow.Array":
-    import pyarrow
-
-    types: dict[object, Any] = {bool: pyarrow.bool_(), int: pyarrow.int64(), float: pyarrow.float64()}
-    if kind is datetime.datetime:
-        return pyarrow.array(values, pyarrow.timestamp("us", "UTC"))
-    if kind not in types:
-        cells = [_cell(value) for value in values]
-        values = [None if cell is None else str(cell) for cell in cells]
-    return pyarrow.array(values, types.get(kind, pyarrow.string()))
+def _as_text(frame: "pandas.DataFrame", dtype: str, text: Callable[[Any], str]) -> "pandas.DataFrame":
+    """Convert the columns of a type to text; unknown stays unknown."""
+    names = [name for name in frame.columns if frame[name].dtype == dtype]
+    return frame.assign(**{name: frame[name].map(text, na_action="ignore").astype("string") for name in names})
 
 
-def _cell(value: object) -> object:
-    if isinstance(value, dict | list | tuple):
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return value
+def _json_text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
