@@ -16,7 +16,7 @@ from tests.support.repository import environment, make_repository, write_greet_e
 from tests.support.terminal import Terminal
 
 ROOT = Path(__file__).parents[2]
-MOST_MB = 450  # of all that the extra `report` takes; 84 of them are vl-convert, and 46 pandas
+MOST_MB = 470  # of all that the extra `report` takes; 84 of them are vl-convert, and 46 pandas
 SCENARIOS = tuple(f"10{number}-greet" for number in range(1, 7))
 
 

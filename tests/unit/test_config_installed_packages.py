@@ -32,11 +32,14 @@ def test_elsewhere_the_packages_themselves_are_installed() -> None:
         "markdown>=3.8",
         "nh3>=0.3",
         "numpy>=2.0",
+        "pandas>=3.0",
         "scipy>=1.15",
         "vl-convert-python>=1.8",
     ]
     said = installation_from("report", Path("/nowhere"), {})
-    packages = "'altair>=6.0' 'markdown>=3.8' 'nh3>=0.3' 'numpy>=2.0' 'scipy>=1.15' 'vl-convert-python>=1.8'"
+    packages = (
+        "'altair>=6.0' 'markdown>=3.8' 'nh3>=0.3' 'numpy>=2.0' 'pandas>=3.0' 'scipy>=1.15' 'vl-convert-python>=1.8'"
+    )
     assert said == f"{sys.executable} -m uv pip install --python {sys.executable} {packages}"
 
 
