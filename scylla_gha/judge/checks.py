@@ -187,11 +187,21 @@ def _listed(paths: list[str] | tuple[str, ...]) -> str:
 
 def _command(checkpoint: Checkpoint, ran: CommandRun) -> CheckResult:
     fault, value = _command_fault(checkpoint, ran)
-    output = "\n".join(_excerpt(part.strip()) for part in (ran.stdout, ran.stderr) if part.strip())
+    parts = (_own_lines(ran.stdout.strip(), checkpoint.stdout_matches), ran.stderr.strip())
+    output = "\n".join(_excerpt(part) for part in parts if part)
     evidence = f"{fault or 'as expected'}{': ' if output else ''}{output}"
     holds = fault is None
     value = value if value is not None else float(holds)
     return CheckResult(id=checkpoint.id, holds=holds, value=value, evidence=evidence, seconds=round(ran.seconds, 3))
+
+
+def _own_lines(output: str, pattern: str | None) -> str:
+    """Return the lines that hold the pattern's last word, if the output is long: other checkpoints read it too."""
+    words = re.findall(r"[\w-]+", pattern or "")
+    if not words or len(output) <= _EVIDENCE_CHARS:
+        return output
+    word = re.compile(rf"(?<![\w-]){re.escape(words[-1])}(?![\w-])")
+    return "\n".join(line for line in output.splitlines() if word.search(line)) or output
 
 
 def _excerpt(output: str) -> str:

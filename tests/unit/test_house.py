@@ -147,8 +147,8 @@ def test_the_start_imports_nothing_heavy(code: str) -> None:
 def test_checks_that_scenarios_have_alike_stay_alike() -> None:
     """A scenario's folder is whole by itself, so what several need is in each; mended in one, it is mended in all."""
     scenarios = ROOT / "scenarios"
-    assert len({path.read_bytes() for path in scenarios.rglob("checks/ownsuite.py")}) == 1
-    assert len({path.read_bytes() for path in scenarios.rglob("checks/closed.py")}) == 1
+    for name in ("ownsuite.py", "closed.py", "alone.py"):
+        assert len({path.read_bytes() for path in scenarios.rglob(f"checks/{name}")}) == 1, name
 
 
 def test_checks_close_themselves_to_the_code_under_test() -> None:

@@ -124,6 +124,16 @@ def test_evidence_is_the_end_of_what_was_said() -> None:
     assert "\nout\n" in evidence
 
 
+def test_of_a_long_output_for_many_checkpoints_each_has_its_own_lines_as_evidence() -> None:
+    others = "".join(f"ok other-{number}\n" for number in range(60))
+    shared = ran(stdout=f"ok names\nFAIL tests: 3 of 4 wrong\n     and tests of tests/new.py\n{others}ok more-tests\n")
+    assert of_command(shared, stdout_matches="^ok names$").evidence == "as expected: ok names"
+    assert of_command(shared, stdout_matches="^ok tests$").evidence == (
+        "the output does not match '^ok tests$': FAIL tests: 3 of 4 wrong\n     and tests of tests/new.py"
+    )
+    assert of_command(shared, stdout_matches="^ok absent$").evidence.endswith("ok other-59\nok more-tests")
+
+
 @pytest.mark.parametrize(
     ("given", "holds", "evidence"),
     [

@@ -23,14 +23,11 @@ class Report:
         if expected != found:
             self.problems.append(f"{what}: expected {shorten(expected)}, found {shorten(found)}")
 
-    def finish(self) -> int:
-        """Print the result; the exit code of the check."""
-        for problem in self.problems[:SHOWN]:
-            print(problem)
-        if len(self.problems) > SHOWN:
-            print(f"... and {len(self.problems) - SHOWN} more")
-        print(f"{self.done - len(self.problems)} of {self.done} as expected")
-        return 1 if self.problems else 0
+    def fault(self) -> str:
+        """What is wrong; empty if nothing is."""
+        if not self.problems:
+            return ""
+        return f"{len(self.problems)} of {self.done} wrong: {'; '.join(self.problems[:SHOWN])}"
 
 
 def shorten(value: object) -> str:

@@ -1,5 +1,6 @@
 """A private copy of the repository in which make runs; calls of the interpreter are recorded."""
 
+import functools
 import os
 import shutil
 import signal
@@ -49,29 +50,31 @@ class Call:
     args: tuple[str, ...]
 
 
+@functools.cache
+def template() -> Path:
+    """A copy of the workspace with the project's own files as they are in the base, and old logs."""
+    root = Path(tempfile.mkdtemp(prefix="source-")) / "repo"
+    base = Path(os.environ["BASE"])
+    cwd = str(Path.cwd())
+    skip = {".git", *PROJECT}
+    shutil.copytree(cwd, root, symlinks=True, ignore=lambda at, names: (skip if at == cwd else {".git"}) & set(names))
+    for name in PROJECT:
+        (shutil.copytree if (base / name).is_dir() else shutil.copy)(base / name, root / name)
+    for path in root.rglob("*"):
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode | (0o700 if path.is_dir() else 0o600))
+    for log in (root / "samples").iterdir():
+        os.utime(log, (1_700_000_000, 1_700_000_000))
+    return root
+
+
 class Sandbox:
     """Copy of the workspace with the project's own files as they are in the base."""
 
     def __init__(self, light: bool = False, delay: bool = False) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="make-"))
         self.root = self.home / "repo"
-        base = Path(os.environ["BASE"])
-        shutil.copytree(Path.cwd(), self.root, symlinks=True, ignore=shutil.ignore_patterns(".git"))
-        for name in PROJECT:
-            target = self.root / name
-            if target.is_dir() and not target.is_symlink():
-                shutil.rmtree(target)
-            elif target.exists() or target.is_symlink():
-                target.unlink()
-            if (base / name).is_dir():
-                shutil.copytree(base / name, target)
-            else:
-                shutil.copy(base / name, target)
-        for path in self.root.rglob("*"):
-            if not path.is_symlink():
-                path.chmod(path.stat().st_mode | (0o700 if path.is_dir() else 0o600))
-        for log in (self.root / "samples").iterdir():
-            os.utime(log, (1_700_000_000, 1_700_000_000))
+        shutil.copytree(template(), self.root, symlinks=True)
         self.bin = self.home / "bin"
         self.bin.mkdir()
         (self.home / "calls").mkdir()

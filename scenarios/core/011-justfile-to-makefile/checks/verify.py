@@ -1,11 +1,13 @@
 """Run the targets of the Makefile and compare what they do with what the recipes did.
 
-usage: verify.py CHECK
+usage: verify.py [CHECK ...]
 """
 
+import functools
 import os
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,9 +16,10 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import closed  # noqa: E402, F401
+from alone import run_alone  # noqa: E402
 from callers import just_left, nightly, readme, workflow  # noqa: E402
 from report import Report, commands  # noqa: E402
-from sandbox import Sandbox  # noqa: E402
+from sandbox import Sandbox, template  # noqa: E402
 
 UNITTEST = "unittest discover -s tests"
 WEB = """#Version: 1.0
@@ -292,18 +295,22 @@ CHECKS: dict[str, Callable[[Report], None]] = {
 }
 
 
-def main() -> int:
+def fault_of(check: Callable[[Report], None]) -> str:
+    """What a check finds wrong."""
+    if not Path("Makefile").is_file() or any(Path(name).exists() for name in ("GNUmakefile", "makefile")):
+        return "expected a Makefile in the root and no GNUmakefile or makefile next to it"
     report = Report()
-    names = [name for name in ("GNUmakefile", "makefile") if Path(name).exists()]
-    if not Path("Makefile").is_file() or names:
-        print("expected a Makefile in the root and no GNUmakefile or makefile next to it")
-        return 1
+    check(report)
+    return report.fault()
+
+
+def main() -> int:
+    source = template()
     try:
-        CHECKS[sys.argv[1]](report)
-    except Exception as error:  # a file that is missing or has another shape
-        print(f"{type(error).__name__}: {error}")
-        return 1
-    return report.finish()
+        checks = {name: functools.partial(fault_of, CHECKS[name]) for name in sys.argv[1:] or CHECKS}
+        return run_alone(checks, [Path.cwd(), Path(os.environ["BASE"]), source])
+    finally:
+        shutil.rmtree(source.parent, ignore_errors=True)
 
 
 if __name__ == "__main__":

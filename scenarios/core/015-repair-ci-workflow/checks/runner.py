@@ -1,5 +1,6 @@
 """Runs the jobs of a workflow on this machine: real scripts, recorded `gh`, no network."""
 
+import functools
 import itertools
 import json
 import os
@@ -103,25 +104,28 @@ class Run:
     owned: bool = False
 
 
+@functools.cache
+def template() -> Path:
+    """A copy of the repository for checkouts: package, tests, changelog and version are those of the base."""
+    source = Path(tempfile.mkdtemp(prefix="source-")) / "source"
+    base = Path(os.environ["BASE"])
+    own = ("src", "tests", "pyproject.toml", "CHANGELOG.md")
+    root = str(Path.cwd())
+    shutil.copytree(root, source, ignore=lambda at, names: {".git", *(own if at == root else ())} & set(names))
+    for part in own:
+        (shutil.copytree if (base / part).is_dir() else shutil.copy)(base / part, source / part)
+    for path in source.rglob("*"):
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode | (0o700 if path.is_dir() else 0o600))
+    return source
+
+
 class Runner:
     """One run of one workflow."""
 
     def __init__(self, name: str, event: Event, changes: dict[str, str] | None = None, tests: bool = True) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="run-"))
-        self.source = self.home / "source"
-        base = Path(os.environ["BASE"])
-        shutil.copytree(Path.cwd(), self.source, ignore=shutil.ignore_patterns(".git"))
-        for part in ("src", "tests", "pyproject.toml", "CHANGELOG.md"):
-            target = self.source / part
-            if target.is_dir():
-                shutil.rmtree(target)
-            (shutil.copytree if (base / part).is_dir() else shutil.copy)(base / part, target)
-        for path in self.source.rglob("*"):
-            if not path.is_symlink():
-                path.chmod(path.stat().st_mode | (0o700 if path.is_dir() else 0o600))
-        for changed, text in (changes or {}).items():
-            (self.source / changed).unlink(missing_ok=True)
-            (self.source / changed).write_text(text)
+        self.source, self.changes = template(), changes or {}
         self.event = event
         self.tests = tests
         self.workflow = load(name, self.source)
@@ -289,6 +293,9 @@ class Runner:
             if rights(self.workflow, self.workflow["jobs"][job]).get("contents") not in ("read", "write"):
                 return False, {}
             shutil.copytree(self.source, workspace, dirs_exist_ok=True)
+            for changed, text in self.changes.items():
+                (workspace / changed).unlink(missing_ok=True)
+                (workspace / changed).write_text(text)
         elif name == "actions/upload-artifact":
             paths = [path for line in given.get("path", "").split() for path in sorted(workspace.glob(line))]
             files = [file for path in paths for file in (path.rglob("*") if path.is_dir() else [path])]

@@ -1,8 +1,9 @@
 """Look at the workflows, start them on this machine and compare what happens.
 
-usage: verify.py CHECK
+usage: verify.py [CHECK ...]
 """
 
+import functools
 import os
 import re
 import shutil
@@ -17,7 +18,8 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import closed  # noqa: E402, F401
-from runner import Event, Run, Runner, load, read, rights  # noqa: E402
+from alone import run_alone  # noqa: E402
+from runner import Event, Run, Runner, load, read, rights, template  # noqa: E402
 from triggers import starts, triggers  # noqa: E402
 
 VERSION = "1.10.0"
@@ -61,13 +63,11 @@ class Report:
         if expected != found:
             self.problems.append(f"{what}: expected {expected!r}, found {found!r}"[:300])
 
-    def finish(self) -> int:
-        for problem in self.problems[:SHOWN]:
-            print(problem)
-        if len(self.problems) > SHOWN:
-            print(f"... and {len(self.problems) - SHOWN} more")
-        print(f"{self.done - len(self.problems)} of {self.done} as expected")
-        return 1 if self.problems else 0
+    def fault(self) -> str:
+        """What is wrong; empty if nothing is."""
+        if not self.problems:
+            return ""
+        return f"{len(self.problems)} of {self.done} wrong: {'; '.join(self.problems[:SHOWN])}"
 
 
 def go(name: str, event: Event, changes: dict[str, str] | None = None, tests: bool = False) -> Run:
@@ -343,14 +343,21 @@ CHECKS: dict[str, Callable[[Report], None]] = {
 }
 
 
-def main() -> int:
+def fault_of(check: Callable[[Report], None]) -> str:
+    """What a check finds wrong."""
     report = Report()
+    check(report)
+    return report.fault()
+
+
+def main() -> int:
+    names = sys.argv[1:] or list(CHECKS)
+    source = template()
     try:
-        CHECKS[sys.argv[1]](report)
-    except Exception as error:  # a file that is missing, not YAML, or of another shape
-        print(f"{type(error).__name__}: {error}"[:600])
-        return 1
-    return report.finish()
+        checks = {name: functools.partial(fault_of, CHECKS[name]) for name in names}
+        return run_alone(checks, [Path.cwd(), Path(os.environ["BASE"]), source])
+    finally:
+        shutil.rmtree(source.parent, ignore_errors=True)
 
 
 if __name__ == "__main__":
