@@ -96,10 +96,18 @@ def branch(
 @options.results_branch
 @click.option("--results-folder", default="", metavar="PATH",
               help="Folder of the run on that branch, as `publish branch` prints it (default: no chart).")  # fmt: skip
+@click.option(
+    "--site",
+    default="",
+    envvar="SCYLLA_SITE_URL",
+    show_envvar=True,
+    metavar="URL",
+    help="Address of the deployed site, to whose page of the run the comment links (default: no link).",
+)
 @options.author
 def comment(
     experiment: str, runs: Path, *, pull: int, head: str | None, base: str | None, base_name: str, suite: str | None,
-    results_branch: str, results_folder: str, author: str | None,
+    results_branch: str, results_folder: str, site: str, author: str | None,
 ) -> None:  # fmt: skip
     """Post the report of EXPERIMENT as a comment on a pull request, or edit the comment that is there.
 
@@ -120,7 +128,7 @@ def comment(
         return
     has_chart = bool(results_branch and results_folder) and folder.forest.is_file()
     packing = read_record(WavePaths(folder.root).packing, WavePacking)
-    info = PullRequestInfo(suite or "", pull, head, base, base_name, results_branch, results_folder, has_chart)
+    info = PullRequestInfo(suite or "", pull, head, base, base_name, results_branch, results_folder, has_chart, site)
     post_report(*_report_and_facts(experiment, runs, info), pull=pull, author=author, packing=packing)
 
 

@@ -82,6 +82,12 @@ class CommentFacts(Record):
         max_length=400,
         description="Folder of the run on the results branch",
     )
+    site: str = Field(
+        default="",
+        pattern=r"^(https?://[A-Za-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~-]+)*/?)?$",
+        max_length=300,
+        description="Address of the deployed site; empty: there is none",
+    )
     evidence: dict[Short, Annotated[int, Field(ge=1)]] = Field(
         default={}, max_length=500, description="Ids of artifacts, by trial"
     )

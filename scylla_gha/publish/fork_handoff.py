@@ -128,8 +128,8 @@ def verified(repository: GitHubRepository, pending: PendingPost, run_id: int, se
     prefix = _FORK if from_fork else _SAME_REPOSITORY
     suite = facts.suite if facts.suite.startswith(prefix) else f"{prefix}{facts.suite}"[:_MOST_SUITE].rstrip("._-")
     origin = RunPage(server=server, repository=repository.repository, run=run_id, attempt=run.run_attempt)
-    changes = {"suite": suite, "origin": origin, "from_fork": from_fork, "branch": "", "folder": "", "evidence": {},
-               "has_chart": False, "base": None, "base_name": pull.base.ref}  # fmt: skip
+    changes = {"suite": suite, "origin": origin, "from_fork": from_fork, "branch": "", "folder": "", "site": "",
+               "evidence": {}, "has_chart": False, "base": None, "base_name": pull.base.ref}  # fmt: skip
     return CommentFacts.model_validate({**dict(facts), **changes})
 
 

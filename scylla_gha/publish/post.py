@@ -65,6 +65,7 @@ class PullRequestInfo:
     branch: str = ""
     folder: str = ""
     has_chart: bool = False
+    site: str = ""
 
 
 def comment_facts(plan: Plan, report: Report, info: PullRequestInfo, page: RunPage) -> CommentFacts:
@@ -83,7 +84,7 @@ def comment_facts(plan: Plan, report: Report, info: PullRequestInfo, page: RunPa
     values = {
         "suite": info.suite or plan.experiment.id, "experiment": plan.experiment.id, "origin": page, "head": info.head,
         "base": info.base, "base_name": clipped(info.base_name, _MOST_TEXT), "pull": info.pull, "branch": info.branch,
-        "folder": info.folder, "has_chart": info.has_chart,
+        "folder": info.folder, "has_chart": info.has_chart, "site": info.site,
         "at": datetime.datetime.now(datetime.UTC), "entrants": tuple(entrants),
         "digest": digest(sorted(cell.key for cell in plan.cells)), "margin": plan.experiment.margin,
         "has_gate": plan.experiment.gate != "none", "gate_fault": clipped(gate_fault, _MOST_TEXT),

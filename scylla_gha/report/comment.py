@@ -1,10 +1,9 @@
 """The report as a comment on a pull request: the answer first, ten rows, the rest folded, within GitHub's limit.
 
-Untrusted text (names, reasons, warnings) is escaped and cut; links lead only to the run, and are built from its number.
+Untrusted text (names, reasons, warnings) is escaped and cut; links lead only to the run and to the site.
 The first line is the marker by which the comment is found, the second its state; no untrusted text precedes them.
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,20 +19,28 @@ from scylla_gha.report.comment_arms import (
     MOST_ROWS,
     arm_values,
     example_cell,
-    narrowing_options,
+    report_page,
     short_name,
     slash_command,
 )
+from scylla_gha.report.next_command import command_for_more_data, narrowed_command, next_command
 from scylla_gha.report.numbers import REPLAYED, UNDEFINED, clipped
 from scylla_gha.report.outcomes import ALPHA_FAIR, NO_TRIAL, scenario_matrix
-from scylla_gha.report.summary import Overall, hypothesis_line, marked, overall, title, verdict_lines
+from scylla_gha.report.summary import (
+    Overall,
+    VerdictLine,
+    hypothesis_line,
+    leading_verdict,
+    marked,
+    title,
+    verdict_lines,
+)
 from scylla_gha.report.templates import Markdown, Table, code, escape, render_parts, tidy
 from scylla_gha.report.tiers import mode_by_model_line
 from scylla_gha.report.view import ReportView, note_text, notes, report_view
 
 MOST_BYTES: Final = 60_000  # of the 65,536 that GitHub takes
 _MOST_VERDICTS: Final = 3
-_LEAST_REPETITIONS: Final = 5
 _MOST_CELLS: Final = 5
 _MOST_ENTRANTS: Final = 20
 _MOST_REASON: Final = 200
@@ -83,17 +90,16 @@ def comment(
     missing = [cell for cell in report.excluded if cell.outcome in NO_TRIAL]
     excluded = [cell for cell in report.excluded if cell.outcome not in NO_TRIAL]
     cells = {"missing": _cells("Missing", missing), "infrastructure": _cells("Not in the rates", excluded)}
-    repetitions = f"--repetitions {_more_repetitions(report)}"
-    again = " ".join(filter(None, (slash_command(facts), narrowing_options(report), repetitions)))
     parts = render_parts("comment.md.j2", {
         "report": report, "view": view, "facts": facts, "newest": newest, "title": title(report),
         "alert": _alert(report, facts), "replayed": REPLAYED, "command": slash_command(facts),
-        "verdicts": list(verdict_lines(view, _MOST_VERDICTS)) if len(report.answer) > 1 else (),
+        "verdicts": _further_verdicts(report, view),
         "hypothesis": hypothesis_line(report), "mode_by_model": mode_by_model_line(view),
         "has_family": report.answer != report.comparisons,
         "facts_line": Markdown(" · ".join(_facts(report, facts))), **arm_values(view, facts), **changed, **cells,
-        "poor_agreement": _poor_agreement(report), "notes": notes(view), "note_text": note_text, "again": again,
-        "next_command": f"{slash_command(facts)} {repetitions}" if overall(report) == "not_enough_data" else "",
+        "poor_agreement": _poor_agreement(report), "notes": notes(view), "note_text": note_text,
+        "again": next_command(report), "narrowed": narrowed_command(report),
+        "for_more_data": command_for_more_data(report),
         "next_scenarios": 2 * len(report.scenarios),
         "most_rows": MOST_ROWS, "matrix": scenario_matrix(view), "entrants": _entrants(view, facts),
         **_costs(view), "past": _past(past, facts),
@@ -102,12 +108,6 @@ def comment(
     contents = {**{name: rows.heading for name, rows in (changed | cells).items()}, **_contents(report, facts)}
     top = "\n".join(filter(None, (marker(facts.suite), state, parts["top"])))
     return _fitted(top, parts, contents, facts)
-
-
-def _more_repetitions(report: Report) -> int:
-    """Return twice the repetitions of the run, and at least 5: fewer or as many would find all results stored."""
-    planned = max((arm.counts.planned for arm in report.arms), default=0)
-    return max(_LEAST_REPETITIONS, 2 * math.ceil(planned / max(1, len(report.scenarios))))
 
 
 def _contents(report: Report, facts: CommentFacts) -> dict[str, str]:
@@ -154,13 +154,21 @@ def _facts(report: Report, facts: CommentFacts) -> Iterator[str]:
     if facts.minutes is not None:
         yield f"{facts.minutes:.0f} min"
     yield f"[run]({facts.origin.url})"
+    if page := report_page(facts):
+        yield f"[report page]({page})"
     if facts.branch:
         yield f"[results]({facts.origin.results(facts.branch, facts.folder)})"
 
 
+def _further_verdicts(report: Report, view: ReportView) -> list[VerdictLine]:
+    """Return the clearest verdicts of several, without a winner with which the title begins."""
+    lines = list(verdict_lines(view, _MOST_VERDICTS)) if len(report.answer) > 1 else []
+    return [line for line in lines if str(line) not in title(report)]
+
+
 def _alert(report: Report, facts: CommentFacts) -> str:
-    """Return the kind of alert: by the verdict, and never a good one if the gate does not hold."""
-    kind = _ALERTS[overall(report)]
+    """Return the kind of alert: by the verdict that comes first, and never a good one if the gate does not hold."""
+    kind = _ALERTS[leading_verdict(report)]
     return "WARNING" if facts.gate_fault and kind in {"TIP", "NOTE"} else kind
 
 

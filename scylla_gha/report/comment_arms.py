@@ -1,23 +1,24 @@
-"""Arms of a report in a comment, worst first, with evidence; and the commands that evaluate them again."""
+"""Arms of a report in a comment, worst first, with evidence."""
 
 import re
 from typing import Any, Final
 
 from scylla_gha.counting import dollars
 from scylla_gha.model.analysis import Contrast, Verdict
-from scylla_gha.model.publication import CommentFacts
+from scylla_gha.model.publication import CommentFacts, RunName
 from scylla_gha.model.report import Comparison, Report
 from scylla_gha.report.comparisons import arrow, reading
 from scylla_gha.report.metrics import LOWER_MARK, change, change_limits
+from scylla_gha.report.next_command import WORST_FIRST, is_safe_id
 from scylla_gha.report.numbers import UNDEFINED, clipped
+from scylla_gha.report.site.addresses import ExperimentPaths
 from scylla_gha.report.summary import MARKS, pass_rate
-from scylla_gha.report.templates import Table, link
+from scylla_gha.report.templates import Markdown, Table, link
 from scylla_gha.report.view import ReportView
 
 MOST_ROWS: Final = 10
 MOST_NAME: Final = 80
-_WORST_FIRST: Final[tuple[Verdict, ...]] = ("worse", "not_enough_data", "equivalent", "better")
-_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,300}")  # of an arm or a cell, in a command
+_RUN: Final = re.compile(r"v1/runs/[0-9]+/[0-9]+/(?P<experiment>[^/]+)/(?P<run>[^/]+)-(?P<attempt>[0-9]+)")
 
 
 def arm_values(view: ReportView, facts: CommentFacts) -> dict[str, Any]:
@@ -39,7 +40,7 @@ def _compared_arms(view: ReportView, facts: CommentFacts) -> dict[str, Any]:
     def rank(comparison: Comparison) -> tuple[int, float]:
         pass_change = view.changes.get(comparison.arm)
         size = 2.0 if pass_change is None or pass_change.value is None else pass_change.value
-        return _WORST_FIRST.index(comparison.verdict), size
+        return WORST_FIRST.index(comparison.verdict), size
 
     ranked = sorted(view.report.comparisons, key=rank)
     summaries = {arm.arm: arm for arm in view.report.arms}
@@ -81,11 +82,25 @@ def short_name(view: ReportView, arm: str) -> str:
 
 
 def _evidence(report: Report, arm: str, facts: CommentFacts) -> str:
-    """Return a failed trial of an arm, with a link to its record."""
+    """Return a failed trial of an arm, with links to its files and, if there is a site, to its page."""
     cell = _failed_cell(report, arm)
+    if not cell:
+        return UNDEFINED
     number = facts.evidence.get(cell)
-    target = facts.origin.artifacts if number is None else facts.origin.artifact(number)
-    return link(cell, target, clipped(cell, 2 * MOST_NAME)) if cell else UNDEFINED
+    files = facts.origin.artifacts if number is None else facts.origin.artifact(number)
+    name, page = clipped(cell, 2 * MOST_NAME), report_page(facts)
+    if not page or not is_safe_id(cell):
+        return link(cell, files, name)
+    return Markdown(f"{link(cell, f'{page}#cell={cell}', name)} ([files]({files}))")
+
+
+def report_page(facts: CommentFacts) -> str:
+    """Return the address of the run's page on the site; empty if there is no site, or the run is not published."""
+    folder = _RUN.fullmatch(facts.folder)
+    if folder is None or not facts.site:
+        return ""
+    name = RunName(experiment=folder["experiment"], run=folder["run"], attempt=int(folder["attempt"]))
+    return f"{facts.site.rstrip('/')}/{ExperimentPaths(name.experiment).run(name)}"
 
 
 def _failed_cell(report: Report, arm: str) -> str:
@@ -98,18 +113,9 @@ def slash_command(facts: CommentFacts) -> str:
     return f"/scylla {'compare' if facts.base else 'evaluate'} {facts.experiment}"
 
 
-def narrowing_options(report: Report) -> str:
-    """Return options that evaluate only the arm with the worst verdict and its baseline; empty if these are all."""
-    worst = min(report.comparisons, key=lambda pair: _WORST_FIRST.index(pair.verdict), default=None)
-    arms = (worst.arm, worst.baseline) if worst else ()
-    if len(report.arms) <= len(arms) or not all(_ID.fullmatch(arm) for arm in arms):
-        return ""
-    return " ".join(f"--only '*--{arm}--*'" for arm in arms)
-
-
 def example_cell(report: Report) -> str:
     """Return a trial that did not pass, of the arm with the worst verdict if it has one; empty if all passed."""
-    ranked = sorted(report.comparisons, key=lambda pair: _WORST_FIRST.index(pair.verdict))
+    ranked = sorted(report.comparisons, key=lambda pair: WORST_FIRST.index(pair.verdict))
     arms = (*(pair.arm for pair in ranked), *(arm.arm for arm in report.arms))
     cell = next(filter(None, (_failed_cell(report, arm) for arm in arms)), "")
-    return cell if _ID.fullmatch(cell) else ""
+    return cell if is_safe_id(cell) else ""

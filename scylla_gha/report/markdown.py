@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scylla_gha.model.publication import RunPage
 from scylla_gha.model.report import Report
 from scylla_gha.report import comparisons, metrics, outcomes, tiers
+from scylla_gha.report.next_command import command_for_more_data
 from scylla_gha.report.numbers import REPLAYED, totals
 from scylla_gha.report.questions import five_answers
 from scylla_gha.report.summary import (
@@ -65,6 +66,7 @@ def _page(view: ReportView, values: Mapping[str, Any], most_verdicts: int) -> st
         **values, "is_page": values["links"] is None, "report": report, "view": view, "analysis": report.analysis,
         "totals": totals(report), "verdict_counts": verdict_counts(view, most_verdicts),
         "verdicts": list(verdict_lines(view, most_verdicts)), "hypothesis": hypothesis_line(report),
+        "for_more_data": command_for_more_data(report),
         "has_family": report.answer != report.comparisons,
         "github": "the hub" if report.github == "hub" else report.github,
         "replayed": REPLAYED, "arms": _arms(view, numbered_notes), "counts_note": COUNTS_NOTE, "notes": numbered_notes,

@@ -138,20 +138,29 @@ def conclusion(report: Report, facts: CommentFacts) -> Literal["success", "failu
     return _CONCLUSIONS[overall(report)]
 
 
+def leading_verdict(report: Report) -> Overall:
+    """Return the verdict that the title begins with: a winner comes first if no arm is worse."""
+    verdict = overall(report)
+    has_winner = any(comparison.verdict == "better" for comparison in report.answer)
+    if verdict == "worse" or report.family == FAMILIES["models"]:
+        return verdict
+    return "better" if has_winner else verdict
+
+
 def title(report: Report) -> str:
     """Return the verdict of a single comparison in one line; of several, how many of each kind.
 
     If no arm is worse, the winner with the lowest adjusted p comes first. Winners are compared with the baseline, and
     not with each other.
     """
-    verdict = overall(report)
+    verdict = leading_verdict(report)
     if verdict == "no_baseline":
         return NO_BASELINE
     view = report_view(report)
     counts_of_all, clearest = verdict_counts(view, 1), next(verdict_lines(view, 1))
     if not counts_of_all:
         return str(clearest)
-    if clearest.verdict != "better" or verdict == "worse" or report.family == FAMILIES["models"]:
+    if verdict != "better" or report.family == FAMILIES["models"]:
         return f"{MARKS[verdict]} {counts_of_all}"
     return f"{clearest}. {counts_of_all}"
 

@@ -21,6 +21,7 @@ from scylla_gha.model.comparison import ArmPair, Flip, ResultComparison
 from scylla_gha.model.judgment import JudgeControl, JudgingSummary, PanelSummary
 from scylla_gha.model.printable_text import head_and_tail, one_line, visible
 from scylla_gha.model.report import Report
+from scylla_gha.report.next_command import command_for_more_data
 from scylla_gha.report.numbers import REPLAYED, UNDEFINED, UNKNOWN, number, totals
 from scylla_gha.report.summary import COUNTS_NOTE, HEADINGS, arm_row, hypothesis_line, verdict_counts, verdict_lines
 from scylla_gha.report.tiers import mode_by_model_line
@@ -122,6 +123,9 @@ def _before(view: ReportView) -> Iterator[str]:
         yield counts
     yield from map(str, verdict_lines(view, _MOST_VERDICTS))
     yield from _more(len(view.report.answer) - _MOST_VERDICTS, "verdicts, in report.json")
+    if more_data := command_for_more_data(view.report):
+        yield f"to know more: scylla-gha evaluate {view.report.experiment} {more_data.options} ({more_data.cost})"
+        yield "more scenarios tell more than repetitions"
     if hypothesis := hypothesis_line(view.report):
         yield hypothesis
     if crossed := mode_by_model_line(view):

@@ -29,11 +29,12 @@ WIDTH = 1100
 EXPERIMENT = "house-style"
 FAILED, PASSED = "001-fix-a-bug--t0-00-empty.cli.m--r01", "001-fix-a-bug--t1-01-skill.cli.m--r02"
 _CHART = "forest.svg"
+_ALERT_COLORS = {"NOTE": "#0969da", "TIP": "#1a7f37", "WARNING": "#9a6700", "CAUTION": "#d1242f"}
 _STYLE = """
 body { max-width: 54rem; margin: 1.5rem auto; font: 14px/1.5 system-ui, "Liberation Sans", sans-serif; color: #1f2328; }
 a { color: #0969da; text-decoration: none; } h2 { border-bottom: 1px solid #d1d9e0; padding-bottom: .3em; }
-blockquote { border-left: .25em solid #9a6700; margin: 0 0 1rem; padding: .1rem 1rem; }
-blockquote h6 { font-size: 14px; color: #9a6700; margin: .5rem 0; }
+blockquote { border-left: .25em solid var(--alert); margin: 0 0 1rem; padding: .1rem 1rem; }
+blockquote h6 { font-size: 14px; color: var(--alert); margin: .5rem 0; }
 table { border-collapse: collapse; margin: 1rem 0; } th, td { border: 1px solid #d1d9e0; padding: .3rem .8rem; }
 code { background: #eff1f3; border-radius: 6px; padding: .2em .4em; font-size: 85%; } img { max-width: 100%; }
 details { margin: .5rem 0; } sub { color: #59636e; }
@@ -42,12 +43,13 @@ details { margin: .5rem 0; } sub { color: #59636e; }
 
 def drawn(text: str) -> str:
     """Markdown as a page that looks like GitHub's: alerts have a title, and folded parts are closed."""
+    kind = re.search(r"^> \[!(\w+)\]$", text, flags=re.MULTILINE)
+    color = _ALERT_COLORS.get(kind[1] if kind else "", "#59636e")
     titled = re.sub(r"^> \[!(\w+)\]$", lambda match: f"> ###### {match[1].capitalize()}\n>", text, flags=re.MULTILINE)
     lists = re.sub(r"^(> \*\*.*)$\n(?=> - )", r"\1\n>\n", titled, flags=re.MULTILINE)
     body = markdown(lists, extensions=["tables"])
-    return (
-        f'<!doctype html><html lang="en" data-ready="true"><meta charset="utf-8"><style>{_STYLE}</style>{body}</html>'
-    )
+    style = f":root {{ --alert: {color}; }} {_STYLE}"
+    return f'<!doctype html><html lang="en" data-ready="true"><meta charset="utf-8"><style>{style}</style>{body}</html>'
 
 
 def take(browser: Browser, page: Path, name: str, height: int, part: str = "") -> None:

@@ -63,6 +63,15 @@ def test_evidence_leads_to_the_artifact_of_the_trial_if_there_is_only_one(job: J
     assert f"]({run}#artifacts)" in job.state.bodies(7)[0]
 
 
+def test_the_variable_of_the_site_makes_comments_link_to_its_pages(job: Job) -> None:
+    published = ("--results-branch", "results", "--results-folder", "v1/runs/2026/01/demo/55-1")
+    site = {"SCYLLA_SITE_URL": "https://octo-org.github.io/app"}
+    assert job.scylla(*COMMENT, *published, **site).code == 0
+    assert "[report page](https://octo-org.github.io/app/experiments/demo/runs/55-1.html)" in job.state.bodies(7)[0]
+    refused = job.scylla(*COMMENT, *published, SCYLLA_SITE_URL="javascript:x")
+    assert "--site 'javascript:x'" in refused.err
+
+
 def test_a_verdict_is_a_check_of_a_commit(job: Job) -> None:
     said = job.scylla(*CHECK)
     assert said.code == 0, said.err

@@ -185,7 +185,8 @@ def forked(state: State, **given: Any) -> int:
 
 def test_the_second_phase_posts_what_github_bears_out(state: State, tmp_path: Path) -> None:
     number = forked(state)
-    claimed = facts(head=HEAD, pull=8, base=None, branch="anything", origin=RunPage(repository="evil/evil", run=1))
+    told = {"branch": "anything", "site": "https://evil.example", "folder": "v1/runs/2026/01/demo/1-1"}
+    claimed = facts(head=HEAD, pull=8, base=None, origin=RunPage(repository="evil/evil", run=1), **told)
     write_pending(tmp_path / "pending.json", WIN, claimed)
     pending = read_pending(tmp_path / "pending.json")
     of = verified(channel(state), pending, number, SERVER)

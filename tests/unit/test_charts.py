@@ -59,7 +59,7 @@ def test_cost_against_pass_rate_names_each_arm_with_its_numbers_and_says_whose_c
     assert chart
     key = ["t1-01-skill: 79 %, $0.18", "t0-01-vanilla: 40 %, $0.14", "t0-00-empty: 29 %, $0.10, baseline"]
     assert [text for text in texts(chart) if "%" in text] == key
-    assert "dashed line: no arm is both cheaper and better (Pareto front)" in texts(chart)
+    assert "dashed line: highest pass rate for the cost (Pareto front)" in texts(chart)
     discs = {number: next(mark for mark in marks(chart) if mark.text == number) for number in "123"}
     assert discs["1"].y < discs["2"].y < discs["3"].y
     assert discs["1"].x > discs["2"].x > discs["3"].x

@@ -38,11 +38,11 @@ def test_each_result_set_is_a_point_and_changes_of_the_rate_are_marked_before_th
     assert len(up) == len(down) == 1
     assert names["day4"] < up[0].x < names["day5"]
     assert down[0].x == pytest.approx(names["day8"], abs=1)
-    assert "▲ from 30 % to 70 %" in texts(chart)
+    assert "rises from 30 % to 70 %" in texts(chart)
     assert "?" in texts(chart)
     assert chart.alternative == (
-        "Pass rate over 10 result sets, oldest first, with its 95 % interval. skill: from 30 % to 70 %, ▲ from 30 % to "
-        "70 % at day5, ▼ drift at day8. ◆ is the baseline day0."
+        "Pass rate over 10 result sets, oldest first, with its 95 % interval. skill: from 30 % to 70 %, rises from "
+        "30 % to 70 % at day5, drifts down at day8. ◆ is the baseline day0."
     )
 
 

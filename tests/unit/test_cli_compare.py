@@ -181,7 +181,7 @@ def test_a_series_of_runs_is_drawn_into_a_file(folder: Path) -> None:
     said = history(folder, *(f"d{at}" for at in range(10)), "--svg", "history.svg")
     assert said.err.endswith("chart: history.svg\n")
     picture = (folder / "history.svg").read_text(encoding="utf-8")
-    assert "▼ from 81 % to 19 %" in picture
+    assert "drops from 81 % to 19 %" in picture
     assert "prefers-color-scheme:dark" in picture
     assert "not written, since no arm has two result sets" in history(folder, "d0", "--svg", "no.svg").err
     assert not (folder / "no.svg").exists()

@@ -16,6 +16,7 @@ from scylla_gha.publish.edited_posts import (
     write_hidden_line,
 )
 from scylla_gha.report.comment import MOST_BYTES, comment, marker, pointer
+from scylla_gha.report.markdown import markdown
 from tests.support.comments import HEAD, Made, facts, past, report_of
 from tests.support.golden import golden
 from tests.support.records import make_report, make_summary
@@ -92,6 +93,7 @@ def test_every_row_of_a_table_has_the_cells_of_its_heading(name: str) -> None:
         ("no-difference", "NOTE"),
         ("not-enough-data", "WARNING"),
         ("first-run", "NOTE"),
+        ("several-arms", "TIP"),
     ],
 )
 def test_the_alert_is_of_the_verdict(name: str, alert: str) -> None:
@@ -101,6 +103,7 @@ def test_the_alert_is_of_the_verdict(name: str, alert: str) -> None:
 def test_a_gate_that_does_not_hold_leaves_no_good_alert() -> None:
     assert "\n> [!TIP]\n" in comment(WIN, facts())
     assert "\n> [!WARNING]\n" in comment(WIN, facts(gate_fault="one arm is equivalent"))
+    assert "\n> [!WARNING]\n> **one arm is equivalent**\n" in comment(WIN, facts(gate_fault="one arm is equivalent"))
     assert "\n> [!CAUTION]\n" in comment(LOSS, facts(gate_fault="worse"))
 
 
@@ -116,8 +119,41 @@ def test_commands_can_be_used_as_they_are(name: str) -> None:
 def test_of_several_arms_the_worst_is_named_with_its_baseline_to_be_run_again() -> None:
     text = CASES["comment-several-arms.md"]
     assert "--only '*--t0-01-vanilla.cli.m--*' --only '*--t0-00-empty.cli.m--*' --repetitions 6`" in text
+    assert "Its p and interval are adjusted for one comparison, and those above for 2" in text
+    assert "On this pull request, as a comment of its own: `/scylla compare demo --repetitions 6`" in text
     assert "`scylla-gha show 001-fix-a-bug--t0-01-vanilla.cli.m--r03`" in text
     assert "--only '" not in CASES["comment-win.md"]
+
+
+def test_the_next_command_has_the_cost_of_the_trials_that_are_missing() -> None:
+    # 120 trials cost $9.57, and their judges $1.20; twice the repetitions are 120 more
+    asked = "`/scylla compare demo --repetitions 10` (120 more trials, estimated cost $10.77)"
+    assert f"To know more, comment {asked}." in CASES["comment-not-enough-data.md"]
+    assert "(129 more trials, estimated cost $11.63)" in CASES["comment-missing-cells.md"]
+    unknown = UNCLEAR.model_copy(update={"judge_usd": None})
+    assert "(120 more trials, estimated cost ?)" in comment(unknown, facts())
+    assert "To know more" not in CASES["comment-win.md"]
+    assert "To know more" not in comment(UNCLEAR.model_copy(update={"replayed": True}), facts())
+    report = "To know more: `scylla-gha evaluate demo --repetitions 10` (120 more trials, estimated cost $10.77)."
+    assert report in markdown(UNCLEAR)
+    for settled in (WIN, UNCLEAR.model_copy(update={"analysis": None})):
+        assert "To know more" not in markdown(settled)
+
+
+def test_pages_of_the_site_are_linked_where_there_is_one() -> None:
+    cell, folder = "001-task--head.cli.m--r02", "v1/runs/2026/01/demo/123456789-1"
+    text = comment(LOSS, facts(site="https://octo-org.github.io/app/", folder=folder, evidence={cell: 42}))
+    page = "https://octo-org.github.io/app/experiments/demo/runs/123456789-1.html"
+    assert f"· [report page]({page}) ·" in text
+    assert (
+        f"[{cell}]({page}#cell={cell}) ([files](https://github.com/octo-org/app/actions/runs/123456789/artifacts/42))"
+        in text
+    )
+    for without in (facts(folder=folder), facts(site="https://octo-org.github.io/app/")):
+        assert "report page" not in comment(LOSS, without)
+        assert "#cell=" not in comment(LOSS, without)
+    with pytest.raises(ValueError, match="site"):
+        facts(site="https://a.example/) [x](https://evil.example")
 
 
 def test_a_chart_stands_where_the_results_branch_has_it() -> None:

@@ -54,11 +54,11 @@ def test_a_baseline_with_the_highest_rate_is_not_called_sure() -> None:
     best = report.comparisons[-1].arm
     lost = report.comparisons[0].model_copy(update={"baseline": best})
     _, certainty, _ = key_figures(report_view(report.model_copy(update={"comparisons": (lost,)})))
-    assert certainty.figure == "not enough data on 1 arm"
-    assert certainty.note == "t1-01-skill is the baseline; the others: 1 not enough data"
+    assert certainty.figure == "1 not enough data"
+    assert certainty.note == "verdicts on the other arms, compared with t1-01-skill, the baseline"
     lost = lost.model_copy(update={"verdict": "worse"})
     _, certainty, _ = key_figures(report_view(report.model_copy(update={"comparisons": (lost,)})))
-    assert certainty.figure == "no other arm is better"
+    assert certainty.figure == "1 worse"
 
 
 def test_an_empty_report_has_a_page_without_figures(tmp_path: Path) -> None:

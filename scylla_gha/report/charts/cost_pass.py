@@ -83,7 +83,7 @@ def _draw(points: Sequence[_Point]) -> "alt.TopLevelMixin":
     ]
     listed = [*_numbered(key, None, by_row()), row_text(key, "label", 18)]
     has_front = sum(point.in_front for point in points) > 1
-    front_words = "dashed line: no arm is both cheaper and better (Pareto front)"
+    front_words = "dashed line: highest pass rate for the cost (Pareto front)"
     caption = alt.TitleParams(front_words if has_front else "", anchor="start", color=paint("muted"),
                               fontSize=FONT_SIZE, fontWeight="normal")  # fmt: skip
     return alt.vconcat(
@@ -119,7 +119,7 @@ def _alternative(view: ReportView, points: Sequence[_Point], unknown: Sequence[s
     parts = [f"Pass rate and mean cost of a trial: {first_few([point.label for point in points])}"]
     front = [point.name for point in points if point.in_front]
     if front:
-        parts.append(f"No arm is both cheaper and better than {listed(front)}.")
+        parts.append(f"Highest pass rate for the cost: {listed(front)}.")
     if unknown:
         parts.append(f"Not drawn, since their cost is not known: {listed(unknown)}.")
     return " ".join([*parts, *not_drawn(view.left_out, "arm")])

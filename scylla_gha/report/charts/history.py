@@ -20,7 +20,7 @@ _MOST_SETS: Final = 60  # the newest
 _MOST_NAMES: Final = 15  # below the axis
 _NAME: Final = 18
 _LINE: Final = 14  # pixels between texts of neighbouring changes
-_ARROWS: Final = {"up": "▲", "down": "▼"}
+_WORDS: Final = {"up": "rises", "down": "drops"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ def _shifts(series: Series) -> list[Shift]:
 
 def _word(shift: Shift) -> str:
     if shift.kind == "drift":
-        return f"{_ARROWS[shift.side]} drift"
-    return f"{_ARROWS[shift.side]} from {percent(shift.before)} to {percent(shift.after)}"
+        return f"drifts {shift.side}"
+    return f"{_WORDS[shift.side]} from {percent(shift.before)} to {percent(shift.after)}"
 
 
 def _names(points: Sequence[Point]) -> list[str]:

@@ -70,10 +70,9 @@ def _certainty(view: ReportView, best: ArmSummary) -> Iterator[KeyFigure]:
     elif best.arm in view.baselines:
         others_of = (comparison for comparison in view.report.comparisons if comparison.baseline == best.arm)
         verdicts = Counter(comparison.verdict.replace("_", " ") for comparison in others_of)
-        unclear = verdicts["not enough data"]
-        figure = f"not enough data on {counted(unclear, 'arm')}" if unclear else "no other arm is better"
-        others = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
-        yield KeyFigure("How sure is that?", figure, f"{view.name(best.arm)} is the baseline; the others: {others}")
+        figure = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
+        note = f"verdicts on the other arms, compared with {view.name(best.arm)}, the baseline"
+        yield KeyFigure("How sure is that?", figure, note)
 
 
 def _measured_certainty(view: ReportView, comparison: Comparison) -> KeyFigure | None:

@@ -11,6 +11,7 @@ from typing import Final
 from scylla_gha.model.readiness_report import ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.report.charts.theme import Chart
+from scylla_gha.report.next_command import command_for_more_data
 from scylla_gha.report.numbers import REPLAYED
 from scylla_gha.report.page.answer import key_figures
 from scylla_gha.report.page.html import PagePlace, html, packed
@@ -81,6 +82,7 @@ def page(view: ReportView, parts: PageParts, site: SiteLinks | None = None) -> s
         readiness=readiness, report=report, view=view,
         headings=HEADINGS, counts_note=COUNTS_NOTE, totals=_totals(report), banner=banner(report),
         verdict_counts=verdict_counts(view, _MOST_VERDICTS), verdicts=list(verdict_lines(view, _MOST_VERDICTS)),
+        for_more_data=None if readiness else command_for_more_data(report),
         hypothesis=hypothesis_line(report), mode_by_model=mode_by_model_line(view), figures=list(key_figures(view)),
         answers=five_answers(view), arm_rows=[(arm.arm, arm_row(view, arm, wide=True)) for arm in view.arms],
         marks=marks(numbered_notes), notes=[(note.number, note_text(view, note)) for note in numbered_notes],
