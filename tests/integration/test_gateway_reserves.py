@@ -61,7 +61,7 @@ def test_parallel_requests_cannot_exceed_a_budget(tmp_path: Path, scope: str) ->
     assert {reply.status for reply in replies} == {200, 403}
     refused = next(reply for reply in replies if reply.status == 403)
     whose = {"trial": "this key", "role": "keys of this kind (agent)", "experiment": "this account"}[scope]
-    assert f"the spend limit of $1 of {whose} is reached" in refused.error["message"]
+    assert f"the spend limit of $1.00 of {whose} is reached" in refused.error["message"]
 
 
 def test_answers_that_are_never_read_stay_reserved(tmp_path: Path) -> None:
