@@ -26,7 +26,7 @@ from tests.support.provider import Say, serve
         pytest.param({"role_usd": {"agent": FOR_TWO}}, {}, "role", "of keys of this kind (agent)", id="role"),
         pytest.param({"experiment_usd": FOR_TWO}, {}, "experiment", "of this account", id="experiment"),
         pytest.param({"experiment_usd": 1.0, "spent_usd": {"judge": 1.0 - FOR_TWO}}, {}, "experiment",
-                     "$1 of this account", id="with what was spent before"),
+                     "$1.00 of this account", id="with what was spent before"),
     ],
 )  # fmt: skip
 def test_a_spent_budget_refuses_before_the_provider_is_asked(

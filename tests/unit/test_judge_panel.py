@@ -133,7 +133,7 @@ def test_at_the_judges_budget_nobody_is_asked_any_more(tmp_path: Path) -> None:
     with opened(tmp_path, role_usd={"judge": 1.0}, spent_usd={"judge": 1.0}) as (judges, provider):
         heard = judges.ask("cell", tmp_path / "judge-traffic.jsonl", BLIND)
         assert provider.requests == []
-    assert "the spend limit of $1 of keys of this kind (judge) is reached" in str(heard.answers[0].error)
+    assert "the spend limit of $1.00 of keys of this kind (judge) is reached" in str(heard.answers[0].error)
     assert heard.agreed.error is not None
     assert (heard.account.usage, heard.account.errors) == (NO_USAGE, {"budget_exceeded:role": 3})
 
