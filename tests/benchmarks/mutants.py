@@ -2,6 +2,11 @@
 
     ./scylla coverage                                         # once: which test reaches which line
     .venv/bin/python -m tests.benchmarks.mutants --lines 20 --seed 1
+    .venv/bin/python -m tests.benchmarks.mutants --into new.json --against base.json
+
+The last line compares two trees: 300 lines are drawn from each by the same rule and seed, since a change of structure
+moves lines. Run it with `--into base.json` in a clone of the commit before the change first; it exits with 1 if the
+share of caught mutants is lower by more than 3 points.
 
 Lines are drawn over the whole package by the seed. Each is changed in one way (a comparison turned, a constant moved, a
 call left out ...), and only the tests that reach the line are run, with `-x` and for two minutes at most. The file is
@@ -10,6 +15,7 @@ put back afterwards, also after an interrupt. Run it in a clone: it changes file
 
 import argparse
 import ast
+import json
 import random
 import re
 import subprocess
@@ -22,6 +28,8 @@ from pathlib import Path
 import coverage
 
 SECONDS = 120
+PACKAGES = ("scylla_gha", "github_hub")
+MOST_LOST = 0.03  # of the share of caught mutants
 PHASE, TEST = re.compile(r"\|(setup|run|teardown)$"), re.compile(r"\|(?=tests/)")
 COMPARISONS = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt,
                ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In}  # fmt: skip
@@ -90,7 +98,7 @@ def apply(change: str, node: ast.AST) -> None:
 def drawn(data: coverage.CoverageData, lines: int, seed: int) -> Iterator[Mutant]:
     """Draw lines that can be changed, each with one of its changes."""
     choose = random.Random(seed)
-    files = sorted(Path("scylla_gha").rglob("*.py"))
+    files = sorted(path for package in PACKAGES for path in Path(package).rglob("*.py"))
     every = [(path, number) for path in files for number in range(1, len(path.read_text().splitlines()) + 1)]
     choose.shuffle(every)
     for path, number in every:
@@ -130,20 +138,34 @@ def is_caught(mutant: Mutant) -> str:
     return {0: "survived", 1: "caught", 2: "caught"}.get(done.returncode, f"pytest ended with {done.returncode}")
 
 
+def lost_share(verdicts: dict[str, str], against: Path) -> float:
+    """Print the shares of caught mutants of this tree and of another one, and return how much lower this one's is."""
+    others: dict[str, str] = json.loads(against.read_text())
+    here, there = (sum(verdict == "caught" for verdict in each.values()) / len(each) for each in (verdicts, others))
+    print(f"{100 * here:.1f} % of {len(verdicts)} caught here, {100 * there:.1f} % of {len(others)} in {against}")
+    return there - here
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--lines", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--lines", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--data", default=".coverage", help="the coverage data with contexts (default .coverage)")
+    parser.add_argument("--into", type=Path, help="file to write the verdicts to, as JSON")
+    parser.add_argument("--against", type=Path, help="verdicts of another tree, which --into wrote")
     options = parser.parse_args()
     data = coverage.CoverageData(options.data)
     data.read()
-    caught = 0
+    verdicts: dict[str, str] = {}
     for mutant in drawn(data, options.lines, options.seed):
         verdict = is_caught(mutant)
-        caught += verdict == "caught"
+        verdicts[f"{mutant.path}:{mutant.line}: {mutant.change}"] = verdict
         print(f"{mutant.path}:{mutant.line}: {mutant.change}, {len(mutant.tests)} tests: {verdict}", flush=True)
-    print(f"{caught} of {options.lines} caught")
+        if options.into:
+            options.into.write_text(json.dumps(verdicts, indent=1))
+    print(f"{sum(verdict == 'caught' for verdict in verdicts.values())} of {len(verdicts)} caught")
+    if options.against and lost_share(verdicts, options.against) > MOST_LOST:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -44,6 +44,14 @@ class Finished:
         return f"exit code {self.code}\n--- stdout\n{self.out}\n--- stderr\n{self.err}\n"
 
 
+_TRACEBACK: Final = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)+")  # it names modules and lines
+_GIT: Final = {
+    f"GIT_{role}_{part}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for part, value in (("NAME", "equality"), ("EMAIL", "equality@example.org"), ("DATE", "2026-01-01T00:00:00Z"))
+}
+
+
 class CommandServer:
     """A process of a checkout that has the toolkit loaded, and runs each command as a fork of itself."""
 
@@ -126,6 +134,7 @@ class Checkout:
         """Replace the folders of this checkout, and names of temporary files, by words."""
         text = text.replace(f"{self.work}/cache", "<cache>").replace(str(self.work), "<work>")
         text = text.replace(str(self.root), "<checkout>")
+        text = _TRACEBACK.sub("<traceback>\n", text)
         return re.sub(r"(?:<work>/tmp|/tmp|/dev/shm)/[\w.+-]+(?:/\d+-\w{8}(?!\w))?", "<tmp>", text)
 
     def folder(self, name: str) -> Path:
@@ -142,7 +151,9 @@ def git(*args: str | Path, cwd: Path = ROOT) -> str:
     Raises:
         ClickException: git fails.
     """
-    done = subprocess.run(["git", *args], cwd=cwd, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["git", *args], cwd=cwd, env={**os.environ, **_GIT}, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise click.ClickException(f"git {' '.join(map(str, args))}: {done.stderr.strip()}")
     return done.stdout.strip()

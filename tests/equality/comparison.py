@@ -23,7 +23,7 @@ _TIMED_FILES: Final = r'"(?:[\w-]+/)?(?:transcript|traffic|judge-traffic|first-r
 _MASKS: Final = (
     (re.compile(_INSTANT), "<instant>"),
     (re.compile(rf"({_TIMED_KEY})(?!0(?:\.0)?(?:,|$)){_NUMBER}(?:e-?\d+)?", re.MULTILINE), r"\1<duration>"),
-    (re.compile(r'("minutes": )\{[^{}]*\}'), r"\1<duration>"),
+    (re.compile(r'("(?:\w+_)?minutes": )\{[^{}]*\}'), r"\1<duration>"),
     (re.compile(_DURATION), "<duration>"),
     (re.compile(_UUID), "<uuid>"),
     (re.compile(r'(device_id\\*": *\\*")[0-9a-f]{64}'), r"\1<device>"),

@@ -1,16 +1,19 @@
 """What both checkouts are given to work on: made once by BASE, or written by this tool."""
 
 import json
+import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.benchmarks.speed import write_ladder
-from tests.equality.checkouts import HERE, Checkout
+from tests.equality.checkouts import HERE, Checkout, git
 from tests.equality.comparison import empty
 
 EXPERIMENTS = (("quickstart",), ("hello-claude", "--replay"), (str(HERE / "github-oracle.yaml"),))
+
+_FIXTURES = ("ledger", "loanbook")
 
 
 @dataclass
@@ -29,6 +32,18 @@ class Materials:
     def golden(self) -> Path:
         """Return run folders and a results branch of the reports that tests hold, written by BASE."""
         return self._made("golden", lambda folder: self.base.script("golden_runs.py", folder))
+
+    def code_bases(self) -> Path:
+        """Return six repositories to make readiness suites from: those of tests, and two fixtures."""
+        return self._made("code-bases", self._write_code_bases)
+
+    def _write_code_bases(self, folder: Path) -> None:
+        self.base.script("code_bases.py", folder)
+        for name in _FIXTURES:
+            shutil.copytree(self.base.root / "fixtures" / name, folder / name)
+            git("init", "--quiet", cwd=folder / name)
+            git("add", "--all", cwd=folder / name)
+            git("commit", "--quiet", "--message", "Begin", cwd=folder / name)
 
     def runs(self) -> Path:
         """Return BASE's run folders of the three experiments, with what the commands printed in `printed.json`."""
