@@ -35,10 +35,12 @@ _COMMANDS: Final = (
     "release view", "search issues fix", "search prs fix", "search repos a", "search code def", "search commits fix",
 )  # fmt: skip
 _TIMED_HEADERS: Final = frozenset({"Date", "Content-Length", "X-RateLimit-Reset", "X-GitHub-Request-Id"})
+_TIMED_LINE: Final = re.compile(r"\* Request (?:at|took).*\n|^< (?:Date|Content-Length).*\n", re.MULTILINE)
 _SECRET: Final = re.compile(
     r"\b(gh[a-z]_|github_pat_)\w+|(?<=127\.0\.0\.1:)\d+|(?<=X-Ratelimit-Reset: )\d+"
     r"|(?<=X-Github-Request-Id: )\S+|(?<=Etag: )\S+"
 )
+_DRAWN_COLOR: Final = re.compile(r'(?<="color": ")[0-9A-F]{6}(?=")|(?<="color":")[0-9A-F]{6}(?=")')  # by gh
 _SHA: Final = re.compile(r"\b[0-9a-f]{40}\b")
 
 
@@ -97,7 +99,7 @@ def collect_hub(side: Checkout, contract: dict[str, Any], out: Path) -> None:
     journeys = side.folder("journeys")
     side.script("hub_journeys.py", journeys)
     for file in sorted(journeys.glob("*.txt")):
-        write(out / "journeys" / file.name, with_named_commits(clean(side, file.read_text(encoding="utf-8"))))
+        write(out / "journeys" / file.name, in_any_order(clean(side, file.read_text(encoding="utf-8"))))
 
 
 def _answers(hub: ServedFixture, contract: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -110,17 +112,17 @@ def _answers(hub: ServedFixture, contract: dict[str, Any]) -> Iterator[tuple[str
 
 def clean(side: Checkout, text: str) -> str:
     """Mask tokens, ports and times."""
-    return masked(_SECRET.sub(r"\1<secret>", side.masked(text)))
+    return masked(_SECRET.sub(r"\1<secret>", _TIMED_LINE.sub("", side.masked(text))))
 
 
-def with_named_commits(text: str) -> str:
-    """Name commits in the order in which they appear: those that clients make have the time in their hash."""
-    names: dict[str, str] = {}
-    for sha in _SHA.findall(text):
-        names.setdefault(sha, f"<commit {len(names) + 1}>")
-    text = _SHA.sub(lambda found: names[found[0]], text)
-    short = {sha[:7]: name for sha, name in names.items()}
-    return re.sub(r"\b[0-9a-f]{7}\b", lambda found: short.get(found[0], found[0]), text)
+def in_any_order(text: str) -> str:
+    """Sort the lines of each command, since gh sends requests at once; hashes of commits have the time in them."""
+    text = _DRAWN_COLOR.sub("<color>", text)
+    commits = {sha[:7] for sha in _SHA.findall(text)}
+    text = _SHA.sub("<commit>", text)
+    text = re.sub(r"\b[0-9a-f]{7}\b", lambda found: "<commit>" if found[0] in commits else found[0], text)
+    commands = (command.splitlines() for command in re.split(r"^(?=\$ )", text, flags=re.MULTILINE) if command)
+    return "".join("\n".join([first, *sorted(lines), ""]) for first, *lines in commands)
 
 
 def _rest(hub: ServedFixture, contract: dict[str, Any]) -> str:
