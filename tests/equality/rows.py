@@ -198,7 +198,8 @@ def collect_readiness(side: Checkout, materials: Materials, out: Path) -> None:
         folder = side.folder(f"readiness-{code.name}")
         shutil.copytree(code, folder / "code", symlinks=True)
         done = side.run("readiness", "--keep-suite", "--runs", folder / "runs", cwd=folder / "code")
-        write(out / code.name / "printed.txt", masked(done.text()))
+        lines = sorted(masked(done.text()).splitlines())  # the dimensions are made at once
+        write(out / code.name / "printed.txt", "\n".join(lines))
         write_tree(side, folder / "runs", out / code.name)
 
 
