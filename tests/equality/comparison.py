@@ -45,13 +45,17 @@ def plain_lines(name: str, text: str, mask: Callable[[str], str]) -> str:
     if name.endswith(".json"):
         return mask(_json_lines(text))
     if name.endswith(".jsonl"):
-        lines = mask("".join(_json_lines(line) for line in text.splitlines() if line)).splitlines(keepends=True)
+        lines = mask("".join(_json_lines(line) for line in text.split("\n") if line)).splitlines(keepends=True)
         return "".join(sorted(lines) if name.endswith("judge-traffic.jsonl") else lines)  # judges ask at once
     return mask(text)
 
 
 def _json_lines(text: str) -> str:
-    return json.dumps(json.loads(text), indent=1, ensure_ascii=False) + "\n"
+    """Return a JSON value with a line for each part; a text that is none, such as what the oracle prints, stays."""
+    try:
+        return json.dumps(json.loads(text), indent=1, ensure_ascii=False) + "\n"
+    except ValueError:
+        return f"{text}\n"
 
 
 def _page_lines(html: str) -> str:
