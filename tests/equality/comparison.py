@@ -14,12 +14,15 @@ from typing import Any, Final
 
 _TOLERANCE: Final = 1e-12
 # Numbers of these keys of JSON are times; 0 and null stay, since 0 is not unknown.
-_TIMED_KEY: Final = r'"(?:(?:\w+_)?(?:seconds|minutes|ms|at|time)|wallMs)": '
+_TIMED_KEY: Final = r'"(?:(?:\w+_)?(?:seconds|minutes|milliseconds|at|time)|wallMs)": '
 _INSTANT: Final = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|\+00:00| UTC)?"
 _NUMBER: Final = r"(?:\d[\d,]*(?:\.\d+)?|\.\d+)"
 _DURATION: Final = rf"(?<![\w.-]){_NUMBER}(?: (?:to|of) {_NUMBER})? ?(?:ms|s|min|h|seconds?|minutes?|hours?)(?!\w)"
 _UUID: Final = r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
-_TIMED_FILES: Final = r'"(?:[\w-]+/)?(?:transcript|traffic|judge-traffic|first-request)\.jsonl?": \{\s*"sha256": '
+_TIMED_FILES: Final = (
+    r'"(?:[\w-]+/)?(?:transcript|traffic|judge-traffic|first-request|github|github-requests)\.(?:jsonl?|bundle)": '
+    r'\{\s*"sha256": '
+)
 _MASKS: Final = (
     (re.compile(_INSTANT), "<instant>"),
     (re.compile(rf"({_TIMED_KEY})(?!0(?:\.0)?(?:,|$)){_NUMBER}(?:e-?\d+)?", re.MULTILINE), r"\1<duration>"),
