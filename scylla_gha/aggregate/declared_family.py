@@ -42,7 +42,7 @@ def withheld_answers(analysis: Analysis, plan: Plan, arms: Sequence[ArmSummary])
 def analysis_warnings(plan: Plan, analysis: Analysis | None) -> Iterator[str]:
     """Yield the warnings of the statistics, and one if the declared family compares nothing."""
     yield from analysis.warnings if analysis else ()
-    yield from (f"{arm}: it is compared with nothing, since {reason}." for arm, reason in unpaired_arms(plan).items())
+    yield from (f"{arm}: it is not compared, since {reason}." for arm, reason in unpaired_arms(plan).items())
     if plan.family in PAIRED or (analysis and analysis.answers):
         return
     why = "the rows have no two sides of it" if analysis else "the statistics are not installed"

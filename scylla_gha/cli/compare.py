@@ -179,7 +179,7 @@ def import_(
 
     run = name or slug(file.stem)
     if not run or run != slug(run):
-        raise ConfigError(f"--name {run!r}: is not a name of a run; use small letters, digits and dashes, as my-run")
+        raise ConfigError(f"--name {run!r}: is not valid; use small letters, digits and dashes, as in my-run")
     folder = RunFolder(runs.resolve() / run)
     _require_imported(folder)
     mapping = how.mapping.model_copy(update={"baseline": baseline or how.mapping.baseline})
@@ -231,7 +231,7 @@ def export(experiment: str, form: ExportFormat, output: Path | None, content: bo
     scylla-gha export quickstart --to junit
     """  # noqa: D301
     if content and form != "otel":
-        raise click.UsageError(f"--content: is for --to otel; {form} has no choice of content")
+        raise click.UsageError(f"--content: applies to --to otel only; remove it for {form}")
     from scylla_gha.pipeline import stored_plan
 
     folder = options.run_folder(runs, experiment)

@@ -98,7 +98,7 @@ def status(fixture: str, lane: int, holder: str | None, *, as_json: bool) -> Non
     _print(facts, as_json=as_json)
     if not facts["equal"]:
         command, use = ("reset", "mends it") if facts["seeded"] else ("seed", "goes on with what a seed has begun")
-        raise GateError(f"{facts['repository']}: is not as the fixture; "
+        raise GateError(f"{facts['repository']}: differs from the fixture; "
                         f"`scylla-gha fixture {command} {fixture} --lane {lane}` {use}")  # fmt: skip
 
 
@@ -215,14 +215,14 @@ def _print(facts: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(facts, indent=2))
         return
-    equal = "is as the fixture" if facts["equal"] else f"differs in {counted(len(facts['differences']), 'field')}"
+    equal = "matches the fixture" if facts["equal"] else f"differs in {counted(len(facts['differences']), 'field')}"
     click.echo(f"{facts['repository']}: {equal}; digest {facts['digest'][:16]}, wanted {facts['wanted_digest'][:16]}")
     for line in facts["differences"][:_SHOWN]:
         click.echo(f"  {line}")
     if len(facts["differences"]) > _SHOWN:
         click.echo(f"  and {len(facts['differences']) - _SHOWN} more; --json lists all")
     for key, reason in facts["to_recreate"].items():
-        click.echo(f"  {key}: can only be created anew: {reason}")
+        click.echo(f"  {key}: can only be recreated: {reason}")
     lease = facts["lease"]
     leased = "not leased" if lease is None else f"leased by {lease['holder']} until {lease['expires']}"
     stale = " (stale)" if lease and lease["stale"] else ""

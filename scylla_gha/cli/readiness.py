@@ -24,7 +24,7 @@ def _dimensions(_: click.Context, __: click.Parameter, value: str) -> tuple[Dime
     unknown = [word for word in words if word not in known]
     if unknown:
         listed = ", ".join(f"{number} {name}" for number, name in enumerate(DIMENSIONS, 1))
-        raise click.BadParameter(f"{unknown[0]!r} is no dimension; there are: {listed}")
+        raise click.BadParameter(f"{unknown[0]!r} is not a dimension; there are: {listed}")
     chosen = {known[word] for word in words}
     return tuple(name for name in DIMENSIONS if name in chosen)
 
@@ -106,7 +106,7 @@ def readiness(words: tuple[str, ...], **values: object) -> None:
     has_twins = bool(words) and words[0] == _WHY
     folders = words[1:] if has_twins else words
     if len(folders) > 1:
-        raise click.UsageError(f"one folder is measured at a time, not {len(folders)}")
+        raise click.UsageError(f"give one folder to measure, not {len(folders)}")
     as_json, verbose, keep = (bool(values.pop(name)) for name in ("as_json", "verbose", "keep_suite"))
     folder = Path(folders[0] if folders else ".")
     values |= {"model": next(iter(Library.here(folder).model_ids([str(values["model"])]).values()))}

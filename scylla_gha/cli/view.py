@@ -64,7 +64,7 @@ def _page(folder: RunFolder) -> Path:
         stored = read_record(folder.report("json"), Report)
         if stored is None:
             raise ConfigError(f"{folder.root}: there is no report; run `scylla-gha evaluate {folder.root.name}` first, "
-                              "or `scylla-gha view --serve` to follow a run that goes on")  # fmt: skip
+                              "or `scylla-gha view --serve` to follow a running run")  # fmt: skip
         render_report(stored, folder)
     return path
 

@@ -113,7 +113,9 @@ class ArtifactReader:
         claim = self._checked_name(path.name if name is None else name)
         names = set(list_files(path, len(_FILES)))
         if names - _FILES:
-            raise UntrustedFileError(f"holds {printable_excerpt(min(names - _FILES))}, which does not belong into it")
+            raise UntrustedFileError(
+                f"holds {printable_excerpt(min(names - _FILES))}, which is not a file of such an artifact"
+            )
         cells = self._shards[claim[0]]
         manifest = self._manifest(path / MANIFEST, len(cells))
         self._check_manifest(manifest, claim, cells)
@@ -133,7 +135,9 @@ class ArtifactReader:
         if len(rows) != manifest.count:
             raise UntrustedFileError(f"its manifest counts {counted(manifest.count, 'row')}, and there are {len(rows)}")
         if rows.keys() & manifest.unstarted.keys():
-            raise UntrustedFileError(f"{min(rows.keys() & manifest.unstarted.keys())} has a row, and is said not to")
+            raise UntrustedFileError(
+                f"{min(rows.keys() & manifest.unstarted.keys())} has a row, but its manifest lists it as not started"
+            )
         unstarted = {
             cell: one_line(reason[:_REASON_CHARS]) or "not said" for cell, reason in manifest.unstarted.items()
         }
@@ -178,7 +182,7 @@ class ArtifactReader:
                 f"its manifest counts {counted(manifest.count, 'row')} of {counted(len(cells), 'cell')}"
             )
         if manifest.unstarted.keys() - cells:
-            raise UntrustedFileError("its manifest tells of cells that are not in its shard")
+            raise UntrustedFileError("its manifest lists cells that are not in its shard")
 
     def _rows(self, file: BufferedReader, cells: frozenset[str]) -> dict[str, ReceivedRow]:
         rows: dict[str, ReceivedRow] = {}

@@ -92,7 +92,7 @@ def _in_order(source: Path, reader: ArtifactReader) -> list[tuple[str, Path]]:
 def _add(received: ReceivedRows, sent: ReceivedArtifact, most: int) -> None:
     """Add an artifact's rows. The latest attempt counts, unless only an earlier one measures the agent."""
     if received.bytes + sent.bytes > most:
-        raise UntrustedFileError(f"all rows together are more than the {counted(most, 'byte')} that were expected")
+        raise UntrustedFileError(f"all rows together are more than the {counted(most, 'byte')} that are allowed")
     received.artifacts += 1
     received.bytes += sent.bytes
     received.latest_attempts[sent.shard] = sent.attempt
@@ -110,7 +110,7 @@ def missing_cells(packing: WavePacking, received: ReceivedRows, reused: frozense
         for cell in shard.cells
         if cell not in received.rows and cell not in received.unstarted
     }
-    reason = "its row was to be reused, and is not in reused.jsonl; plan again"
+    reason = "its row should be reused, but is not in reused.jsonl; plan again"
     return missing | {cell: reason for cell in packing.reused if cell not in reused}
 
 

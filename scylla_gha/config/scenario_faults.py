@@ -41,7 +41,7 @@ def unmet_faults(path: Path, rubric: Rubric) -> Iterator[str]:
                 yield f"{file}: '# unmet:' is for wrong solutions; remove the line"
             for name in (name for name in names if name not in judged):
                 known = did_you_mean(name, judged) or there_are(sorted(judged))
-                yield f"{file}: unmet: {name!r} is no required item without checks{known}"
+                yield f"{file}: unmet: {name!r} is not a required item without checks{known}"
 
 
 def source_root(path: Path) -> Path:

@@ -187,7 +187,7 @@ class BudgetLedger:
         for budget in self._budgets(session):
             if budget.limit is not None:
                 message = (f"this model has no known price, so the spend limit of {dollars(budget.limit)} of "
-                           f"{_limit_name(budget.scope, session.role)} cannot be kept")  # fmt: skip
+                           f"{_limit_name(budget.scope, session.role)} cannot be enforced")  # fmt: skip
                 return RequestRefusal("unknown_price", message)
         return Reservation(0.0, 0, (), self._serve_queue)
 

@@ -80,8 +80,8 @@ class Recording:
     def missing(self, digest: str) -> str:
         """Explain why `take` returned None."""
         if digest in self._responses:
-            return f"{self.path} has fewer answers to it than were asked for"
-        return f"no request in {self.path} is equal to it"
+            return f"{self.path} has fewer answers to this request than were needed"
+        return f"no request in {self.path} equals it"
 
 
 def _read(path: Path) -> list[RecordedResponse]:

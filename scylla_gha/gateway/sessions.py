@@ -44,10 +44,10 @@ _STEPS_TO_SEND: Final = 2  # of the event loop, after that in which a request is
 
 _MANY: Final = f"more than {_REQUESTS + _WAITING} requests of this key are open; wait for answers before asking more"
 _LONG_HEAD: Final = f"the request's path and headers are longer than {_HEAD // 1024} KB; send fewer"
-_LONG: Final = f"the request is longer than {LONGEST_REQUEST // _MEGA} MB; ask with less"
+_LONG: Final = f"the request is longer than {LONGEST_REQUEST // _MEGA} MB; send a shorter one"
 _HELD: Final = f"the requests of this key that are open have more than {_BYTES // _MEGA} MB; wait for their answers"
 _SLOW: Final = f"the request's body did not arrive within {_BODY_SECONDS:g} s; send it in one go"
-_SPLIT: Final = f"the request has more than {_PARTS} parts; ask with less"
+_SPLIT: Final = f"the request has more than {_PARTS} parts; send a shorter one"
 
 
 class SessionLimitError(Exception):

@@ -102,7 +102,9 @@ class Convergence:
             outcome.view = self.read()
         different = [str(difference) for difference in outcome.view.differences]
         reasons = "\n".join((*different[:_SHOWN], *dict.fromkeys(self._problems)))
-        raise GitHubError(f"{self._accounts.repository}: is not as the fixture after {_MOST_ROUNDS} rounds:\n{reasons}")
+        raise GitHubError(
+            f"{self._accounts.repository}: differs from the fixture after {_MOST_ROUNDS} rounds:\n{reasons}"
+        )
 
     def _round(self, outcome: ConvergedRun) -> None:
         """Mend what differs in one reading."""

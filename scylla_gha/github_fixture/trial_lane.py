@@ -100,7 +100,7 @@ def lease_lane(pool: LanePool, reference: FixtureReference, wish: LaneWish) -> T
 
     Raises:
         LeasedError: all are leased for longer than the wish would wait.
-        ScyllaError: the repository cannot be reset, or is not as the fixture.
+        ScyllaError: the repository cannot be reset, or differs from the fixture.
     """
     left = wish.seconds
     while True:
@@ -154,14 +154,14 @@ class LaneTrial:
         """Read the repository, and compare it with the fixture.
 
         Raises:
-            FixtureError: it is not as the fixture.
+            FixtureError: it differs from the fixture.
             GitHubError: it cannot be read.
         """
         self.start = self._look({}, by_id_only=False)
         if different := visible_differences(self.start):
             lines = "\n".join(map(str, different[:_SHOWN]))
             raise FixtureError(
-                f"{self.lane.repository}: is not as the fixture {self.lane.fixture} before the agent starts, "
+                f"{self.lane.repository}: differs from the fixture {self.lane.fixture} before the agent starts, "
                 f"{counted(len(different), 'field')} of its state differ; reset it, and run the cell again:\n{lines}"
             )
 

@@ -28,7 +28,7 @@ _REASON: Final = 300  # characters
 _MOST_EQUAL: Final = 3  # commits in a row that fail for the same reason
 _CANNOT_RUN: Final = "its tests cannot be run"
 _FAIL: Final = "its tests fail on the commit itself"
-_GUARD: Final = "tests from before it fail before the change"
+_GUARD: Final = "older tests already fail before the change"
 _NETWORK: Final = re.compile(r"resol(ve|ution)|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|[Cc]onnection|unreachable|[Nn]etwork")
 _WRONG: Final = 2  # wrong solutions that a scenario must have
 

@@ -33,7 +33,7 @@ def range_of(checkout: RepositoryCheckout, text: str) -> tuple[str, str]:
     """
     names = re.fullmatch(r"([^.\s]\S*?)\.\.([^.\s]\S*)", text)
     if names is None:
-        raise ConfigError(f"--from-commits: {text!r} is no range of commits; write A..B, such as main..my-branch")
+        raise ConfigError(f"--from-commits: {text!r} is not a range of commits; write A..B, such as main..my-branch")
     return _commit(checkout, names[1], "--from-commits"), _commit(checkout, names[2], "--from-commits")
 
 
@@ -56,7 +56,7 @@ def range_of_pull_request(checkout: RepositoryCheckout, number: int) -> tuple[st
 def _commit(checkout: RepositoryCheckout, name: str, option: str) -> str:
     if commit := resolved(checkout, name):
         return commit
-    raise ConfigError(f"{option}: {name!r} is no commit, branch or tag of {checkout.root}")
+    raise ConfigError(f"{option}: {name!r} is not a commit, branch or tag of {checkout.root}")
 
 
 def task_of_range(

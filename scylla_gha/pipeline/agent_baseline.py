@@ -48,7 +48,7 @@ def _observe(start: AgentStart, model: str) -> Sequence[Observed]:
         files = folder.file("transcript.jsonl"), folder.file("first-request.json")
         observations = start.installed.agent.observe(*files)
     if not {observation.source for observation in observations} >= ALWAYS_SEEN:
-        raise ToolError(f"{start.name}: with {model} it did not come as far as a request: {attempt.reason}")
+        raise ToolError(f"{start.name}: with {model} it sent no model request: {attempt.reason}")
     return observations
 
 

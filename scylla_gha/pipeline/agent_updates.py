@@ -155,11 +155,11 @@ def _session(start: AgentStart, model: str) -> _Session:
         calls = [call for step in trajectory.steps for call in step.tool_calls]
         faults = []
         if attempt.outcome is not Outcome.COMPLETED:
-            faults.append(f"a session that ends well is read as {attempt.outcome}: {attempt.reason}")
+            faults.append(f"a session that ends normally is read as {attempt.outcome}: {attempt.reason}")
         if attempt.turns != _TURNS:
             faults.append(f"a session of {counted(_TURNS, 'turn')} is read as one of {attempt.turns}")
         if not any(SHELL_TEXT in (call.result or "") for call in calls):
-            faults.append("the output of the shell that it was told to use is not read")
+            faults.append("the output of its shell command is not read")
         return _Session(event_fields(transcript), agent.stated_usd(transcript), requested, tuple(faults))
 
 

@@ -71,7 +71,7 @@ def lease_lanes(plan: Plan, folder: RunFolder, library: Library, environ: Mappin
             for cell in listed:
                 lane = _lease(cell, library, _pool(library, fixture, environ, report))
                 write_record(lane_record(folder.root, cell.id), lane)
-                report(f"{cell.id}: {lane.repository} is as the fixture, and leased until {lane.expires}")
+                report(f"{cell.id}: {lane.repository} matches the fixture, and is leased until {lane.expires}")
     except ScyllaError:
         free_lanes(plan, folder, library, environ, report)
         raise

@@ -107,7 +107,7 @@ def startable(
     """
     installed = find_agent(agent, install=True)
     if installed.agent.package is None:
-        raise ConfigError(f"{agent} is built in: it has nothing by default, and gets no variant")
+        raise ConfigError(f"{agent} is built in: it has no inventory and takes no variant")
     sandboxes = SandboxPool(most_isolated(library, "--sandbox {}") if sandbox == "auto" else sandbox, library)
     sandboxes.check()
     with GatewayProcess.start(settings) as gateway:

@@ -178,7 +178,9 @@ def spent_usd(folder: RunFolder) -> dict[Role, float]:
     """
     if unsealed := require_log_digests(folder):
         attempts = counted(unsealed, "stored attempt")
-        click.echo(f"{attempts} of an older version: the files are taken as they are", err=True)
+        click.echo(
+            f"{attempts} written by an older version without digests: the cost is read from unverified files", err=True
+        )
     controls = [traffic_of(path) for path in folder.probes()]
     return {
         "agent": sum(summarise_traffic(path).charged_usd for path in folder.journals("traffic.jsonl")),

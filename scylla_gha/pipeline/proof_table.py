@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from scylla_gha.model.scenario_proof import ScenarioProof
 from scylla_gha.report.numbers import columns
 
-_JUDGED = "+n: wrong solutions that code accepts; they fail if judges find the items unmet that their files name"
-_NOTE = "r, w: operations on GitHub of the mode's oracle that read and write; g: commands of git that reached it"
+_JUDGED = "+n: wrong solutions that all checks accept; they fail if judges find the items unmet that their files name"
+_NOTE = "r, w: read and write operations of the mode's oracle on GitHub; g: its git commands that reached GitHub"
 
 
 def proof_table(proofs: Sequence[ScenarioProof]) -> Iterator[str]:

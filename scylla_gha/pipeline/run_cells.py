@@ -173,7 +173,7 @@ def _work(context: RunContext, queue: _SharedIterator, on_done: OnCellDone) -> N
                 drop_workspaces(trial, judgment, context.folder.cell(cell.id))
             on_done(cell, trial, judgment)
         except OSError as error:
-            message = f"{cell.id}: {error}; the run stops here, and the same command goes on when that is mended"
+            message = f"{cell.id}: {error}; the run stops here; correct this, and run the same command again to resume"
             raise IncompleteError(message) from error
 
 

@@ -187,7 +187,7 @@ def require_complete_run(context: RunContext) -> None:
         IncompleteError: a disk is full, or no request can reach the provider.
     """
     unstarted, cells = len(context.unstarted), counted(len(context.plan.cells), "cell")
-    _require_budget(context, f"not started: {unstarted} of {cells}" if unstarted else "a cell was cut off")
+    _require_budget(context, f"not started: {unstarted} of {cells}" if unstarted else "a cell was interrupted")
     if reason := context.full_disk or context.halted:
         raise IncompleteError(f"not started: {unstarted} of {cells}: {reason}; {_stored_part(context)}")
 
@@ -207,7 +207,7 @@ def require_complete_report(context: RunContext, report: Report, choice: CellSel
         _require_budget(context, shortage)
         stopped = "; ".join(f"{arm} was stopped: {reason}" for arm, reason in context.stopped.items())
         reason = context.full_disk or context.halted or stopped or "the report lists them, with reasons"
-        raise IncompleteError(f"{shortage}: {reason}; {_stored_part(context)}; the same command fills the rest")
+        raise IncompleteError(f"{shortage}: {reason}; {_stored_part(context)}; run the same command again for the rest")
     if not choice.only:
         require_gate(context.plan.experiment, report)
 

@@ -41,7 +41,7 @@ from scylla_gha.store.records import write_record, write_text
 from scylla_gha.store.run_folder import RunFolder, ShardPaths, WavePaths, stored_packing
 
 _NO_RECORDING: Final = RecordingOptions()  # a job asks the provider
-_CUT_OFF: Final = "the job ended before the cell was started, or while it was at work"
+_CUT_OFF: Final = "the job ended before the cell was started, or while it was running"
 _REASON_CHARACTERS: Final = 600  # of a reason, which is stored for each cell
 
 

@@ -154,7 +154,7 @@ def _stored_patch(cell_ref: CellRef) -> bytes:
     """Return what the last attempt's agent changed."""
     trial = read_record(cell_ref.folder.trial, Trial)
     if trial is None:
-        raise ConfigError(f"{cell_ref.id}: has no trial yet, so nothing is left of it; leave out --after")
+        raise ConfigError(f"{cell_ref.id}: has no trial yet; leave out --after to open its start")
     if trial.last.diff is None:
         raise ConfigError(f"{cell_ref.id}: no diff of it is stored ({trial.last.reason}); leave out --after")
     patch = cell_ref.folder.attempt(trial.last.number).file("diff.patch")

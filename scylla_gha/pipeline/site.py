@@ -181,7 +181,7 @@ class _ExperimentReader:
                 for name, run in _named(runs)
                 if name in dict(reports) and str(run.entry.name) in self._rows.followed]  # fmt: skip
         if len(reports) < SHORT:
-            few = f"{len(reports)} runs are too few to look for changes of level: it takes {SHORT}"
+            few = f"{len(reports)} runs are too few to look for changes of level: {SHORT} are needed"
             return shown.model_copy(update={"notes": (few,)})
         if len(sets) < len(reports) or self._rows.count > _MOST_ROWS:
             why = ("changes of level are not looked for: rows of some runs cannot be read, or there are more than "

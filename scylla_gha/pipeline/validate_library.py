@@ -81,7 +81,7 @@ def _check_repositories(library: Library) -> None:
         for user in pool.accounts:
             if user not in users:
                 hint = did_you_mean(user, list(users))
-                raise ConfigError(f"{path}: fixtures.{name}.accounts: {user!r} is no user of the fixture{hint}")
+                raise ConfigError(f"{path}: fixtures.{name}.accounts: {user!r} is not a user of the fixture{hint}")
 
 
 def validate_scenarios(library: Library, names: Sequence[str]) -> None:

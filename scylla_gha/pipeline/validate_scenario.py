@@ -53,8 +53,8 @@ from scylla_gha.variants import arm_resources
 _LEAST_WRONG: Final = 2
 
 _ACCEPTED: Final = (
-    "passes, so the checks do not tell it from a right one; if only judges can, name the required items in a line such "
-    "as '# unmet: F2'"
+    "passes, so the checks cannot tell it from a right solution; if only judges can, name the required items in a line "
+    "such as '# unmet: F2'"
 )
 _ACCEPTED_WITH: Final = "passes even if judges find {items} unmet; make an item required that it does not meet"
 _TWICE: Final = (1, 1)  # judgings of each run
@@ -133,8 +133,8 @@ def _try_all(tests: "_SolutionTests", executor: Executor | None) -> tuple[Soluti
     tried = list((executor.map if executor else map)(_timed, trials))
     if len(folder.wrong) < _LEAST_WRONG and not any(map(is_only_one, folder.wrong)):
         fault = (
-            f"{len(folder.wrong)} of at least {_LEAST_WRONG} wrong solutions kept; add some, or say in a line such "
-            "as '# only: REASON' of the one why no other can be made"
+            f"wrong solutions: {len(folder.wrong)}, and at least {_LEAST_WRONG} are needed; add some, or give the "
+            "reason why no other can be made in a line '# only: REASON' of the only one"
         )
         tried.append(SolutionTrial(name="wrong", passed=False, fault=fault))
     return tuple(tried)
@@ -204,7 +204,10 @@ class _SolutionTests:
         if not fault and passed:
             fault = _ACCEPTED_WITH.format(items=", ".join(unmet)) if unmet else _ACCEPTED
         elif not fault and unmet and not accepted:
-            fault = "fails by code alone; remove its line '# unmet:', which is for what only judges can tell"
+            fault = (
+                "is refused by the checks already; remove its line '# unmet:', which is for solutions that only judges "
+                "can refuse"
+            )
         return Verdict(passed, fault, unmet, _calls(attempt))
 
     def right(self, patch: Path) -> Verdict:
@@ -214,7 +217,7 @@ class _SolutionTests:
             return Verdict(passed, fault, calls=_calls(attempt))
         required = {check.id for check in self.prepared.folder.scenario.checkpoints if check.required}
         failing = [check.id for check in judgment.checks if not check.holds and check.id in required]
-        fault = f"fails, so the checks refuse a right one: {_reasons(judgment, failing)}"
+        fault = f"fails, so the checks refuse a right solution: {_reasons(judgment, failing)}"
         return Verdict(passed=False, fault=fault, calls=_calls(attempt))
 
     def _try(
@@ -234,7 +237,7 @@ class _SolutionTests:
             return None, first, f"cannot be judged: {unjudged.error}"
         checks = [[(check.id, check.holds, check.value) for check in judgment.checks] for judgment in judgments]
         changed = [before[0] for before, after in zip(checks[0], checks[-1], strict=True) if before != after]
-        return judgments[0], first, f"not the same twice: {', '.join(changed)}" if changed else None
+        return judgments[0], first, f"two tries had different results: {', '.join(changed)}" if changed else None
 
     def _run_and_judge(self, agent: str, patch: Path, tools: _Toolset, times: int) -> tuple[Attempt, list[Judgment]]:
         """Run a solution, and judge it so many times."""

@@ -126,7 +126,7 @@ def _arms(
         for arm in _arms_of(agent, agents[agent], variants, experiment, mode):
             if arm.id in arms:
                 raise ConfigError(
-                    f"experiment {experiment.id}: two arms are called {arm.id}; name no agent, model or mode twice"
+                    f"experiment {experiment.id}: two arms have the id {arm.id}; list each agent, model and mode once"
                 )
             arms[arm.id] = arm
     return tuple(_against_whole(arm, arms, experiment.leave_one_out, left_out) for arm in arms.values())
@@ -188,7 +188,7 @@ def _changed_arms(
 def _nothing_to_compare(experiment: Experiment, arms: Sequence[Arm], changes: Mapping[str, Sequence[str]]) -> str:
     files = "; ".join(f"{word}: {', '.join(paths)}" for word, paths in changes.items())
     advice = (
-        "name an experiment whose variants the change touches"
+        "choose an experiment whose variants the change touches"
         if not files
         else f"files for agents differ ({files}), but no arm reads them: give the experiment an agent CLI, a model and "
         "a variant such as T0/01-vanilla, or use --agent claude-code --model ID --variant T0/01-vanilla"

@@ -43,7 +43,7 @@ def refuse_above_budget(plan: Plan) -> None:
     ):
         if budget is not None and usd.likely is None:
             raise RefusedError(f"the cost{whose} cannot be estimated (the price of {names} is unknown), so {field} "
-                               f"cannot be kept; add the price in config/models/, or remove {field}")  # fmt: skip
+                               f"cannot be enforced; add the price in config/models/, or remove {field}")  # fmt: skip
         _refuse_above(field, budget, whose, usd)
 
 
@@ -114,7 +114,7 @@ def budgets_left(experiment: Experiment, paid: Iterable[Result]) -> Experiment:
 
 def _left(field: str, budget: float | None, spent: float) -> float | None:
     if budget is not None and spent >= budget:
-        raise RefusedError(f"{field} of {dollars(budget)} is spent: the rows that are there cost {dollars(spent)}; "
+        raise RefusedError(f"{field} of {dollars(budget)} is spent: the stored rows cost {dollars(spent)}; "
                            "raise it to go on")  # fmt: skip
     return None if budget is None else budget - spent
 

@@ -219,7 +219,7 @@ def history_of(results: Path, done: Sequence[Path] = ()) -> History:
     try:
         rows = list(read_lines(results, Result)) if results.exists() else []
     except ConfigError:
-        click.echo(f"{results}: is of another version, so the estimate does not use it", err=True)
+        click.echo(f"{results}: was written by another version, so the estimate does not use it", err=True)
         return costs
     paid = (row for row in stored_rows(done) if not row.replayed)  # a replay takes no time
     for row in itertools.chain(rows, paid):

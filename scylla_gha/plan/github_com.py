@@ -123,9 +123,9 @@ def _query_faults(query: GitHubQuery) -> Iterator[str]:
     if query.query == PUSHES:
         yield "query: GitHub does not list the pushes of a trial"
     if query.query in _RUNS:
-        yield f"query: {query.query} are not read back"
+        yield f"query: {query.query} are not read from github.com"
     if re.search(r"\btimeline\b", query.select):
-        yield "select: timelines are not read back"
+        yield "select: timelines are not read from github.com"
 
 
 def _number_faults(written: Scenario) -> Iterator[str]:
@@ -134,10 +134,16 @@ def _number_faults(written: Scenario) -> Iterator[str]:
         parts = (checkpoint.git, checkpoint.checkout)
         texts = [checkpoint.run or "", *(part.model_dump_json() for part in parts if part is not None)]
         if any(_NUMBER.search(text) for text in texts):
-            yield f"checkpoints.{checkpoint.id}: names a number in git, and repositories have numbers of their own"
+            yield (
+                f"checkpoints.{checkpoint.id}: names the number of an issue or pull request, and numbers differ "
+                "between repositories"
+            )
     changes = written.github.may_change if written.github else ()
     if any(_NUMBER.search(pattern) for change in changes for pattern in change.refs):
-        yield "github.may_change: refs with a number, and repositories have numbers of their own"
+        yield (
+            "github.may_change: refs with the number of an issue or pull request, and numbers differ between "
+            "repositories"
+        )
 
 
 @functools.cache
@@ -156,7 +162,7 @@ def _fixture_faults(world: FixtureWorld, github: GitHubStart) -> Iterator[str]:
     if fixture.rate_limit is not None:
         yield "its fixture has a rate limit of its own"
     if state.where(RunRecord):
-        yield "its fixture has runs of workflows, and on github.com none can be made"
+        yield "its fixture has runs of workflows, which cannot be created on github.com"
     elif state.where(WorkflowRecord) and may_push:
         yield "its fixture has workflows, which pushes would queue on github.com"
     if state.where(CheckRecord, run=None):

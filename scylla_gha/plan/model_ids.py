@@ -42,7 +42,7 @@ def alias_notes(experiment: Experiment, library: Library) -> Iterator[str]:
     """Note which id each alias among an experiment's models and judges stands for."""
     for name, id_ in library.model_ids((*experiment.models, *experiment.judges)).items():
         if id_ != name:
-            yield f"{name}: stands for {id_}, which requests, keys, prices and records name"
+            yield f"{name}: stands for {id_}; requests, keys, prices and records use that id"
 
 
 def require_known_models(names: Iterable[str], models: Mapping[str, ModelInfo], source: str) -> None:

@@ -89,14 +89,14 @@ def unproved_tasks(folders: Sequence[ScenarioFolder], arms: Sequence[Arm]) -> di
 def unproved_notes(tasks: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield a note for each mode of which scenarios have no oracle."""
     for mode, names in tasks.items():
-        yield (f"mode {mode}: {counted(len(names), 'scenario')} without an oracle of it ({', '.join(names)}), so "
-               f"nothing proves that its tools can do them; write solution/{mode}.sh")  # fmt: skip
+        yield (f"mode {mode}: {counted(len(names), 'scenario')} without an oracle for it ({', '.join(names)}), so "
+               f"it is not proved that its tools can do them; write solution/{mode}.sh")  # fmt: skip
 
 
 def impossible_notes(tasks: Sequence[ImpossibleTask]) -> Iterator[str]:
     """Yield a note for each scenario that gets no cells in a mode."""
     for task in tasks:
-        yield f"mode {task.mode}: no cell of {task.scenario}, which is not possible with its tools: {task.reason}"
+        yield f"mode {task.mode}: no cells of {task.scenario}, since its tools cannot do the task: {task.reason}"
 
 
 def comparison_notes(plan: Plan) -> Iterator[str]:
@@ -108,7 +108,7 @@ def comparison_notes(plan: Plan) -> Iterator[str]:
     listed = f"{', '.join(pairs[:_LISTED])}{more}" if pairs else "no arm of another mode is planned"
     yield (f"compares each mode with {plan.reference_mode} within the same variant, agent and model "
            f"({counted(len(pairs), 'comparison')}): {listed}")  # fmt: skip
-    yield from (f"{arm}: is compared with nothing, since {reason}" for arm, reason in unpaired_arms(plan).items())
+    yield from (f"{arm}: is not compared, since {reason}" for arm, reason in unpaired_arms(plan).items())
 
 
 def _scenario_faults(folders: Sequence[ScenarioFolder], known: Sequence[Mode]) -> Iterator[str]:
@@ -116,8 +116,8 @@ def _scenario_faults(folders: Sequence[ScenarioFolder], known: Sequence[Mode]) -
     for folder in folders:
         scenario = folder.scenario
         if folder.github is None:
-            yield (f"modes: {scenario.id} has no GitHub, and modes are toolsets for GitHub; name scenarios with "
-                   "`github` alone, such as github/*, or leave out modes")  # fmt: skip
+            yield (f"modes: {scenario.id} has no GitHub, and modes are toolsets for GitHub; name only "
+                   "scenarios with `github`, such as github/*, or leave out modes")  # fmt: skip
         for package in scenario.tools.python:
             if package in packages:
                 yield (f"modes: {scenario.id} gives {package} to every mode, which is a tool of the mode "
@@ -130,4 +130,4 @@ def _variant_faults(variants: Sequence[Variant], known: Sequence[Mode]) -> Itera
         for server in variant.treatment.mcp_servers:
             if server in servers:
                 yield (f"modes: the variant {variant.id} gives the MCP server {server} to every mode, which is a tool "
-                       f"of the mode {servers[server]}; take a variant without it")  # fmt: skip
+                       f"of the mode {servers[server]}; choose a variant without it")  # fmt: skip

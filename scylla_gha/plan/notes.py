@@ -23,7 +23,7 @@ from scylla_gha.store.run_folder import RunFolder
 if TYPE_CHECKING:
     from scylla_gha.model.comparison import PairVariance
 
-_PILOT: Final = "the variances of the rows that are stored"
+_PILOT: Final = "the variances of stored rows"
 _REQUESTS: Final = 3  # that a trial's budget should buy at their worst case
 _SMALL_SHARE: Final = 0.01  # of a budget
 _SOON: Final = datetime.timedelta(days=30)
@@ -92,11 +92,11 @@ def _notes_on(name: str, models: Mapping[str, ModelInfo], listed: frozenset[str]
     if model.price is None:
         notes.append("has no known price, so its cost is unknown")
     elif model.price.cache_read is None or model.price.cache_write_5m is None or model.price.cache_write_1h is None:
-        notes.append("has no known price of the cache, so the cost of what uses it is unknown")
+        notes.append("has no known cache price, so the cost of requests that use the cache is unknown")
     if model.retires is not None and model.retires < today:
-        notes.append(f"is retired since {model.retires}; requests to it will fail")
+        notes.append(f"was retired on {model.retires}; requests to it will fail")
     elif model.retires is not None and model.retires - today <= _SOON:
-        notes.append(f"retires on {model.retires}; what is measured with it cannot be measured again later")
+        notes.append(f"retires on {model.retires}; its measurements cannot be repeated after that day")
     return notes
 
 

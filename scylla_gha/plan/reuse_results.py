@@ -197,8 +197,8 @@ def require_same_environment(
     keys = ((cell, key_of(plan, cell, library.scenario(cell.scenario), images)) for cell in plan.cells)
     wrong = next((cell.id for cell, key in keys if key != cell.key), None)
     if wrong is not None:
-        raise RefusedError(f"{wrong}: has another key here, though nothing that is known to be under it differs; plan "
-                           "again with this version of the toolkit")  # fmt: skip
+        raise RefusedError(f"{wrong}: its key differs here, although every recorded input is equal; plan again with "
+                           "this version of the toolkit")  # fmt: skip
 
 
 def _shown(value: str | None) -> str:

@@ -70,9 +70,11 @@ def pack_shards(minutes: Sequence[float], limits: WaveLimits) -> PackedWave:
     """
     check_limits(limits)
     if not minutes:
-        raise ConfigError("0 jobs: there is no cell to run; choose other cells (--only), or give other rows to --done")
+        raise ConfigError(
+            "there is no cell to run, so no job is planned; choose other cells (--only), or give other rows to --done"
+        )
     if any(not math.isfinite(duration) or duration < 0 for duration in minutes):
-        raise ConfigError("a cell is expected to take no finite number of minutes; give its scenario a time limit")
+        raise ConfigError("the expected minutes of a cell are not finite; give its scenario a time limit")
     # As many of the first cells as would fit if they could be divided between workers, and at least one.
     time = min(limits.shards, len(minutes)) * limits.lanes * limits.minutes
     totals = itertools.accumulate(min(duration, limits.minutes) for duration in minutes)
@@ -95,10 +97,12 @@ def check_limits(limits: WaveLimits) -> None:
         ConfigError: GitHub runs no such wave.
     """
     if not 1 <= limits.shards <= MOST_SHARDS:
-        raise ConfigError(f"--most-shards {limits.shards}: a wave has 1 to {MOST_SHARDS} jobs, since GitHub runs no "
-                          "job at all of a matrix of more than 256; more cells go several to a job")  # fmt: skip
+        raise ConfigError(f"--most-shards {limits.shards}: a wave has 1 to {MOST_SHARDS} jobs, since GitHub "
+                          "refuses a matrix of more than 256; a job can take several cells")  # fmt: skip
     if limits.lanes < 1 or not 0 < limits.minutes < math.inf:
-        raise ConfigError(f"--lanes {limits.lanes} --minutes {limits.minutes:g}: a job needs a lane and some time")
+        raise ConfigError(
+            f"--lanes {limits.lanes} --minutes {limits.minutes:g}: a job needs a lane, and a finite time above 0"
+        )
 
 
 def _longest_first(minutes: Sequence[float], limits: WaveLimits) -> list[list[int]]:

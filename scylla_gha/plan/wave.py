@@ -211,7 +211,7 @@ def why_stop(
     if not any(row.measures_agent for row in _own_rows(wave, rows)):
         return f"wave {wave.wave} measured nothing, so another one would not either; its rows state the reasons"
     if budget.usd is not None and budget.unknown:
-        return (f"what {counted(budget.unknown, 'trial')} cost is unknown, so the budget cannot be kept; run the "
+        return (f"what {counted(budget.unknown, 'trial')} cost is unknown, so the budget cannot be enforced; run the "
                 "remaining cells by hand")  # fmt: skip
     if budget.usd is not None and budget.usd <= 0:
         return f"the budget is spent, and {counted(cells, 'cell is', 'cells are')} left; raise it and dispatch by hand"

@@ -145,7 +145,9 @@ def _install_npm(server: PackagedServer, folder: Path) -> None:
             "--prefix", str(folder)]  # fmt: skip
     result = process.capture(argv, cwd=folder, seconds=_SECONDS)
     if result.code:
-        raise ToolError(f"{server.lock}: npm could not install it: {result.message}; is the npm registry in reach?")
+        raise ToolError(
+            f"{server.lock}: npm could not install it: {result.message}; check that the npm registry can be reached"
+        )
 
 
 def _install_pypi(server: PackagedServer, folder: Path) -> None:
@@ -169,7 +171,9 @@ def run_uv(arguments: Sequence[str], server: PackagedServer) -> None:
 
     result = process.capture([find_uv_bin(), *arguments], env={**os.environ, "VIRTUAL_ENV": ""}, seconds=_SECONDS)
     if result.code:
-        raise ToolError(f"{server.lock}: uv could not install it: {result.message}; is a package registry in reach?")
+        raise ToolError(
+            f"{server.lock}: uv could not install it: {result.message}; check that a package registry can be reached"
+        )
 
 
 def _size(folder: Path) -> int:

@@ -144,7 +144,9 @@ def _uv(*args: str) -> None:
 
     result = process.capture([find_uv_bin(), *args], env={**os.environ, "VIRTUAL_ENV": ""}, seconds=_INSTALL_SECONDS)
     if result.code:
-        raise ToolError(f"uv {' '.join(args[:2])} failed: {result.message}; is a package registry in reach?")
+        raise ToolError(
+            f"uv {' '.join(args[:2])} failed: {result.message}; check that a package registry can be reached"
+        )
 
 
 def find_program(program: str, package: str) -> str:
@@ -189,7 +191,9 @@ def newest_npm_version(package: str) -> str:
     """
     result = process.capture(["npm", "view", "--loglevel=error", package, "version"], seconds=_INSTALL_SECONDS)
     if result.code:
-        raise ToolError(f"npm could not look up {package}: {result.message}; is the npm registry in reach?")
+        raise ToolError(
+            f"npm could not look up {package}: {result.message}; check that the npm registry can be reached"
+        )
     return result.stdout.decode(errors="replace").strip()
 
 
@@ -201,7 +205,7 @@ def _npm_install(folder: Path, *pinned: str) -> None:
     result = process.capture(argv, seconds=_INSTALL_SECONDS)
     if result.code:
         names = ", ".join(name for name in pinned if not name.startswith("-"))
-        raise ToolError(f"npm could not install {names}: {result.message}; is the npm registry in reach?")
+        raise ToolError(f"npm could not install {names}: {result.message}; check that the npm registry can be reached")
 
 
 def _link_native(modules: Path, program: str) -> None:

@@ -160,7 +160,7 @@ def _require_applicable(start: StartState, patch: bytes) -> None:
     try:
         git(start.git_dir, "apply", "--check", "--binary", "-", work_tree=start.clone, stdin=patch)
     except FixtureError as error:
-        message = f"what git cannot write as a patch: {str(error)[-300:]}"
+        message = f"changes that git cannot write as a patch: {str(error)[-300:]}"
         raise NoPatchError(message) from None
 
 

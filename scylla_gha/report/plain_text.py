@@ -39,7 +39,7 @@ def design_table(power: Power) -> str:
         one_line(f"{power.experiment}: {arms}, {comparisons}; by {power.basis}"),
         *map(one_line, variances),
         *columns(_DESIGN_HEADINGS, [_design(design, power.cheapest) for design in power.designs]),
-        "smallest effect: the difference of pass rates that is seen 4 times of 5; none: no difference would be",
+        "smallest effect: the difference of pass rates that is detected in 4 of 5 experiments; none: no difference is",
         "minutes: of agents, one trial after the other; USD at the pilot's costs, judges included; ? and -: not known",
         _cheapest(power),
         power.at_hand,
@@ -49,7 +49,7 @@ def design_table(power: Power) -> str:
 def _cheapest(power: Power) -> str:
     effect, design = counted(100 * power.effect, "point", form="g"), power.cheapest
     if design is None:
-        return f"no design of this table sees {effect}"
+        return f"no design of this table detects {effect}"
     return (f"{_quality(design)} to see {effect}: {counted(design.scenarios, 'scenario')} x "
             f"{counted(design.repetitions, 'repetition')}, {counted(design.trials, 'trial')}")  # fmt: skip
 

@@ -70,8 +70,8 @@ def trial_facts(record: CellRecord) -> Iterator[TrialFact]:
     """Yield the facts at the head of a cell: verdict, outcome, agent, delivery, cost, tokens and time."""
     trial = record.trial
     if trial is None:
-        yield TrialFact("trial", "none yet; the cell is planned, "
-                        f"and `scylla-gha evaluate {record.experiment}` works on it", "yellow")  # fmt: skip
+        yield TrialFact("trial", "none yet; the cell is planned: "
+                        f"run `scylla-gha evaluate {record.experiment}`", "yellow")  # fmt: skip
         return
     last, usage = trial.last, trial.usage
     yield _verdict(record, trial)
@@ -166,7 +166,7 @@ def attempt_words(work: AttemptRecord) -> str:
     """Return how an attempt ended, its cost and its time."""
     attempt = work.attempt
     if attempt is None:
-        return "no record: it goes on, or the harness was killed in the middle of it; its cost is unknown"
+        return "no record: it is running, or the harness was killed during it; its cost is unknown"
     again = ", may be repeated" if attempt.retryable else ""
     return f"{attempt.outcome}: {attempt.reason} ({dollars(attempt.usage.usd)}, {seconds(attempt.seconds)}{again})"
 

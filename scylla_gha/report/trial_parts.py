@@ -121,7 +121,7 @@ def trajectory(work: AttemptRecord, *, full: bool) -> Iterator[TextBlock]:
     """Yield the conversation, step by step."""
     if work.trajectory is None:
         yield heading(f"Trajectory of attempt {work.number}")
-        yield line("none is stored: a built-in agent has none, and one that never came to speak left none")
+        yield line("none is stored: a built-in agent has none, nor has an agent that never answered")
         return
     steps, requests = steps_after_task(work), step_requests(work)
     start = min((request.asked.at for request in model_requests(work)), default=None)
@@ -183,7 +183,7 @@ def change(work: AttemptRecord, *, full: bool, diff: bool) -> Iterator[TextBlock
     stat = work.attempt.diff if work.attempt else None
     if stat is None:
         yield heading("Diff")
-        yield line("none is stored: the attempt ended before its work could be looked at")
+        yield line("none is stored: the attempt ended before its changes were read")
         return
     yield heading(
         f"Diff: {counted(len(stat.files), 'file')}, {counted(stat.added, 'line')} added, {stat.deleted} deleted"

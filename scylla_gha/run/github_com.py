@@ -172,7 +172,7 @@ def leased_repository(
         seconds: the trial's time limit.
 
     Raises:
-        FixtureError: no repository is free, or it is not as the fixture.
+        FixtureError: no repository is free, or it differs from the fixture.
     """
     scenario, fixture = prepared.folder.scenario, prepared.folder.github
     if fixture is None or scenario.github is None:

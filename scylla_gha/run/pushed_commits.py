@@ -33,7 +33,7 @@ def push_failure(bundle: Path, redaction: RedactionSession) -> str | None:
         except ToolError as error:
             if is_full_disk(str(error), Path(folder)):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), folder) from None
-            failure = f"pushed to GitHub what cannot be searched for secrets: {str(error)[-_SHOWN:]}"
+            failure = f"pushed commits that cannot be searched for secrets: {str(error)[-_SHOWN:]}"
     if failure:
         bundle.unlink()
     return failure
@@ -53,9 +53,9 @@ def _secret_fault(bundle: Path, git: GitRepository, redaction: RedactionSession)
         listed = b"".join(sha + b"\n" for sha in group)
         done = run_git(git.path, "cat-file", "--batch", stdin=listed, seconds=_SEARCH_SECONDS, most_bytes=_MOST_PUSHED)
         if done.code:
-            return f"pushed to GitHub what git cannot read: {done.message[-_SHOWN:]}"
+            return f"pushed commits that git cannot read: {done.message[-_SHOWN:]}"
         if redaction.redactor.redact_bytes(done.stdout)[1]:
-            return "pushed to GitHub what looks like a secret, so its commits are not stored"
+            return "pushed text that looks like a secret to GitHub, so the commits are not stored"
     return None
 
 

@@ -48,7 +48,9 @@ def observe_programs(runner: AgentRunner, equipped: EquippedAgent) -> Observed |
 
 def not_started(number: int, delivery: Delivery, sandbox: Sandbox) -> Attempt:
     """Return the attempt of an agent that was not started, since its sandbox has other programs than its mode."""
-    advice = "" if sandbox.needs_image else "; programs of this machine are on PATH in this sandbox, so take docker"
+    advice = (
+        "" if sandbox.needs_image else "; programs of the machine are on PATH in this sandbox; use the sandbox docker"
+    )
     return Attempt(
         number=number,
         outcome=Outcome.DELIVERY_ERROR,

@@ -80,8 +80,8 @@ def test_a_scenario_of_ones_own(tmp_path: Path) -> None:
     (scenario / "right/nobody-is-greeted.patch").write_text((scenario / "wrong/default-of-none.patch").read_text())
     again = scylla(*command.split()[1:], cwd=tmp_path)
     assert again.code == 7
-    assert "right/nobody-is-greeted: fails, so the checks refuse a right one: greets-" in again.err
-    assert "wrong/always-the-world: passes, so the checks do not tell it from a right one" in again.err
+    assert "right/nobody-is-greeted: fails, so the checks refuse a right solution: greets-" in again.err
+    assert "wrong/always-the-world: passes, so the checks cannot tell it from a right solution" in again.err
 
 
 def test_a_scenario_with_github_and_a_comparison_of_modes_of_ones_own(tmp_path: Path) -> None:

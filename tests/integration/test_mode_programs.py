@@ -84,8 +84,8 @@ def test_an_agent_is_not_started_beside_a_program_of_another_mode(tmp_path: Path
     prepared = make_repository(tmp_path / "repo").prepared()
     attempt, folder, requests = work(prepared, tmp_path, Mode(id="mcp"), other_programs=("env",))
     assert (attempt.outcome, requests, folder.file("transcript.jsonl").exists()) == (Outcome.DELIVERY_ERROR, 0, False)
-    assert attempt.reason == ("the agent was not started: not declared: program env; programs of this machine are on "
-                              "PATH in this sandbox, so take docker")  # fmt: skip
+    assert attempt.reason == ("the agent was not started: not declared: program env; programs of the machine are on "
+                              "PATH in this sandbox; use the sandbox docker")  # fmt: skip
     assert (attempt.usage.usd, attempt.usage.input_tokens) == (0.0, 0)
 
 

@@ -82,8 +82,8 @@ def test_commits_and_pull_requests_make_proved_tasks(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("--from-commits", "HEAD"), "--from-commits: 'HEAD' is no range of commits; write A..B"),
-        (("--from-commits", "nowhere..HEAD"), "--from-commits: 'nowhere' is no commit, branch or tag of"),
+        (("--from-commits", "HEAD"), "--from-commits: 'HEAD' is not a range of commits; write A..B"),
+        (("--from-commits", "nowhere..HEAD"), "--from-commits: 'nowhere' is not a commit, branch or tag of"),
         (("--from-pull-request", "9"), "run `git fetch origin pull/9/head:pr-9` first"),
         (("--from-issue", "empty.md"), "scenario new: the text is empty"),
         ((), "give one of --from-issue, --from-session, --from-commits, --from-pull-request"),

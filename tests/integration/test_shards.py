@@ -171,7 +171,7 @@ def test_a_job_that_is_cancelled_keeps_the_rows_of_cells_that_were_done(tmp_path
     assert job.returncode in {130, 143}
     assert [(row["repetition"], row["outcome"]) for row in shop.rows()] == [(1, "completed"), (2, "cancelled")]
     (third,) = shop.manifest().unstarted.items()
-    assert third == (f"{SCENARIO}--{ARM}--r03", "the job ended before the cell was started, or while it was at work")
+    assert third == (f"{SCENARIO}--{ARM}--r03", "the job ended before the cell was started, or while it was running")
 
 
 @pytest.mark.parametrize(

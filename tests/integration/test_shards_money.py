@@ -55,7 +55,7 @@ def test_what_earlier_attempts_cost_is_spent(shop: Shop, tmp_path: Path) -> None
     )
     said, _ = shop.cell(0, "--done", str(tmp_path / "done.jsonl"), attempt=2)
     assert said.code == 6
-    assert "is spent: the rows that are there cost $1.00" in said.err
+    assert "is spent: the stored rows cost $1.00" in said.err
     assert [row["cell"] for row in shop.rows()] == [plan.cells[0].id]
     assert len(shop.manifest().unstarted) == 2
 

@@ -147,7 +147,7 @@ def test_a_killed_attempt_and_a_cell_without_any_are_shown(tmp_path: Path) -> No
     folder.judgment.unlink()
     folder.attempt(1).file("attempt.json").unlink()
     killed = show(made, SCENARIO)
-    assert (killed.code, "    1 no record: it goes on, or" in killed.out) == (0, True)
+    assert (killed.code, "    1 no record: it is running, or" in killed.out) == (0, True)
     cell = make_cell("new", scenario="109-new")
     write_record(made.journey.folder.cell(cell.id).cell, cell)
     assert "  trial     none yet" in show(made, "109").out

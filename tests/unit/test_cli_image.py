@@ -129,7 +129,7 @@ def test_what_a_users_scenario_brings_is_not_the_clis(tmp_path: Path) -> None:
 def test_a_cli_that_does_not_come_as_far_as_a_request_has_none(tmp_path: Path, script: str) -> None:
     said = inventory(tmp_path, script)
     assert (said.code, said.out) == (5, "")
-    assert "claude-code: with claude-fable-5-1 it did not come as far as a request: " in said.err
+    assert "claude-code: with claude-fable-5-1 it sent no model request: " in said.err
     assert not (tmp_path / "config").exists()
 
 
@@ -137,8 +137,8 @@ def test_a_cli_that_does_not_come_as_far_as_a_request_has_none(tmp_path: Path, s
     ("agent", "code", "message"),
     [
         ("claude-coed", 3, "agents: there is no agent 'claude-coed'; did you mean \"claude-code\"?"),
-        ("nop", 3, "nop is built in: it has nothing by default"),
-        ("oracle", 3, "oracle is built in: it has nothing by default"),
+        ("nop", 3, "nop is built in: it has no inventory"),
+        ("oracle", 3, "oracle is built in: it has no inventory"),
         ("nop@2", 5, "agents: nop@2: the version here is"),
         ("", 3, "agents: there is no agent ''"),
     ],

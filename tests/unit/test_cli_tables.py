@@ -150,7 +150,7 @@ def test_a_run_that_was_paid_for_is_left_alone(tmp_path: Path) -> None:
         ("none.csv", (), "there is no such file or folder"),
         ("a.txt", (), "the format cannot be known from the name"),
         (".", ("--format", "csv"), "is a folder, and csv is a file"),
-        ("a.txt", ("--name", "No Name"), "is not a name of a run"),
+        ("a.txt", ("--name", "No Name"), "is not valid; use small letters"),
     ],
 )
 def test_what_cannot_be_read_is_said(tmp_path: Path, file: str, more: tuple[str, ...], message: str) -> None:
@@ -228,7 +228,7 @@ def test_traces_have_texts_only_if_they_are_asked_for(folder: RunFolder) -> None
     exported(folder, "otel", "--content")
     assert ("done" in bare, "done" in (folder.root / "otel-traces.jsonl").read_text()) == (False, True)
     refused = asked("export", folder.root.name, "--runs", str(folder.root.parent), "--to", "csv", "--content")
-    assert "--content: is for --to otel" in refused.output
+    assert "--content: applies to --to otel only" in refused.output
 
 
 def test_trials_without_a_trajectory_are_counted(folder: RunFolder) -> None:

@@ -94,8 +94,11 @@ MANIFESTS: dict[str, tuple[dict[str, Any], str]] = {
     "another plan": ({"plan": "1" * 64}, "its manifest is of another plan"),
     "fewer rows": ({"count": 1}, "its manifest counts 1 row, and there are 2"),
     "more rows than cells": ({"count": 3}, "its manifest counts 3 rows of 2 cells"),
-    "a stranger unstarted": ({"unstarted": {"x": ""}}, "its manifest tells of cells that are not in its shard"),
-    "unstarted, with a row": ({"unstarted": {CELLS[0].id: ""}}, f"{CELLS[0].id} has a row, and is said not to"),
+    "a stranger unstarted": ({"unstarted": {"x": ""}}, "its manifest lists cells that are not in its shard"),
+    "unstarted, with a row": (
+        {"unstarted": {CELLS[0].id: ""}},
+        f"{CELLS[0].id} has a row, but its manifest lists it as not started",
+    ),
     "a key of its own": ({"x": 1}, "manifest.json is not a manifest: 'x': Extra inputs"),
     "NaN": ({"count": float("nan")}, "manifest.json is not a manifest: 'count'"),
 }
@@ -182,7 +185,7 @@ SHAPES: dict[str, tuple[Callable[[Path], None], str]] = {
     "a socket": (_socket, "results.jsonl is a socket, not a file"),
     "a folder": (_folder, "results.jsonl is a folder, not a file"),
     "one more": (_more, "holds more than 2 files"),
-    "an odd name": (_odd, r"holds '..\nresults.jsonl', which does not belong into it"),
+    "an odd name": (_odd, r"holds '..\nresults.jsonl', which is not a file of such an artifact"),
     "many": (_many, "holds more than 2 files"),
     "no manifest": (_no_manifest, "manifest.json is missing"),
     "a link to a folder": (_no_folder, "is not a folder"),

@@ -93,7 +93,7 @@ def test_all_rows_together_are_bounded(tmp_path: Path) -> None:
     most = 2 * len(good(A))
     found = gathered(tmp_path, most=most)
     (refused,) = found.refused
-    assert refused.reason == f"all rows together are more than the {most:,} bytes that were expected"
+    assert refused.reason == f"all rows together are more than the {most:,} bytes that are allowed"
     assert shard_bytes(2) == 2 * 16_384 + 65_536
 
 
@@ -114,7 +114,7 @@ def test_what_is_missing_is_told_with_the_reason(tmp_path: Path) -> None:
         CELLS[0].id: "shard 000 (attempt 1) sent no row of it, and does not say why",
         CELLS[1].id: f"the rows of shard 001 were refused: {found.refused[0].reason}",
         CELLS[2].id: "shard 002 sent nothing: its job failed, was cancelled, or has not run; re-run the failed jobs",
-        CELLS[3].id: "its row was to be reused, and is not in reused.jsonl; plan again",
+        CELLS[3].id: "its row should be reused, but is not in reused.jsonl; plan again",
     }
     assert CELLS[3].id not in missing_cells(packing, found, frozenset({CELLS[3].id}))
 

@@ -117,7 +117,7 @@ def test_a_job_resets_its_repositories_in_a_step_and_its_agents_never_have_that_
     folder = context.folder
     lines: list[str] = []
     leased = lease_lanes(context.plan, folder, context.library, site.environ, lines.append)
-    assert (leased, lines[0].split(",")[0]) == (1, f"{context.plan.cells[0].id}: pool/demo-0 is as the fixture")
+    assert (leased, lines[0].split(",")[0]) == (1, f"{context.plan.cells[0].id}: pool/demo-0 matches the fixture")
     monkeypatch.delenv("SCYLLA_FIXTURE_TOKEN_KEEPER")
     monkeypatch.delenv("SCYLLA_FIXTURE_TOKEN_AUTHOR")
     monkeypatch.setenv("SCYLLA_FIXTURE_TOKENS", f"author={site.token('author')}\n")
@@ -133,7 +133,7 @@ def test_a_job_resets_its_repositories_in_a_step_and_its_agents_never_have_that_
 
     (again,) = rows_of(site.context(ShellAgent(SOLVED), repetitions=1, seed=1, limits={"timeout_seconds": 99}))
     assert again.outcome is Outcome.FIXTURE_ERROR, "nobody has reset it since"
-    assert "pool/demo-0: is not as the fixture demo before the agent starts" in again.reason
+    assert "pool/demo-0: differs from the fixture demo before the agent starts" in again.reason
 
 
 def test_the_steps_of_a_job_by_the_command_line(site: LaneSite, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -185,7 +185,7 @@ def test_the_commands_seed_compare_clean_and_reset_a_repository(site: FixtureSit
     project = tmp_path / "project"
     seeded = in_project(site, project, "seed", "demo", "--lane", "3", "--lease", "20", "--holder", "me")
     assert seeded.code == 0, seeded.err
-    assert "pool/demo-0: is as the fixture; digest " in seeded.out
+    assert "pool/demo-0: matches the fixture; digest " in seeded.out
     assert "not seeded: 1 run of workflows" in seeded.out
     assert "note: merged pull requests name a merge commit that GitHub made" in seeded.out
     assert "API calls" in seeded.err
@@ -229,7 +229,7 @@ def test_validate_names_an_account_of_no_user(site: FixtureSite, tmp_path: Path)
     file.write_text(file.read_text().replace("author: acct-author", "autor: acct-author\n      author: acct-author"))
     said = scylla("validate", cwd=tmp_path)
     assert said.code == 3
-    assert "accounts: 'autor' is no user of the fixture; did you mean \"author\"?" in said.err
+    assert "accounts: 'autor' is not a user of the fixture; did you mean \"author\"?" in said.err
 
 
 @pytest.mark.parametrize(

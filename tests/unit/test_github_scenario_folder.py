@@ -81,7 +81,7 @@ def test_the_agent_is_not_a_scripted_reviewer(tmp_path: Path, name: str) -> None
     ("prompt.md", "issue.crash.number", "issue.crash.size", r"prompt\.md: .*issue\.crash has no 'size'"),
     ("rubric.yaml", "text: It is so", "text: 'It is {{ pr.nothing.number }}'", r"rubric\.yaml: .*no 'pr\.nothing'"),
     ("rubric.yaml", "type: binary", "type: graduated, required: true", "required belongs to binary items"),
-    ("wrong/careless.sh", "gh issue close 1", "# unmet: F1", r"careless\.sh: unmet: 'F1' is no required item"),
+    ("wrong/careless.sh", "gh issue close 1", "# unmet: F1", r"careless\.sh: unmet: 'F1' is not a required item"),
     ("solution/solution.sh", "gh issue edit", "# unmet: F1\ngh issue edit", "'# unmet:' is for wrong solutions"),
 ])  # fmt: skip
 def test_faults_name_the_file(tmp_path: Path, file: str, text: str, other: str, message: str) -> None:

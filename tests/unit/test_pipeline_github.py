@@ -174,7 +174,7 @@ def test_commits_with_a_secret_are_not_stored(tmp_path: Path, hub: HubProcess) -
     context.redactor = Redactor(("sesame-open-4711",))
     row = row_of(context)
     assert (row.outcome, row.passed) == (Outcome.AGENT_ERROR, False)
-    assert row.reason.startswith("pushed to GitHub what looks like a secret")
+    assert row.reason.startswith("pushed text that looks like a secret")
     folder = context.folder.cell(row.cell).attempt(1)
     assert not folder.file("github.bundle").exists()
     assert folder.file("github.json").exists()

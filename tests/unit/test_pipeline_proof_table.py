@@ -24,7 +24,7 @@ def test_a_row_has_the_operations_of_each_mode() -> None:
         "151-a NOT OK 2r 1w 1g fails (5r 0w 0g) 1 of 2 3.5",
         "162-b ok 2r 1w 1g not possible 0 of 0 3.0",
     ]
-    assert note.startswith("r, w: operations on GitHub")
+    assert note.startswith("r, w: read and write operations")
 
 
 def test_wrong_solutions_that_only_judges_can_tell_are_counted_apart() -> None:

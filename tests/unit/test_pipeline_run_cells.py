@@ -255,7 +255,7 @@ def test_a_disk_that_cannot_be_written_stops_the_run_and_says_so(repository: Rep
     agents = {"shell": ShellAgent(SOLVE)}
     run_agents(repository, tmp_path / "runs", agents, epoch="a")
     (tmp_path / "runs" / "old").touch()  # a file where the folder of old records must be
-    with pytest.raises(IncompleteError, match=rf"^{SCENARIO}--shell--r01: .*the same command goes on when"):
+    with pytest.raises(IncompleteError, match=rf"^{SCENARIO}--shell--r01: .*run the same command again to resume"):
         run_agents(repository, tmp_path / "runs", agents, epoch="b")
 
 

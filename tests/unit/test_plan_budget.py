@@ -68,5 +68,5 @@ def test_what_is_left_of_budgets_is_told_by_role() -> None:
 )
 def test_a_role_whose_budget_is_spent_is_named(budgets: dict[str, float], field: str) -> None:
     experiment = make_experiment(role_budget_usd=RoleBudgets.model_validate(budgets))
-    with pytest.raises(RefusedError, match=rf"{field} of \$.* is spent: the rows that are there cost"):
+    with pytest.raises(RefusedError, match=rf"{field} of \$.* is spent: the stored rows cost"):
         budgets_left(experiment, [make_result(usd=1.0, judge_usd=0.5)])

@@ -134,9 +134,9 @@ def fault(where: Library, choice: CellSelection = CellSelection(), **given: Any)
         ({**WITH_MODEL, "variants": ()}, "experiment demo: cli needs variants and models; add both lists"),
         ({**WITH_MODEL, "models": ()}, "experiment demo: cli needs variants and models; add both lists"),
         ({"baseline": "nopp"}, "baseline: 'nopp' is not an arm; did you mean \"nop\"?; the arms are: oracle, nop"),
-        ({"agents": ("nop", "nop")}, "two arms are called nop; name no agent, model or mode twice"),
-        ({**WITH_MODEL, "agents": ("cli", "cli@2.0")}, "two arms are called t0-00-bare.cli.m; name no agent"),
-        ({**WITH_MODEL, "models": ("m/1", "m-1")}, "two arms are called t0-00-bare.cli.m-1"),
+        ({"agents": ("nop", "nop")}, "two arms have the id nop; list each agent, model and mode once"),
+        ({**WITH_MODEL, "agents": ("cli", "cli@2.0")}, "two arms have the id t0-00-bare.cli.m; list each agent"),
+        ({**WITH_MODEL, "models": ("m/1", "m-1")}, "two arms have the id t0-00-bare.cli.m-1"),
     ],
 )
 def test_what_is_no_experiment_is_refused(tmp_path: Path, given: dict[str, Any], expected: str) -> None:

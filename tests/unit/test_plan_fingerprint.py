@@ -106,5 +106,5 @@ def test_a_key_that_differs_without_a_known_reason_is_refused_too(library: Libra
     made = planned(library, SandboxImages())
     before = environment_fingerprint(made, ConfigSources(library), SandboxImages(), VERSIONS)
     cells = tuple(cell.model_copy(update={"key": "other"}) for cell in made.cells)
-    with pytest.raises(RefusedError, match=r"001-one--t0-00-bare\.cli\.m--r01: has another key here"):
+    with pytest.raises(RefusedError, match=r"001-one--t0-00-bare\.cli\.m--r01: its key differs here"):
         check(made.model_copy(update={"cells": cells}), before, library, SandboxImages())

@@ -74,9 +74,9 @@ def test_what_github_com_cannot_tell_is_refused_with_the_checkpoint_and_the_reas
         "checkpoints.ordered: before: GitHub does not say in which order things were done",
         "checkpoints.ordered: query: GitHub does not list the pushes of a trial",
         "checkpoints.written: by: GitHub names the authors of comments, reviews and threads, and of no other change",
-        "checkpoints.green: query: runs are not read back",
-        "checkpoints.told: select: timelines are not read back",
-        "checkpoints.named: names a number in git, and repositories have numbers of their own",
+        "checkpoints.green: query: runs are not read from github.com",
+        "checkpoints.told: select: timelines are not read from github.com",
+        "checkpoints.named: names the number of an issue or pull request, and numbers differ between repositories",
         "its fixture has scripted reviewers, and nobody reviews on github.com",
         SHARED,
     ]

@@ -50,7 +50,7 @@ def test_a_model_of_the_command_line_is_resolved_too_and_its_keys_are_the_same(l
 
 def test_the_alias_is_shown_with_its_id(library: Library) -> None:
     notes = list(alias_notes(experiment(judges=(HAIKU, SONNET)), library))
-    assert notes == [f"claude-sonnet-4-5: stands for {SONNET}, which requests, keys, prices and records name"]
+    assert notes == [f"claude-sonnet-4-5: stands for {SONNET}; requests, keys, prices and records use that id"]
 
 
 def test_two_names_of_one_judge_are_refused(library: Library) -> None:

@@ -122,7 +122,7 @@ def test_a_task_that_a_modes_tools_cannot_do_has_no_cells_there_and_the_plan_say
         ("002-fix", "mcp.oracle"), ("002-fix", "mcp"),
     }  # fmt: skip
     assert list(impossible_notes(made.not_possible)) == [
-        "mode mcp: no cell of 001-fix, which is not possible with its tools: It has no reviews"
+        "mode mcp: no cells of 001-fix, since its tools cannot do the task: It has no reviews"
     ]
     assert Plan.model_validate_json(made.model_dump_json()) == made
 
@@ -137,7 +137,8 @@ def test_a_task_that_no_oracle_of_a_mode_proves_is_named_in_the_plan(tmp_path: P
     assert plan.unproved == {"mcp": (ID,)}
     (note,) = unproved_notes(plan.unproved)
     assert note == (
-        "mode mcp: 1 scenario without an oracle of it (001-fix), so nothing proves that its tools can do them; write "
+        "mode mcp: 1 scenario without an oracle for it (001-fix), so it is not proved that its tools can do them; "
+        "write "
         "solution/mcp.sh"
     )
     assert Plan.model_validate_json(plan.model_dump_json()) == plan

@@ -62,9 +62,9 @@ def test_a_model_that_all_know_needs_no_note(tmp_path: Path) -> None:
         ({"id": "gpt", "provider": "another"}, None),
         ({"id": SOLD, "price": None}, f"{SOLD}: has no known price, so its cost is unknown"),
         ({"id": SOLD, "retires": datetime.date(2026, 11, 30)},
-         f"{SOLD}: retires on 2026-11-30; what is measured with it cannot be measured again later"),
-        ({"id": SOLD, "retires": TODAY}, f"{SOLD}: retires on 2026-11-22; what is measured with it cannot be measured"),
-        ({"id": SOLD, "retires": datetime.date(2026, 11, 21)}, f"{SOLD}: is retired since 2026-11-21; requests to it"),
+         f"{SOLD}: retires on 2026-11-30; its measurements cannot be repeated after that day"),
+        ({"id": SOLD, "retires": TODAY}, f"{SOLD}: retires on 2026-11-22; its measurements cannot be repeated"),
+        ({"id": SOLD, "retires": datetime.date(2026, 11, 21)}, f"{SOLD}: was retired on 2026-11-21; requests to it"),
         ({"id": SOLD, "retires": datetime.date(2027, 1, 1)}, None),
     ],
 )  # fmt: skip
@@ -96,7 +96,7 @@ def test_under_a_price_list_the_notes_are_of_its_prices(tmp_path: Path) -> None:
     write_prices(tmp_path, "then", SOLD)
     made = plan_with(SOLD, judges=(SOLD, "claude-sonnet-5"), prices="then")
     assert notes(tmp_path, made) == (
-        f"{SOLD}: has no known price of the cache, so the cost of what uses it is unknown",
+        f"{SOLD}: has no known cache price, so the cost of requests that use the cache is unknown",
         "claude-sonnet-5: has no known price, so its cost is unknown",
     )
 
@@ -118,7 +118,7 @@ def test_the_usual_variances_stand_in_where_no_rows_are(tmp_path: Path) -> None:
 def test_rows_of_the_same_run_are_the_pilot(tmp_path: Path) -> None:
     write_lines(tmp_path / "results.jsonl", table({"nop": ["FFF"] * 11 + ["FFP"], "oracle": ["PPP"] * 12}))
     (note,) = power_notes(planned(), RunFolder(tmp_path))
-    assert note.endswith("by the variances of the rows that are stored)")
+    assert note.endswith("by the variances of stored rows)")
 
 
 @pytest.mark.parametrize("content", ["", '{"schema_version": 0}\n'])
@@ -159,7 +159,7 @@ def with_budget(budget: float | None, likely: float | None) -> Plan:
     ("budget", "likely", "expected"),
     [
         (1.0, 1.01, "the likely cost, $1.01, is above the budget of $1.00; plan fewer cells"),
-        (1.0, None, "the cost cannot be estimated (the price of a model is unknown), so budget_usd cannot be kept"),
+        (1.0, None, "the cost cannot be estimated (the price of a model is unknown), so budget_usd cannot be enforced"),
     ],
 )
 def test_a_plan_above_its_budget_is_refused(budget: float, likely: float | None, expected: str) -> None:

@@ -94,15 +94,19 @@ def test_a_first_cell_always_fits() -> None:
 @pytest.mark.parametrize(
     ("minutes", "room", "said"),
     [
-        ([], WaveLimits(), "0 jobs: there is no cell to run"),
+        ([], WaveLimits(), "there is no cell to run"),
         ([1.0], WaveLimits(shards=251), "--most-shards 251: a wave has 1 to 250 jobs"),
         ([1.0], WaveLimits(shards=0), "--most-shards 0: "),
-        ([1.0], WaveLimits(lanes=0), "--lanes 0 --minutes 300: a job needs a lane and some time"),
+        (
+            [1.0],
+            WaveLimits(lanes=0),
+            "--lanes 0 --minutes 300: a job needs a lane, and a finite time above 0",
+        ),
         ([1.0], WaveLimits(minutes=0), "--lanes 4 --minutes 0: "),
         ([1.0], WaveLimits(minutes=float("nan")), "--minutes nan: "),
         ([1.0], WaveLimits(minutes=float("inf")), "--minutes inf: "),
-        ([float("inf")], WaveLimits(), "no finite number of minutes"),
-        ([-1.0], WaveLimits(), "no finite number of minutes"),
+        ([float("inf")], WaveLimits(), "the expected minutes of a cell are not finite"),
+        ([-1.0], WaveLimits(), "the expected minutes of a cell are not finite"),
     ],
 )
 def test_what_cannot_be_packed_is_refused(minutes: list[float], room: WaveLimits, said: str) -> None:

@@ -77,7 +77,7 @@ def test_a_version_that_does_not_exist_is_named(tmp_path: Path) -> None:
         search_path(Tools(python={"iniconfig": "0.0.0.dev999"}), tmp_path)
     assert "uv pip install failed" in str(caught.value)
     assert "iniconfig==0.0.0.dev999" in str(caught.value)
-    assert str(caught.value).endswith("is a package registry in reach?")
+    assert str(caught.value).endswith("check that a package registry can be reached")
 
 
 def test_a_missing_system_tool_is_named_with_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +143,7 @@ def test_a_package_that_cannot_be_had_is_named(tmp_path: Path) -> None:
     with pytest.raises(ToolError) as caught:
         npm_program("tiny", f"file:{tmp_path}/none.tgz", "tiny", tmp_path)
     assert str(caught.value).startswith(f"npm could not install tiny@file:{tmp_path}/none.tgz: ")
-    assert str(caught.value).endswith("; is the npm registry in reach?")
+    assert str(caught.value).endswith("; check that the npm registry can be reached")
 
 
 def test_a_missing_npm_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ def test_the_table_marks_what_sees_the_effect_for_the_least_money() -> None:
         "scenarios  repetitions  smallest effect  trials     USD  minutes",
         "5                    5             none      50   $1.50      5.0",
         "100                  5       9.4 points    1000  $30.00    100.0  <- cheapest",
-        "smallest effect: the difference of pass rates that is seen 4 times of 5; none: no difference would be",
+        "smallest effect: the difference of pass rates that is detected in 4 of 5 experiments; none: no difference is",
         "minutes: of agents, one trial after the other; USD at the pilot's costs, judges included; ? and -: not known",
         "cheapest to see 10 points: 100 scenarios x 5 repetitions, 1,000 trials",
         "the 20 scenarios at hand cannot",
@@ -44,7 +44,7 @@ def test_without_costs_it_is_the_fewest_trials_and_unknown_is_not_0() -> None:
 
 
 def test_where_no_design_sees_it_that_is_said() -> None:
-    assert "no design of this table sees 10 points" in design_table(POWER.model_copy(update={"cheapest": None}))
+    assert "no design of this table detects 10 points" in design_table(POWER.model_copy(update={"cheapest": None}))
 
 
 SHARES = FalseVerdictShares(

@@ -40,7 +40,7 @@ def head(text: str, name: str) -> str:
 
 def test_an_attempt_without_a_record_goes_on_or_was_killed() -> None:
     text = shown(make_dossier(AttemptRecord(number=1, traffic=(asked(1, conversation=3),))))
-    assert "    1 no record: it goes on, or the harness was killed in the middle of it; its cost is unknown\n" in text
+    assert "    1 no record: it is running, or the harness was killed during it; its cost is unknown\n" in text
     assert head(text, "agent") == "1 request; 0 repeated; errors: none; 1 without an answer; ?, at least $0.00"
 
 

@@ -124,7 +124,10 @@ def test_records_of_an_older_version_are_taken_as_they_are_and_that_is_said(paid
         path.write_text(json.dumps(record))
     said = again(paid)
     assert said.code == 0
-    assert "1 stored attempt of an older version: the files are taken as they are" in said.err
+    assert (
+        "1 stored attempt written by an older version without digests: the cost is read from unverified files"
+        in said.err
+    )
 
 
 def test_what_judges_were_asked_is_sealed_up_to_their_judgment(tmp_path: Path) -> None:
