@@ -55,7 +55,7 @@ class ScyllaError(Exception):
 
 
 class ConfigError(ScyllaError):
-    """A YAML file or a stored record does not say what it must."""
+    """A YAML file or a stored record is not valid."""
 
     exit_code = 3
 
@@ -73,7 +73,7 @@ class ToolError(ScyllaError):
 
 
 class SandboxError(ToolError):
-    """A sandbox cannot be had or was lost; what was to run in it may do so in another one."""
+    """A sandbox is not available or was lost; its work can be repeated in another sandbox."""
 
 
 class RefusedError(ScyllaError):
@@ -101,7 +101,7 @@ class BudgetError(ScyllaError):
 
 
 class GateError(ScyllaError):
-    """A verdict is not what was demanded of it; the report is there."""
+    """A verdict does not meet the gate; the report is written nevertheless."""
 
     exit_code = 10
 

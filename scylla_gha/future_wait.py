@@ -1,4 +1,4 @@
-"""Wait for futures in the main thread, such that a signal's exception leaves no lock of theirs taken; run work at once.
+"""Wait for futures in the main thread, so that an exception in a signal handler leaves no lock held.
 
 A KeyboardInterrupt that is raised between the steps of taking a lock leaves it taken, and the future's own thread would
 wait for it forever.
@@ -18,7 +18,7 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def wait_for_any(futures: Iterable[Future[T]], seconds: float) -> tuple[set[Future[T]], set[Future[T]]]:
-    """Wait until one has ended, or for `seconds`; return those that have ended, and the others.
+    """Wait until a future has ended, or for `seconds`; return the ended futures and the others.
 
     Raises:
         BaseException: what the handler of a signal raises that came meanwhile; after the wait.

@@ -1,4 +1,4 @@
-"""git as the harness runs it: it trusts no configuration, neither the user's nor one that an agent could write.
+"""Runner of git that trusts no configuration, neither the user's nor one that an agent could write.
 
 Hooks, fsmonitor, external diff and text conversion are off, and nothing asks for a password.
 """
@@ -50,7 +50,7 @@ def run_git(
     seconds: float | None = None,
     most_bytes: int | None = None,
 ) -> process.CapturedOutput:
-    """Run git on a git directory; `env` is added to an environment that holds nothing of the caller's but PATH.
+    """Run git on a git directory; its environment is `env` and the caller's PATH, and nothing else.
 
     With `most_bytes`, its output has a limit, every file that it writes as well, and its memory.
 
@@ -75,7 +75,7 @@ def run_git(
 def run_git_limited(
     git_dir: Path, *args: str, stdin: bytes, limits: process.ProcessLimits, env: Mapping[str, str] | None = None
 ) -> bytes:
-    """Run git on what somebody else sent, within limits that its child processes share, and return its output.
+    """Run git on untrusted input and return its output; git and its child processes share the limits.
 
     Raises:
         ToolError: it failed, or reached a limit.

@@ -25,7 +25,7 @@ def raise_file_limit() -> int:
 
 
 class Listener:
-    """Accepts connections; one beyond `most` is closed at once."""
+    """Listening socket with at most `most` connections; further ones are closed immediately."""
 
     def __init__(self, listening: socket.socket, server: web.Server | None, most: int) -> None:
         """Start listening, in the running event loop, for the server of a runner that is set up."""

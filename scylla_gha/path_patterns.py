@@ -1,4 +1,4 @@
-"""Patterns of paths, as `.gitignore` has them.
+"""Patterns of paths, in the syntax of `.gitignore`.
 
 Agents write paths, and repositories patterns, so RE2 matches them, in linear time: on Python's own engine a pattern
 with eight stars takes a minute. RE2 reads UTF-8 alone: a byte of a name that is not UTF-8 counts as U+FFFD.

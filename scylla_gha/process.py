@@ -1,4 +1,4 @@
-"""Start of processes, which happens here alone.
+"""Start of processes; no other module starts any.
 
 `capture` is for the harness's own short tools (git, uv). `run` is for what is not trusted (agents and checks): a
 session of its own, outputs through pipes into files up to a size, a time limit that ends the whole process group (TERM,
@@ -36,7 +36,7 @@ _ON_TERMINAL: Final = ("/bin/sh", "-c", 'exec <>"$1" >&0 2>&1; shift; exec "$@"'
 
 
 class Cancel:
-    """Flag that ends all processes that wait on it, from any thread."""
+    """Flag that a thread sets to end all processes that wait on it."""
 
     def __init__(self) -> None:
         self._read, self._write = os.pipe()

@@ -1,4 +1,4 @@
-"""Notes of a report: what a change altered, and which files for agents of the start states all arms had."""
+"""Notes of a report: the edits of a change, and the files for agents that all arms had from the start states."""
 
 from collections import defaultdict
 from collections.abc import Iterator

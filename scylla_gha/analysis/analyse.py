@@ -77,7 +77,7 @@ class Question:
 
 
 def analyse(frame: Frame, question: Question) -> Analysis:
-    """Compute the whole analysis; with few rows most of it is null, with a reason."""
+    """Compute the complete analysis; a value that needs more rows is null, with a reason."""
     how = Resampling(seed=question.seed)
     pairs = baseline_pairings(frame, question.baseline, question.pairs)
     tiers = compare(frame, tier_pairings(frame), TIERS, how)

@@ -1,4 +1,4 @@
-"""Wholes and parts: whether a configuration does more than its parts, each alone, add up to.
+"""Interactions: the effect of a configuration compared with the sum of the effects of its parts.
 
 A whole is an arm whose parts are those of two or more other arms together, none of them twice. With an arm that has
 none of the parts, its interaction is (whole - none) minus the sum of (part - none): 0 if the parts do not touch each
@@ -46,7 +46,7 @@ class _Whole:
 
 
 def treatment_parts(plan: Plan) -> dict[str, ArmParts]:
-    """Return the parts of the arms' treatments; none of imported rows."""
+    """Return the parts of the arms' treatments; empty for imported rows."""
     if plan.imported:
         return {}
     return {arm.id: ArmParts(f"{arm.agent}@{arm.version}.{arm.model}.{arm.mode.id if arm.mode else ''}",

@@ -131,7 +131,7 @@ def canary_key(judge: Judge, prompts: PromptTexts, folder: ScenarioFolder) -> st
 
 
 def repeat_key(judge: Judge, prompts: PromptTexts, folder: ScenarioFolder, trial: Trial, times: int) -> str:
-    """Return the key of asking a judge so many times about the same trial."""
+    """Return the key of the control that asks a judge `times` times about the same trial."""
     judged = judgment_key(trial, folder.judging_digest, "")
     settings = dataclasses.asdict(judge)
     return digest(["again", CONTROLS_VERSION, settings, prompts.digest, folder.task_digest, judged, times])

@@ -34,7 +34,7 @@ _SHORT: Final = 4  # characters of a short name, such as `opus`
 
 
 def resolved_model(name: str, known: Collection[str]) -> str | None:
-    """Return the known id that a name stands for; None if none is certain."""
+    """Return the model id that a name stands for; None if it is ambiguous or unknown."""
     if name in known:
         return name
     plain = _plain_name(name)

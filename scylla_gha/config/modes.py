@@ -32,7 +32,7 @@ def program_files(mode: Mode, roots: Sequence[Path]) -> dict[str, Path]:
 
 
 def resolve_mode(path: Path, roots: Sequence[Path]) -> Mode:
-    """Read a mode with all that it names.
+    """Resolve a mode file: read its instructions, and compute the digests of its files.
 
     Args:
         path: its file.

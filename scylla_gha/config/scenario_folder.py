@@ -109,7 +109,7 @@ class ScenarioFolder:
 
     @functools.cached_property
     def judging_digest(self) -> str:
-        """Digest of what judges: checkpoints, progress steps, rubric, and the files of the checks."""
+        """Digest of checkpoints, progress steps, rubric, and the files of the checks."""
         files = {str(path.relative_to(self.checks)): path.read_bytes().hex() for path in _files(self.checks)}
         judged = self.scenario.model_dump(mode="json", include={"validation", "checkpoints", "progress", "tools"})
         if github := self.scenario.github:
@@ -212,7 +212,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def check_variants(variants: Iterable[Variant]) -> None:
-    """Reject two names for one configuration.
+    """Reject variants with different names and equal configurations.
 
     Raises:
         ConfigError: two variants resolve to the same digest.

@@ -95,7 +95,7 @@ class TrafficLog:
 
 
 def read_traffic(path: Path) -> list[RequestRecord | ResponseRecord]:
-    """Return all records of a log in order of time; none if there is no file.
+    """Return all records of a log in order of time; empty if the file is missing.
 
     Raises:
         ConfigError: a line other than a torn last one is not such a record.

@@ -1,4 +1,4 @@
-"""The settings of a repository on GitHub, as far as the token can see them; only names of secrets and variables."""
+"""Settings of a repository on GitHub that the token can read; of secrets and variables only the names."""
 
 from dataclasses import dataclass
 from typing import Final, TypeVar

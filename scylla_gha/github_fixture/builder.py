@@ -1,4 +1,4 @@
-"""Creation of what a repository lacks: milestones, issues with comments, releases with files.
+"""Creation of missing objects in a repository: milestones, issues with comments, releases with files.
 
 Everything is created by the user who has it in the fixture, and has a marker. Before something is created again, since
 the answer was lost, it is searched for.

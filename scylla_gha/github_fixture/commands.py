@@ -40,7 +40,7 @@ LASTING: Final = (
 
 @dataclass(frozen=True, slots=True)
 class FixtureSession:
-    """One repository of a fixture, and who works in it."""
+    """One repository of a fixture with the accounts that act in it."""
 
     reference: FixtureReference
     accounts: FixtureAccounts

@@ -1,4 +1,4 @@
-"""Seed and reset: a repository is read, what differs from its fixture is mended, and it is read again.
+"""Seed and reset: read a repository, repair its differences from the fixture, and read it again.
 
 All that exists is mended by changes that may be repeated, most of them in one request. What is missing is created with
 a marker. So a run that was interrupted at any request is finished by the next one.

@@ -63,7 +63,7 @@ def now_utc() -> datetime.datetime:
 
 
 def default_holder(environ: Mapping[str, str]) -> str:
-    """Return who takes a lease: the run in Actions with its attempt, or user and host."""
+    """Return the default holder of a lease: in Actions the run with its attempt, otherwise user and host."""
     if run := environ.get("GITHUB_RUN_ID"):
         return f"{environ.get('GITHUB_REPOSITORY', '')}/{run}-{environ.get('GITHUB_RUN_ATTEMPT', '1')}"
     return f"{getpass.getuser()}@{socket.gethostname()}"

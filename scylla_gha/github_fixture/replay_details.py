@@ -1,4 +1,4 @@
-"""Facts of a trial's end that the query for the whole state does not tell: closers, merge commits, digests of files."""
+"""Facts of a trial's end that the query for the whole state lacks: closers, merge commits, digests of files."""
 
 import datetime
 from collections.abc import Iterator

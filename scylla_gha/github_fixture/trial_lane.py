@@ -127,7 +127,7 @@ def _first_free(pool: LanePool, reference: FixtureReference, wish: LaneWish) -> 
 
 
 def free_lane(pool: LanePool, reference: FixtureReference, lane: TrialLane) -> None:
-    """Free the lease of a lane; what another one has taken meanwhile is left alone.
+    """Free the lease of a lane, unless another holder has taken it meanwhile.
 
     Raises:
         GitHubError: GitHub cannot be asked.

@@ -1,4 +1,4 @@
-"""A repository's state beside the wanted one of its fixture."""
+"""Differences between a repository's state and the state of its fixture."""
 
 import functools
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""GitHub of a trial as its files tell it: both states, the writes between them, and the repositories."""
+"""GitHub of a trial, read from its files: both states, the writes between them, and the repositories."""
 
 import contextlib
 import functools

@@ -168,7 +168,7 @@ class JudgedChange:
 
 
 def judged_change(trial: Trial, folder: CellFolder, github: TrialGitHub | None) -> JudgedChange | None:
-    """Return what the last attempt left; None if it left nothing to ask judges about.
+    """Return the last attempt's change for the judges; None if there is nothing to judge.
 
     Raises:
         FixtureError: a stored file was changed.

@@ -59,7 +59,7 @@ class GatewayPanel:
     wording: PromptTexts
 
     def ask(self, cell: str, log: Path, blind: BlindInput) -> PanelResult:
-        """Ask all judges about one trial; a judge that cannot be asked is missing, with its reason.
+        """Ask all judges about one trial; for a judge that cannot be asked, return the reason.
 
         The account covers this call alone: the log may hold earlier requests of the same trial.
 

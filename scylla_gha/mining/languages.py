@@ -120,7 +120,7 @@ def is_code(path: str, runner: RunnerProgram) -> bool:
 
 
 def error_line(output: str) -> str:
-    """Return the last line of a test runner's output that names an error, or else its last line; "": it has none."""
+    """Return the last line of a test runner's output that names an error, else its last line; "" if it is empty."""
     lines = [line.lstrip("# ").strip() for line in output.splitlines() if line.strip("# ")]
     telling = [line for line in lines if _ERROR.match(line) and not _GENERAL.fullmatch(line)]
     return re.sub(r"^E\s+", "", (telling or lines or [""])[-1])

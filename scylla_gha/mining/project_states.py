@@ -22,7 +22,7 @@ _SETTINGS: Final = re.compile(r"(.*/)?([^/]+\.(toml|cfg|ini|txt|lock|json|mod|su
 
 @dataclass(frozen=True, slots=True)
 class ProjectStates:
-    """Project at its commits. What was read or installed for one commit serves all with the same settings.
+    """Project at its commits. Files and packages of one commit are reused for all commits with the same settings.
 
     Attributes:
         checkout: the repository.

@@ -71,7 +71,7 @@ def read_tests(tree: Path, patterns: tuple[str, ...] = ()) -> list[ProjectTests]
 
 
 def python_tools(project: PythonProject, beside: tuple[str, ...]) -> Iterator[Tools | str]:
-    """Yield sets of packages for a project's tests, each for the case that the one before cannot be installed.
+    """Yield sets of packages for a project's tests, best first; each is tried if the one before cannot be installed.
 
     Args:
         project: the project.

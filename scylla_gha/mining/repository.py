@@ -252,7 +252,7 @@ def _literal(paths: list[str]) -> list[str]:
 
 
 def patch_without_earlier_change(checkout: RepositoryCheckout, commit: UserCommit, paths: list[str]) -> bytes | None:
-    """Return the commit's patch of these paths, in which the newest earlier change to them is lost.
+    """Return the commit's patch of these paths, which also reverts the newest earlier change to them.
 
     Returns None if there is no earlier change, or if it cannot be undone apart from the commit.
     """

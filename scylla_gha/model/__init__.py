@@ -15,7 +15,7 @@ Text = Annotated[str, StringConstraints(min_length=1)]
 
 
 def as_utc(time: datetime.datetime) -> datetime.datetime:
-    """Return a time with an offset; one that states none is of UTC, so that all times can be compared."""
+    """Return a time with an offset, so that all times can be compared; a time without one is taken as UTC."""
     return time if time.tzinfo else time.replace(tzinfo=datetime.UTC)
 
 

@@ -28,7 +28,7 @@ def is_agent_file(path: str) -> bool:
 
 
 def reads_by_itself(agent: str, path: str, files: Collection[str]) -> bool:
-    """Return whether an agent CLI reads one of these files for agents; True for an agent that is not in `PLACES`."""
+    """Return whether an agent CLI reads one of these files for agents; True for unknown agents."""
     folder, _, name = path.rpartition("/")
     instead = f"{folder}/CLAUDE.md".removeprefix("/")
     if name == "AGENTS.md" and agent == "claude-code":

@@ -1,4 +1,4 @@
-"""Records of an agent CLI's sessions with a scripted model, and of how its newest version differs from them."""
+"""Records of an agent CLI's sessions with a scripted model, and of the differences of its newest version."""
 
 from typing import Annotated
 
@@ -21,14 +21,14 @@ class SessionFacts(Record):
 
 
 class AgentDifference(Record):
-    """A difference between a measured version and what is stored; `part` says of what."""
+    """A difference between a measured version and the stored one; `part` is its topic."""
 
     part: Short
     text: Annotated[str, Field(max_length=2_000)]
 
 
 class AgentUpdate(Record):
-    """The newest version of an agent CLI, and its differences to what is stored."""
+    """The newest version of an agent CLI, and its differences from the stored version."""
 
     agent: Short
     version: Short

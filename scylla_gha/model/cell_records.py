@@ -74,7 +74,7 @@ def model_requests(work: AttemptRecord) -> list[LoggedRequest]:
 
 
 def usage_by_model(record: CellRecord) -> dict[str, Usage]:
-    """Return what all attempts used of each model, without requests that the gateway refused."""
+    """Return the usage of all attempts by model, without requests that the gateway refused."""
     usage: dict[str, Usage] = {}
     for request in (request for work in record.works for request in model_requests(work)):
         answer = request.answer
@@ -96,7 +96,7 @@ def _first_user_text(work: AttemptRecord) -> str | None:
 
 
 def steps_after_task(work: AttemptRecord) -> tuple[Step, ...]:
-    """Return the conversation without the task, with which it begins."""
+    """Return the steps of the conversation after the task, which is its first step."""
     steps = work.trajectory.steps if work.trajectory else ()
     return steps if _first_user_text(work) is None else steps[1:]
 

@@ -1,4 +1,4 @@
-"""Proof that an agent had what its variant declares: what was declared, what was observed, and the result."""
+"""Proof of delivery: the treatment that a variant declares, the observed one, and the result."""
 
 from typing import Literal
 

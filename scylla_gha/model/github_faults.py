@@ -1,4 +1,4 @@
-"""Faults that a cell's GitHub shows on demand, for tests and rehearsals of programs that use GitHub's interfaces."""
+"""Faults that a cell's GitHub injects on request, to test programs that use GitHub's interfaces."""
 
 from typing import Final, Literal, Self
 
@@ -14,7 +14,7 @@ _STATUSES: Final[dict[FaultKind, tuple[int, ...]]] = {
 
 
 class GitHubFault(Record):
-    """Fault of the requests that a pattern matches, from the `nth` one on."""
+    """Fault of requests that match a pattern, beginning with the `nth` of them."""
 
     kind: FaultKind
     operation: Text = Field(
@@ -51,6 +51,6 @@ class GitHubFault(Record):
 
 
 class GitHubFaultPlan(Record):
-    """File of faults; the first one that is due decides on a request."""
+    """File of faults; the first fault that is due applies to a request."""
 
     faults: tuple[GitHubFault, ...]

@@ -89,7 +89,7 @@ class FixtureRateLimit(Record):
 
 
 class FixtureEntry(Record):
-    """One step of the history: exactly one of its kinds, and perhaps the time at which it begins."""
+    """One step of the history: exactly one kind of step, and optionally the time at which it begins."""
 
     at: UtcTime | None = Field(
         default=None, description="Time at which the step begins; null: a second after the step before"

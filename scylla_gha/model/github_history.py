@@ -53,7 +53,7 @@ class FixtureComment(Record):
 
 
 class FixtureIssue(Record):
-    """Issue with what was done to it."""
+    """Issue with its comments and its closing."""
 
     key: Key | None = None
     title: Text
@@ -67,7 +67,7 @@ class FixtureIssue(Record):
 
 
 class FixtureClosing(Record):
-    """Closing of an issue or pull request. `target` is null where it stands within the issue or pull request."""
+    """Closing of an issue or pull request. `target` is null if the closing is a part of its issue or pull request."""
 
     by: UserName
     target: Text | None = Field(
@@ -121,7 +121,7 @@ class FixtureMerge(Record):
 
 
 class FixturePullRequest(Record):
-    """Pull request with what was done to it, in the order of the keys here."""
+    """Pull request with its comments, reviews and end, which happen in the order of the keys here."""
 
     key: Key | None = None
     head: Text

@@ -1,4 +1,4 @@
-"""Scripted reviewers of a fixture: people who review pull requests while a trial goes on, by rules that are data."""
+"""Scripted reviewers of a fixture: people who review pull requests while a trial runs, by rules in the fixture."""
 
 import re
 from typing import Annotated, Literal
@@ -43,7 +43,7 @@ class ReviewedPulls(Record):
 
 
 class HeadFile(Record):
-    """File that the pull request changes, as it is in the head."""
+    """File at the head of a pull request that the pull request changes."""
 
     path: PathPattern = Field(description="gitignore-style pattern; at least one matching file must fulfil `matches`")
     matches: Expression = Field(description="Regular expression (multiline) that must match in the file")
@@ -112,7 +112,7 @@ class ScriptedReview(Record):
 
 
 class ScriptedReviewer(Record):
-    """Person who reviews pull requests in a trial: on each, the reviews are written in their order, each once."""
+    """Person who reviews pull requests in a trial: each pull request gets each review once, in this order."""
 
     reviewer: UserName
     pulls: ReviewedPulls = ReviewedPulls()

@@ -1,4 +1,4 @@
-"""Proof of a scenario: the solutions that were tried, with what passed, and what that cost on GitHub."""
+"""Proof of a scenario: the solutions that were tried, their verdicts, and their API operations on GitHub."""
 
 from collections.abc import Mapping
 

@@ -1,10 +1,10 @@
-"""Arms that the family `modes` should compare and cannot, which plan and report name."""
+"""Arms that the family `modes` cannot compare, with the reasons that plan and report show."""
 
 from scylla_gha.model.plan import Plan
 
 
 def unpaired_arms(plan: Plan) -> dict[str, str]:
-    """Return why arms of other modes than the baseline's are compared with nothing; none in another family."""
+    """Return the arms that the family `modes` cannot compare, with reasons; empty for other families."""
     if plan.family != "modes":
         return {}
     pairs, mode, planned = plan.pairs, plan.reference_mode, {cell.arm for cell in plan.cells}

@@ -20,7 +20,7 @@ _SCRIPTS: Final = ("node", "npm")
 
 
 def readiness_findings(environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield what lacks for `readiness`; one finding that it can run if nothing does.
+    """Yield findings about the requirements of `readiness`, or one finding that all are met.
 
     Args:
         environ: with credentials of providers, if there are any.

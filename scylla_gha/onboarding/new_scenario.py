@@ -38,7 +38,7 @@ def range_of(checkout: RepositoryCheckout, text: str) -> tuple[str, str]:
 
 
 def range_of_pull_request(checkout: RepositoryCheckout, number: int) -> tuple[str, str]:
-    """Return where a pull request branched off, and its head, from what was fetched of it.
+    """Return the merge base and the head of a pull request that was fetched before.
 
     Raises:
         ConfigError: it was not fetched.
@@ -123,7 +123,7 @@ def _tools(states: ProjectStates, commit: str) -> Tools:
 
 
 def first_message(path: Path) -> tuple[str, str]:
-    """Return what the user wrote first in a session of Claude Code, and the folder in which; "": it is not said.
+    """Return the user's first message in a session of Claude Code, and the session's folder ("" if unknown).
 
     Sessions are in `~/.claude/projects/*/*.jsonl`.
 

@@ -122,7 +122,7 @@ def filled(template: str, /, **words: str) -> str:
 
 
 def file_states(root: Path, files: Iterable[ScaffoldFile]) -> dict[FileState, list[ScaffoldFile]]:
-    """Compare files with those on disk, and return them by what writing them would do."""
+    """Compare files with those on disk, and group them into new, changed and equal ones."""
     states: dict[FileState, list[ScaffoldFile]] = {"new": [], "overwritten": [], "unchanged": []}
     for file in files:
         path = root / file.path

@@ -190,7 +190,7 @@ def _own_rows(wave: WavePacking, rows: Iterable[Result]) -> list[Result]:
 
 
 def remaining_budget(plan: Plan, wave: WavePacking, rows: Iterable[Result]) -> RemainingBudget:
-    """Return what this wave leaves of its budget, which is the budget of the next one."""
+    """Return the unspent budget of this wave, which is the budget of the next wave."""
     budget = plan.experiment.budget_usd
     if budget is None:
         return RemainingBudget(None)

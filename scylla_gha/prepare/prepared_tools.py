@@ -51,7 +51,7 @@ def virtual_environment(code: Path) -> Path | None:
 
 
 def prepared_folders(code: Path) -> dict[str, Path]:
-    """Return what programs need of the copy, by absolute paths inside of sandboxes."""
+    """Return the folders of the copy that programs need, by absolute path inside of sandboxes."""
     folders = {f"/{name}": code / name for name in _MOUNTED if (code / name).is_dir()}
     if environment := virtual_environment(code):
         python = (environment / "bin" / "python").resolve().parent.parent

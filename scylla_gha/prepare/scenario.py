@@ -1,4 +1,4 @@
-"""Workspaces of trials: made from a prepared scenario, and copied beside the records for a person to inspect."""
+"""Workspaces of trials: created from a prepared scenario, and copied beside the records for inspection."""
 
 import itertools
 import os
@@ -98,7 +98,7 @@ def prepare_workspace(prepared: PreparedScenario, root: Path) -> Workspace:
 
 
 def keep_workspace(attempt: Attempt, workspace: Path, folder: AttemptFolder, redactor: Redactor) -> Attempt:
-    """Copy the workspace without secrets, and list beside it what is left out.
+    """Copy the workspace without secrets, with a list of the files that were left out.
 
     Left out are special files, what cannot be read, and what is beyond the limits of `_WorkspaceCopy`. `.git` becomes
     `dot-git`, since git would obey the agent's settings in it when a person runs git there.

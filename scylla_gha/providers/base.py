@@ -253,7 +253,7 @@ class Provider(Protocol):
 
 
 def parse_object(text: bytes | bytearray | str, *, keep_non_finite: bool = False) -> Body | None:
-    """Parse a JSON object that an agent CLI or a provider wrote; None if it is not one."""
+    """Parse a JSON object that an agent CLI or a provider wrote; None for other text."""
     try:
         content = parse_json(text, keep_non_finite=keep_non_finite)
     except InvalidJsonError:

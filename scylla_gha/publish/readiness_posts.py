@@ -35,7 +35,7 @@ def stored_readiness(folder: RunFolder) -> ReadinessReport | None:
 
 
 def post_readiness(report: ReadinessReport, pull: int, author: str | None) -> None:
-    """Post the comment of a measurement on a pull request, or edit the one that is there.
+    """Post the comment of a measurement on a pull request, or edit the existing comment.
 
     Raises:
         GitHubError: GitHub refused.

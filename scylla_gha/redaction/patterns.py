@@ -23,7 +23,7 @@ _SECRET_NAMES: Final = re.compile(
 
 
 def unsearchable_reason(value: str) -> str | None:
-    """Return why a value cannot be searched for; None if it can."""
+    """Return the reason why a value cannot be searched for; None if it can."""
     if len(value.encode(errors="surrogateescape")) < _MIN_CHARACTERS:
         return f"shorter than {_MIN_CHARACTERS} characters"
     if value in MARK:

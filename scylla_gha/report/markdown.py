@@ -39,7 +39,7 @@ def markdown(report: Report, chart: "Chart | None" = None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture's address, and what it says in words."""
+    """Address of a picture, and its alternative text."""
 
     address: str
     alternative: str

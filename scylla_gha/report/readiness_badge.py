@@ -32,7 +32,7 @@ class ReadinessBadge(Record):
 
 
 def readiness_badge(report: ReadinessReport, today: datetime.date) -> ReadinessBadge:
-    """Return the badge of a measurement as it is to be shown today."""
+    """Return the badge of a measurement; it is grey if the measurement is too old today, or too uncertain."""
     score = report.head or report.score
     half = (score.high - score.low) / 2 if score and score.high is not None and score.low is not None else None
     stale_on = report.at.date() + datetime.timedelta(days=OLDEST_DAYS)

@@ -133,7 +133,7 @@ class TemporaryCloneError(GitHubError):
 
 
 class BranchClone:
-    """A copy of one branch of a remote, in an empty folder of its own."""
+    """Copy of one branch of a remote, in an empty folder of its own."""
 
     def __init__(self, root: Path, remote: GitRemote, branch: str) -> None:
         """Make the repository; nothing is fetched yet.

@@ -1,4 +1,4 @@
-"""GitHub of a trial: a cell of the hub, the settings of its clients in the agent's HOME, and what is left of it."""
+"""GitHub of a trial: a cell of the hub, the settings of its clients in the agent's HOME, and its final state."""
 
 import json
 import shutil

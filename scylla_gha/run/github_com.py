@@ -1,4 +1,4 @@
-"""GitHub of a trial on github.com: a leased repository, the settings of its clients, and what is left of it."""
+"""GitHub of a trial on github.com: a leased repository, the settings of its clients, and its final state."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Search of PATH in an agent's sandbox, before the agent starts, for the programs of its mode and of other modes."""
+"""Search of PATH in an agent's sandbox for the programs of all modes, before the agent starts."""
 
 import datetime
 import tempfile

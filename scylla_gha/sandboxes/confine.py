@@ -56,7 +56,7 @@ def filter_program() -> bytes:
 
 
 def confine() -> None:
-    """Apply the filter to this process and to all that it will start."""
+    """Apply the filter to this process and to all processes that it will start."""
     instructions = filter_program()
     buffer = ctypes.create_string_buffer(instructions, len(instructions))
     program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(instructions) // 8, ctypes.addressof(buffer)))

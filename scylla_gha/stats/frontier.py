@@ -144,7 +144,7 @@ def _shares(winners: Bools) -> tuple[float, ...]:
 
 
 def pareto_set(gain: ArrayLike, price: ArrayLike) -> Bools:
-    """Tell which candidates no other dominates (as good in both and better in one); equal ones are in together.
+    """Mark the candidates that no other dominates (as good in both values, better in one); equal ones are all marked.
 
     Args:
         gain: more is better; shape (candidates,).

@@ -146,7 +146,7 @@ def file_digest(path: Path, size: int | None = None) -> FileDigest:
 
 
 def digest_mismatch(path: Path, stored: FileDigest | None) -> str | None:
-    """Return why a file differs from its digest; None if it matches, was appended to, or has no digest."""
+    """Return the reason why a file does not match its digest; None if it matches, was appended to, or has no digest."""
     if stored is None:
         return None
     try:

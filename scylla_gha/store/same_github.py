@@ -12,7 +12,7 @@ from scylla_gha.model.result import Result
 
 
 def of_same_github(rows: Iterable[Result], name: str) -> Iterator[Result]:
-    """Yield the rows, and refuse one of another GitHub than an earlier one; rows without GitHub go with both.
+    """Yield the rows; refuse a mix of rows from the hub and from github.com.
 
     Args:
         rows: that are counted together.

@@ -93,7 +93,7 @@ class ImportOptions:
 
 
 def import_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that say how foreign rows are read; the command gets them as one `how`."""
+    """Add the options for reading foreign rows; the command gets them as the argument `how`."""
 
     @functools.wraps(command)
     def with_import_options(**values: object) -> None:

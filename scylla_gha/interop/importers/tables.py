@@ -1,4 +1,4 @@
-"""Rows as another tool left them: CSV, Parquet and JSON lines, and the outcomes that exceptions stand for.
+"""Rows of other tools from CSV, Parquet and JSON lines, and the outcomes that their exceptions stand for.
 
 Nothing is guessed of types: CSV is text, Parquet has its own. Which outcome an exception is: by its type first, then by
 words of its message.

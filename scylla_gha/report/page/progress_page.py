@@ -58,7 +58,7 @@ class RunProgress:
 
 @dataclass(frozen=True, slots=True)
 class LiveTrial:
-    """Newest part of a trial's conversation, and what its requests have cost so far.
+    """Newest part of a trial's conversation, and the cost of its requests so far.
 
     Attributes:
         cell: id of its cell.
@@ -106,7 +106,7 @@ def _texts(step: Step) -> Iterator[tuple[str, str]]:
 
 
 def live_page(trial: LiveTrial) -> str:
-    """Return the page of a trial that goes on."""
+    """Return the page of a running trial."""
     refresh = _REFRESH_SECONDS if trial.is_running else 0
     return html("live.html.j2", trial=trial, refresh=refresh)
 
@@ -117,7 +117,7 @@ def runs_page(runs: Sequence[RunProgress]) -> str:
 
 
 def run_progress_page(run: RunProgress) -> str:
-    """Return the progress of one run, with the state of each cell."""
+    """Return the progress page of one run, with the state of each cell."""
     return _page(run.name, (run,), run.cells)
 
 

@@ -110,7 +110,7 @@ def trial_table(view: ReportView, results: Iterable[Result], cells: Sequence[Cel
 
 
 def failing_first(view: ReportView, table: TrialTable) -> list[str]:
-    """Return the cells with a trial in the order in which somebody looks at them: named failures, others, the rest."""
+    """Return the cells with a trial in reading order: failures with a reason, other failures, the rest."""
     examples = [cell for failure in view.report.failures for cell in failure.cells]
     statuses: tuple[TrialStatus, ...] = ("failed", "unjudged", "excluded", "passed")
     others = [row.cell for status in statuses for row in table.rows if row.status == status]

@@ -89,7 +89,7 @@ class SiteExperiment:
 
 
 def run_facts(run: SiteRun) -> str:
-    """Return what a run is of, in one line of plain text."""
+    """Return a run's name, date, branch or pull request, and commit in one line of plain text."""
     origin = run.entry.origin
     where = [f"pull request {origin.pull}, not part of the history" if origin.pull is not None else origin.branch,
              origin.head[:9] if origin.head else None]  # fmt: skip
