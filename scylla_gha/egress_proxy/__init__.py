@@ -31,10 +31,16 @@ Address = tuple[str, int]
 class EgressLimits(Record):
     """Limits of one session."""
 
-    connections: Annotated[int, Field(ge=1, description="open at a time")] = 128
-    attempts: Annotated[int, Field(ge=1, description="that are logged; later ones are refused")] = 10_000
-    total_bytes: Annotated[int, Field(ge=0, description="in both directions together")] = 4_000_000_000
-    idle_seconds: Annotated[float, Field(gt=0, description="after which a connection without traffic is closed")] = 120
+    connections: int = Field(default=128, ge=1, description="Maximum number of connections that are open at a time")
+    attempts: int = Field(
+        default=10_000, ge=1, description="Maximum number of logged attempts to reach a host; later ones are refused"
+    )
+    total_bytes: int = Field(
+        default=4_000_000_000, ge=0, description="Maximum number of bytes in both directions together"
+    )
+    idle_seconds: float = Field(
+        default=120, gt=0, description="Time in seconds after which a connection without traffic is closed"
+    )
     connect_seconds: Annotated[float, Field(gt=0)] = 15
 
 

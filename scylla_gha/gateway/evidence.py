@@ -10,7 +10,7 @@ conversation's next request as well.
 import datetime
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Annotated, Final
+from typing import Final
 
 from pydantic import Field
 
@@ -31,22 +31,27 @@ _USES_TOOL: Final = "tool_use"
 class ProviderEvidence(Record):
     """The evidence of one session. `fault` and `silent_since` are set only if no later answer came."""
 
-    answers: Annotated[int, Field(description="of the model, that came whole")] = 0
-    has_begun: Annotated[
-        bool, Field(description="a byte of an answer came: a CLI may run a tool before the answer ends")
-    ] = False
-    awaits_first: Annotated[
-        bool, Field(description="no answer had begun, and at the end a request still waited for one")
-    ] = False
-    fault: Annotated[str | None, Field(description="how the provider failed a request for good, or None")] = None
-    is_lasting: Annotated[bool, Field(description="the next session would meet the same fault")] = False
-    silent_since: Annotated[
-        datetime.datetime | None, Field(description="when a streamed request went out of which no byte came back")
-    ] = None
-    limited_seconds: Annotated[
-        float, Field(description="the main conversation's last request waited for a rate limit of others")
-    ] = 0.0
-    wants_tool: Annotated[bool, Field(description="the last answer of the main conversation asked for one")] = False
+    answers: int = Field(default=0, description="Number of complete answers of the model")
+    has_begun: bool = Field(
+        default=False, description="True if a byte of an answer came; a CLI may run a tool before the answer ends"
+    )
+    awaits_first: bool = Field(
+        default=False, description="True if no answer had begun, and a request was still waiting for one at the end"
+    )
+    fault: str | None = Field(
+        default=None, description="Final failure of the provider for a request; None: there was none"
+    )
+    is_lasting: bool = Field(default=False, description="True if the next session would meet the same fault")
+    silent_since: datetime.datetime | None = Field(
+        default=None, description="Time at which a streamed request was sent that got no byte; None: there is none"
+    )
+    limited_seconds: float = Field(
+        default=0.0,
+        description="Time in seconds that the main conversation's last request waited for a rate limit of others",
+    )
+    wants_tool: bool = Field(
+        default=False, description="True if the last answer of the main conversation asked for a tool"
+    )
 
     def kept_waiting(self, started: datetime.datetime, seconds: float) -> float:
         """Return the seconds at an attempt's end without a byte of the provider, or of waiting for its rate limit."""

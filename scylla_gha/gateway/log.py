@@ -42,28 +42,47 @@ class TrafficSummary(Record):
     """
 
     requests: int = 0
-    turns: Annotated[int, Field(description="of the main conversation, those that were answered")] = 0
-    last_number: Annotated[int, Field(description="of all requests, counts of tokens among them")] = 0
-    unanswered: Annotated[int, Field(description="in flight when the gateway died")] = 0
-    retries: Annotated[int, Field(description="asked again after a failure, by the client or by the gateway")] = 0
-    refused: Annotated[int, Field(description="by the gateway: a budget, or a rate limit that lasts too long")] = 0
-    unmatched: Annotated[int, Field(description="not in the recording that is replayed")] = 0
+    turns: int = Field(default=0, description="Number of answered turns of the main conversation")
+    last_number: int = Field(default=0, description="Highest number of a request, those that count tokens included")
+    unanswered: int = Field(default=0, description="Number of requests that were in flight when the gateway died")
+    retries: int = Field(
+        default=0, description="Number of requests repeated after a failure, by the client or the gateway"
+    )
+    refused: int = Field(
+        default=0, description="Number of requests that the gateway refused for a budget or a long rate limit"
+    )
+    unmatched: int = Field(default=0, description="Number of requests that are not in the replayed recording")
     usage: Usage = NO_USAGE
     known_usd: float = 0.0
-    charged_usd: Annotated[float, Field(description="to budgets: with a high guess for what is unknown")] = 0.0
-    known_tokens: Annotated[int, Field(description="of all kinds; the sum of those that are known")] = 0
-    first_byte_seconds: Annotated[float | None, Field(description="mean over the answers that began")] = None
-    generation_seconds: Annotated[float, Field(description="from the first byte of an answer to its last")] = 0.0
-    waited_seconds: Annotated[float, Field(description="for rate limits")] = 0.0
-    tool_seconds: Annotated[
-        float | None, Field(description="from answers to the next requests, while none was in flight; None: no request")
-    ] = None
-    characters: dict[Component, int] = Field(default_factory=dict, description="of all requests, by component")
-    models: dict[str, ModelSpending] = Field(default_factory=dict, description="by the model that was asked")
-    errors: dict[str, int] = Field(default_factory=dict, description="by type")
-    adjusted: Annotated[tuple[str, ...], Field(description="settings that were put into at least one request")] = ()
-    unadjusted: Annotated[tuple[str, ...], Field(description="settings that at least one request went without")] = ()
-    loaded_tools: Annotated[tuple[str, ...], Field(description="deferred tools that a conversation loaded")] = ()
+    charged_usd: float = Field(
+        default=0.0, description="Amount in USD charged to budgets, with a high guess for unknown costs"
+    )
+    known_tokens: int = Field(default=0, description="Number of tokens of all kinds in answers whose count is known")
+    first_byte_seconds: float | None = Field(
+        default=None, description="Mean time in seconds until the first byte of an answer; None: no answer"
+    )
+    generation_seconds: float = Field(
+        default=0.0, description="Total time in seconds from the first to the last byte of answers"
+    )
+    waited_seconds: float = Field(default=0.0, description="Total time in seconds that requests waited for rate limits")
+    tool_seconds: float | None = Field(
+        default=None,
+        description="Total time in seconds from an answer to the next request, with none in flight; None: no request",
+    )
+    characters: dict[Component, int] = Field(
+        default_factory=dict, description="Number of characters in all requests, by component"
+    )
+    models: dict[str, ModelSpending] = Field(default_factory=dict, description="Spending by the requested model")
+    errors: dict[str, int] = Field(default_factory=dict, description="Number of errors by type")
+    adjusted: tuple[str, ...] = Field(
+        default=(), description="Configured settings that were put into at least one request"
+    )
+    unadjusted: tuple[str, ...] = Field(
+        default=(), description="Configured settings that at least one request did not have"
+    )
+    loaded_tools: tuple[str, ...] = Field(
+        default=(), description="Deferred tools whose definitions a conversation loaded"
+    )
     evidence: ProviderEvidence = ProviderEvidence()
 
     def beside(self, own: str | None) -> ModelSpending:
