@@ -97,7 +97,7 @@ def status(fixture: str, lane: int, holder: str | None, *, as_json: bool) -> Non
         facts = session.status()
     _print(facts, as_json=as_json)
     if not facts["equal"]:
-        command, use = ("reset", "mends it") if facts["seeded"] else ("seed", "goes on with what a seed has begun")
+        command, use = ("reset", "repairs it") if facts["seeded"] else ("seed", "continues a seed that was begun")
         raise GateError(f"{facts['repository']}: differs from the fixture; "
                         f"`scylla-gha fixture {command} {fixture} --lane {lane}` {use}")  # fmt: skip
 

@@ -116,7 +116,9 @@ def _output_started(inputs: Mapping[str, str], run: str) -> None:
 
 @click.command()
 @click.argument("repository", metavar="OWNER/REPO", callback=options.owner_and_name)
-@click.option("--label", "labels", multiple=True, help="Count only pull requests with this label; with all of several.")
+@click.option(
+    "--label", "labels", multiple=True, help="Count only pull requests with this label; if repeated, with all of them."
+)
 @click.option("--author", help="Count only pull requests of this login, such as 'dependabot[bot]'.")
 @click.option("--since", type=_day, show_default=f"window + {_DAYS} days ago", help="First day of merges, in UTC.")
 @click.option("--until", type=_day, show_default="today", help="Last day of merges, in UTC.")

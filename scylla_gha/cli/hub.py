@@ -39,7 +39,7 @@ def hub() -> None:
 @click.option("--files", type=click.Path(path_type=Path, file_okay=False),
               help="Folder for github.json and github.bundle, written at the end (default: none).")  # fmt: skip
 @click.option("--faults", "plan", type=click.Path(path_type=Path, dir_okay=False, exists=True),
-              help="YAML file of faults that answers are to have, to rehearse them (default: none).")  # fmt: skip
+              help="YAML file of faults to inject into answers (default: none).")  # fmt: skip
 @click.option("--workflows", type=click.Choice(["auto", "docker", "bubblewrap", "host", "none"]), default="auto",
               show_default=True, help="Sandbox in which workflows run; auto is bubblewrap if it works here, else none, "
                                       "and then pushes start no runs.")  # fmt: skip

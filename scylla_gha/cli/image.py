@@ -130,7 +130,7 @@ def prune(*, yes: bool) -> None:
 @click.option("--to", "into", type=click.Path(path_type=Path, file_okay=False), required=True,
               help="Folder for the layers; its earlier content is removed.")  # fmt: skip
 @click.option("--head", type=click.Path(path_type=Path, file_okay=False, exists=True),
-              help="Checkout of the change that the plan compares (default: the plan is of no change).")  # fmt: skip
+              help="Checkout of the change that the plan compares (default: it compares no change).")  # fmt: skip
 def pack(experiment: str, runs: Path, into: Path, head: Path | None) -> None:
     """Copy the layers of the images of EXPERIMENT's plan into a folder, for the machines that run its cells.
 

@@ -188,7 +188,7 @@ class FixtureSession:
 
 
 def _residue(view: FixtureView) -> list[str]:
-    """Return in words what differs from the fixture for ever, and is in no digest."""
+    """Describe the differences from the fixture that no reset can remove; no digest covers them."""
     retired = [f"#{subject.number} is retired" for subject in view.objects.retired]
     merged = ["merged pull requests name a merge commit that GitHub made, and that is on no branch"]
     return [*retired, *(merged if any(pull.merged for pull in view.objects.pulls.values()) else ()), *LASTING]

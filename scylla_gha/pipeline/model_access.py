@@ -80,7 +80,7 @@ def _guard(who: str, recording: RecordingOptions, sandbox: Sandbox, *, allowed: 
         missing = SANDBOXES["bubblewrap"].missing_reason()
         raise RefusedError(f"{who}: in the sandbox {sandbox.name}, an agent could read the provider's key from this "
                            "user's processes and files (keys: exposed). Start a container engine (on Debian and "
-                           "Ubuntu: apt-get install docker.io), or take the sandbox bubblewrap"
+                           "Ubuntu: apt-get install docker.io), or use the sandbox bubblewrap"
                            f"{f' ({missing})' if missing else ', which works here'}; or, if the agent may have "
                            "the key, give --allow-exposed-keys")  # fmt: skip
     click.echo(f"{who}: keys are exposed in the sandbox {sandbox.name}, and --allow-exposed-keys allows it", err=True)

@@ -73,7 +73,7 @@ class _RunServer:
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Refuse requests by another name of this machine, and set headers on every answer."""
         if request.headers.get("Host") not in {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}:
-            return web.Response(status=403, text="only for this machine\n", headers=_HEADERS)
+            return web.Response(status=403, text="use 127.0.0.1 or localhost as host name\n", headers=_HEADERS)
         response = await handler(request)
         response.headers.update(_HEADERS)
         return response

@@ -108,7 +108,9 @@ def add_packages(code: Path, requirements: tuple[str, ...]) -> None:
     argv = [find_uv_bin(), "pip", "install", "--quiet", "--python", str(environment / "bin" / "python"), *requirements]
     done = process.capture(argv, env={**os.environ, "VIRTUAL_ENV": ""}, seconds=_SECONDS)
     if done.code:
-        raise ToolError(f"--setup: {', '.join(requirements)} cannot be installed beside it: {done.message[-_SHOWN:]}")
+        raise ToolError(
+            f"--setup: {', '.join(requirements)} cannot be installed into its environment: {done.message[-_SHOWN:]}"
+        )
 
 
 def left_files(tree: Path, code: Path) -> dict[str, bytes]:

@@ -17,7 +17,7 @@ from scylla_gha.report.templates import Table, code, escape, render
 LABEL: Final = "scylla-agents"
 MARKER: Final = "<!-- scylla:agent-updates -->"
 _TITLE: Final = "Agent CLIs: the newest version differs from what is stored"
-_ABOUT: Final = "The newest version of an agent CLI is not as stored"
+_ABOUT: Final = "The newest version of an agent CLI differs from what is stored"
 _DIGEST: Final = re.compile(r"<!-- scylla:data ([0-9a-f]{64}) -->")
 _MOST_ROWS: Final = 60  # of an agent; an issue holds 65,536 characters
 _MOST_TEXT: Final = 500
@@ -43,7 +43,7 @@ def keep_updates_issue(
     if not differing:
         if existing is None or existing.state == "closed":
             return "quiet", ""
-        create_comment(repository, existing.number, f"Nothing differs any more ({page.url}).\n", author)
+        create_comment(repository, existing.number, f"There are no differences any more ({page.url}).\n", author)
         return "closed", update_issue(repository, existing.number, existing.body or "", "closed").html_url
     digest = hashlib.sha256(AgentUpdates(agents=tuple(differing)).model_dump_json().encode()).hexdigest()
     body = f"{MARKER}\n<!-- scylla:data {digest} -->\n{issue_text(updates, page)}"

@@ -113,7 +113,7 @@ def verified(repository: GitHubRepository, pending: PendingPost, run_id: int, se
     """
     facts, run = pending.facts, workflow_run(repository, run_id)
     if run.event != "pull_request":
-        raise ConfigError(f"run {run_id} is of {run.event!r}; only runs of pull_request are posted in a second phase")
+        raise ConfigError(f"run {run_id} was started by {run.event!r}; a second phase posts only runs of pull_request")
     if facts.pull is None or facts.head is None:
         raise ConfigError(
             "the file names no pull request or no head; run `publish save-pending` with --pull and --head"

@@ -48,7 +48,7 @@ def _efficiency(view: ReportView) -> Answer:
     known = [contrast for contrast in (view.analysis.contrasts if view.analysis else ())
              if contrast.metric == "cost_of_pass" and contrast.value is not None]  # fmt: skip
     if not known:
-        return Answer(question, _MISSING, "It takes two arms that passed and whose costs are known.")
+        return Answer(question, _MISSING, "This needs two arms that passed and whose costs are known.")
     clear = [contrast for contrast in known if reading(contrast) in _CLAIMS]
     shown = "; ".join(_against(view, contrast) for contrast in (clear or known)[:_NAMED])
     frontier = view.analysis.frontier if view.analysis else None
@@ -63,7 +63,7 @@ def _sum_of_parts(view: ReportView) -> Answer:
     every_whole = _known(ranked_wholes(view))
     wholes = [whole for whole in every_whole if whole.kinds == _PROMPT] or every_whole
     if not wholes:
-        needs = ("It takes an arm with several parts, each part alone as an arm, and an arm without any of them; the "
+        needs = ("This needs an arm with several parts, each part alone as an arm, and an arm without any of them; the "
                  "experiment prompt-blocks has them.")  # fmt: skip
         return Answer(question, _MISSING, needs)
     whole = next((whole for whole in wholes if whole_reading(whole) in _CLAIMS), wholes[0])
@@ -76,7 +76,7 @@ def _generic(view: ReportView) -> Answer:
     better = [comparison for comparison in view.report.comparisons if comparison.verdict == "better"]
     size = counted(len(view.report.comparisons), "arm")
     if not view.report.comparisons:
-        return Answer(question, _MISSING, "It takes an arm to compare with the baseline.")
+        return Answer(question, _MISSING, "This needs an arm to compare with the baseline.")
     if not better:
         return Answer(question, _UNKNOWN, f"None of {size} has the verdict better against its baseline.")
     categories = list(_categories(view, view.report.comparisons[0].baseline))
@@ -97,8 +97,8 @@ def _secondary_effects(view: ReportView) -> Answer:
     question = "Do techniques have secondary effects on other techniques?"
     pairs = [whole for whole in _known(ranked_wholes(view)) if len(whole.parts) == _TWO]
     if not pairs:
-        needs = ("It takes two parts alone, both together, and neither, as four arms; the experiment prompt-blocks has "
-                 "them.")  # fmt: skip
+        needs = ("This needs two parts alone, both together, and neither, as four arms; the experiment prompt-blocks "
+                 "has them.")  # fmt: skip
         return Answer(question, _MISSING, needs)
     clear = [pair for pair in pairs if whole_reading(pair) in _CLAIMS]
     shown = "; ".join(_whole(view, pair) for pair in (clear or pairs)[:_NAMED])
@@ -110,7 +110,9 @@ def _model(view: ReportView) -> Answer:
     question = "With tool and prompt the same, how much does the model contribute?"
     pairs = _models(view)
     if not pairs:
-        return Answer(question, _MISSING, "It takes two models with the same variants; the experiment models has them.")
+        return Answer(
+            question, _MISSING, "This needs two models with the same variants; the experiment models has them."
+        )
     clear = [pair for pair in pairs if family_reading(pair) in _CLAIMS]
     ranked = sorted(clear or pairs, key=lambda pair: -abs(pair.value or 0.0))
     shown = "; ".join(_against(view, pair) for pair in ranked[:_NAMED])

@@ -183,7 +183,7 @@ def require_gate(experiment: Experiment, report: Report) -> None:
 
 def _gate_faults(experiment: Experiment, report: Report) -> Iterator[str]:
     if not report.comparisons:
-        yield f"no arm stands beside the baseline {experiment.baseline}"
+        yield f"there is no arm besides the baseline {experiment.baseline}"
     rulings = {ruling.arm: ruling for ruling in report.analysis.rulings} if report.analysis else {}
     for comparison in report.comparisons:
         ruling = rulings.get(comparison.arm)

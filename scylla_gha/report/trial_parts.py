@@ -192,6 +192,6 @@ def change(work: AttemptRecord, *, full: bool, diff: bool) -> Iterator[TextBlock
     yield from map(line, shown)
     if len(stat.files) > len(shown):
         yield line(f"and {len(stat.files) - len(shown)} more; --full shows them")
-    yield from (field("left out", f"{name}: no file, link or folder", "yellow") for name in stat.skipped)
+    yield from (field("left out", f"{name}: not a file, link or folder", "yellow") for name in stat.skipped)
     if diff and work.patch:
         yield patch(work.patch)

@@ -79,7 +79,7 @@ def test_without_statistics_the_plain_verdict_better_alone_passes(gate: str, ver
 def test_without_statistics_or_another_arm_it_does_not_hold() -> None:
     bare = make_report(comparisons=(Comparison(arm="a", baseline="base", verdict="not_enough_data", why="none"),))
     assert "a: not_enough_data: none" in (held("not_worse", bare) or "")
-    assert "no arm stands beside the baseline base" in (held("better", make_report()) or "")
+    assert "there is no arm besides the baseline base" in (held("better", make_report()) or "")
 
 
 def test_the_command_ends_with_a_code_of_its_own_once_the_report_is_written(tmp_path: Path) -> None:
