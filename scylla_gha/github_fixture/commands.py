@@ -78,7 +78,7 @@ class FixtureSession:
         return {**self._facts(run.view), **_changes(run), **leased}
 
     def _run(self, convergence: Convergence, view: FixtureView, *, is_leased: bool) -> ConvergedRun:
-        """Mend the repository; if that fails, free the lease that was taken for it, or say that it is kept."""
+        """Repair the repository; if that fails, free the lease that was taken for it, or say that it is kept."""
         try:
             return convergence.run(view)
         except ScyllaError as error:
@@ -105,7 +105,7 @@ class FixtureSession:
             free_lease(self.accounts, state, current)
 
     def _actors(self) -> set[str]:
-        """Return the users who act when all is created."""
+        """Return the users whose accounts create the objects of the fixture."""
         return self.reference.authors() | {self.accounts.pool.admin}
 
     def _require_accounts(self) -> None:

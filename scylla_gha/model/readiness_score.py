@@ -117,7 +117,7 @@ class DimensionScore(Record):
 
 
 class Association(Record):
-    """Feature of anchors counted over missed and solved ones: an association, and no cause."""
+    """Feature of anchors counted over missed and solved ones; it shows an association, not a cause."""
 
     dimension: Dimension | None
     feature: str
