@@ -1,7 +1,7 @@
 """Result sets by name: a run, its folder, its results.jsonl, or another tool's rows; rows as a table of pandas."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -150,16 +150,16 @@ def result_table(
             raise ConfigError(
                 f"on={on!r}: selects runs of a results branch, and {path} is a file or folder; leave it out"
             )
-        rows = [row for row in read_lines(file, Result) if experiment in {None, row.experiment}]
-        return _run_table({_label(file, [file]): rows})
+        name = _label(file, [file])
+        return _run_table((name, row) for row in read_lines(file, Result) if experiment in {None, row.experiment})
     if path.exists():
         hint = f"results('scylla-results', repository={path_or_branch!r}) reads the results branch of a repository"
         raise ConfigError(f"{path}: has no results.jsonl; name the folder of a run; {hint}")
-    return _run_table(_published_runs(path_or_branch, repository, RunQuery(experiment, on)))
+    return _run_table(_published_rows(path_or_branch, repository, RunQuery(experiment, on)))
 
 
-def _published_runs(branch: str, repository: str | None, query: RunQuery) -> dict[str, list[Result]]:
-    """Return the rows of the selected runs on a results branch, by the run's name."""
+def _published_rows(branch: str, repository: str | None, query: RunQuery) -> Iterator[tuple[str, Result]]:
+    """Yield the rows of the selected runs on a results branch, with the run's name."""
     try:
         chosen_remote(repository)
     except ConfigError as error:
@@ -171,15 +171,23 @@ def _published_runs(branch: str, repository: str | None, query: RunQuery) -> dic
             where = f"a results branch with such a run in {repository or 'origin'}"
             raise ConfigError(f"{branch}: neither a file or folder, nor {where}; run `scylla-gha results list`")
         fetch_rows(clone, entries)
-        return {str(entry.name): list(StoredRun(clone, entry).results()) for entry in entries}
+        for entry in entries:
+            yield from ((str(entry.name), row) for row in StoredRun(clone, entry).results())
 
 
-def _run_table(runs: Mapping[str, Sequence[Result]]) -> "pandas.DataFrame":
+def _run_table(rows: Iterable[tuple[str, Result]]) -> "pandas.DataFrame":
+    """Return a table of rows with their runs; the rows are read one at a time, and not kept as records."""
     import pandas
 
-    table = results_frame(row for rows in runs.values() for row in rows)
-    names = [name for name, rows in runs.items() for _ in rows]
-    table.insert(0, "run", pandas.Series(names, dtype="string"))
+    runs: list[str] = []
+
+    def results() -> Iterator[Result]:
+        for run, row in rows:
+            runs.append(run)
+            yield row
+
+    table = results_frame(results())
+    table.insert(0, "run", pandas.Series(runs, dtype="string"))
     return table
 
 

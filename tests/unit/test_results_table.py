@@ -3,6 +3,7 @@
 import datetime
 import re
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pandas
@@ -73,6 +74,17 @@ def test_a_results_branch_has_the_rows_of_all_its_runs(tmp_path: Path) -> None:
     assert list(scylla_gha.results(BRANCH, repository=server, on="topic")["arm"]) == ["oracle", "nop"]
     with pytest.raises(ConfigError, match=rf"^{BRANCH}: neither a file or folder, nor a results branch with such"):
         scylla_gha.results(BRANCH, repository=server, experiment="other")
+
+
+def test_rows_are_not_kept_as_records(run: Path) -> None:
+    scylla_gha.results(run)
+    write_lines(run / "results.jsonl", [make_result(make_cell("nop", number)) for number in range(1, 1_001)])
+    tracemalloc.start()
+    table = scylla_gha.results(run)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(table) == 1_000
+    assert peak < 6_000 * 1_000, "a row takes over 10,000 bytes as a record"
 
 
 def test_what_is_no_result_is_named_with_what_to_do(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

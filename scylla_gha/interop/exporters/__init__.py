@@ -54,11 +54,12 @@ class RunExport:
         if target.exists() and target.is_dir() != is_folder:
             raise ConfigError(f"-o {target}: is {'a folder' if target.is_dir() else 'a file'}, and {form} writes "
                               f"{'a folder' if is_folder else 'a file'}")  # fmt: skip
-        rows = list(read_lines(self.folder.results, Result))
         if form in {"csv", "parquet"}:
             with atomic(target) as file:
-                (write_csv if form == "csv" else write_parquet)(rows, file)
-        elif form == "junit":
+                (write_csv if form == "csv" else write_parquet)(read_lines(self.folder.results, Result), file)
+            return ""
+        rows = list(read_lines(self.folder.results, Result))
+        if form == "junit":
             unstarted = read_record(self.folder.unstarted, UnstartedCells)
             write_bytes(target, junit(self.plan, rows, unstarted.cells if unstarted else {}))
         elif form == "inspect":

@@ -1,7 +1,11 @@
 """Rows of other tools from CSV, Parquet and JSON lines, and the outcomes that their exceptions stand for.
 
-Nothing is guessed of types: CSV is text, Parquet has its own. Which outcome an exception is: by its type first, then by
-words of its message.
+Nothing is guessed of types: CSV is text, Parquet has its own. pandas does not read these files, because messages name a
+row's line and keys depend on each value. `read_csv` shifts a first row that is too long into the index, accepts text
+behind a closing quote, and counts a cell of two lines as one. `read_json` makes 1.0 of 1 in a column with gaps, and 7
+of "007".
+
+Which outcome an exception is: by its type first, then by words of its message.
 
 | exception | outcome |
 |---|---|
