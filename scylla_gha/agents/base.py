@@ -138,6 +138,10 @@ class Agent(Protocol):
     def uses_model(self) -> bool:
         """True if it sends requests to a model; a built-in agent sends none and costs nothing."""
 
+    @property
+    def api_styles(self) -> tuple[str, ...]:
+        """The styles of model APIs that it speaks (`Provider.api_style`); a built-in agent speaks none."""
+
     def path_aliases(self, workspace: str) -> Mapping[str, str]:
         """Return the names that it derives from the workspace's path, with the neutral names in recordings."""
 

@@ -141,7 +141,7 @@ def cli(context: click.Context) -> None:
 
     \b
     scylla-gha evaluate                 Run eight scenarios with two built-in agents; needs no key.
-    scylla-gha evaluate hello-claude    Run Claude Code on one small task; needs ANTHROPIC_API_KEY.
+    scylla-gha evaluate hello-claude    Run Claude Code on one small task; needs its model's key.
     """  # noqa: D301 click's mark for lines to keep
     from scylla_gha.providers import hide_credentials
 

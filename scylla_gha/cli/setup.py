@@ -204,7 +204,14 @@ def doctor(repository: str | None, environment: str, branch: str, *, as_json: bo
 
 def _here() -> "Iterator[Finding]":
     """Yield the findings that need no network."""
-    from scylla_gha.onboarding.doctor import caller_findings, machine_findings, mode_findings, repositories_findings
+    from scylla_gha.onboarding.doctor import (
+        caller_findings,
+        machine_findings,
+        mode_findings,
+        providers_in_use,
+        repositories_findings,
+        unpassed_key_findings,
+    )
     from scylla_gha.onboarding.doctor_readiness import readiness_findings
     from scylla_gha.providers import provider_environment
 
@@ -214,6 +221,7 @@ def _here() -> "Iterator[Finding]":
     yield from repositories_findings(library, environ)
     yield from readiness_findings(environ)
     yield from caller_findings(Path.cwd())
+    yield from unpassed_key_findings(Path.cwd(), providers_in_use(library))
 
 
 def _on_github(name: str, environment: str, branch: str) -> "tuple[list[Finding], GitHubError | None]":
@@ -221,7 +229,7 @@ def _on_github(name: str, environment: str, branch: str) -> "tuple[list[Finding]
     from scylla_gha.github.access import access_from
     from scylla_gha.github.client import RetryPolicy
     from scylla_gha.github.setup import read_setup
-    from scylla_gha.onboarding.doctor import refused_pins
+    from scylla_gha.onboarding.doctor import providers_in_use, refused_pins
     from scylla_gha.onboarding.doctor_github import findings, requires_pins, unread_finding
 
     retries = RetryPolicy(lambda text: click.echo(text, err=True))
@@ -230,7 +238,7 @@ def _on_github(name: str, environment: str, branch: str) -> "tuple[list[Finding]
     except GitHubError as error:
         return [unread_finding(error)], error
     refused = refused_pins(Path.cwd()) if requires_pins(setup) else ()
-    return [*findings(setup, environment, branch), *refused], None
+    return [*findings(setup, environment, branch, providers_in_use(options.library())), *refused], None
 
 
 def _print_findings(title: str, findings: "Iterable[Finding]", show: "Callable[[str], None]") -> "list[Finding]":

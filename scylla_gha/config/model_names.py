@@ -30,6 +30,7 @@ _GOOGLE: Final = re.compile(r"(claude-[a-z0-9-]+)@(\d{8})")
 _DOTTED: Final = re.compile(r"(?<=\d)\.(?=\d)")
 _DATED: Final = re.compile(r"-\d{8}")
 _NEAREST: Final = 3
+SDK_PROVIDER: Final = "anthropic"  # the provider whose SDK lists its models
 _SHORT: Final = 4  # characters of a short name, such as `opus`
 
 

@@ -3,7 +3,7 @@
 ```python
 with GatewayProcess.start(settings) as gateway:
     session = gateway.open(Session(cell=cell.id, role="agent", journal=folder / "traffic.jsonl"))
-    ...                                   # ANTHROPIC_BASE_URL=session.url ANTHROPIC_API_KEY=session.token
+    ...                                   # the agent gets session.url and session.token
     is_lost = gateway.is_lost(session)    # the gateway died meanwhile, so the trial is a fault of the provider
     summary = gateway.close(session)
 ```
@@ -13,14 +13,15 @@ import datetime
 import http.client
 import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Self
 
 from scylla_gha.errors import ToolError
 from scylla_gha.gateway.budget import SHARED_BUDGETS
-from scylla_gha.gateway.log import TrafficSummary, summarise_traffic
+from scylla_gha.gateway.log import TrafficSummary, read_traffic, summarise_traffic, traffic_summary
 from scylla_gha.gateway.settings import (
     CONTROL,
     GatewaySettings,
@@ -29,7 +30,8 @@ from scylla_gha.gateway.settings import (
     OpenSessionRequest,
     Session,
 )
-from scylla_gha.model.traffic import Role
+from scylla_gha.model.traffic import RequestRecord, Role
+from scylla_gha.providers import PROVIDERS
 from scylla_gha.server_process import ServerProcess
 
 _START_SECONDS: Final = 30.0
@@ -70,6 +72,7 @@ class GatewayProcess(ServerProcess):
         self._port = self._control_port = 0
         self._control = secrets.token_urlsafe(32)
         self._overspent = False
+        self._answered: set[str] = set()  # providers
 
     @classmethod
     def start(cls, settings: GatewaySettings) -> Self:
@@ -89,7 +92,8 @@ class GatewayProcess(ServerProcess):
             ToolError: the gateway does not start, or does not open the session.
             ConfigError: the session's log exists and cannot be read.
         """
-        token = self._settings.api.new_session_token()
+        model = session.models[0] if session.models else None
+        token = PROVIDERS[self._settings.provider_of(model)].new_session_token()
         opening = OpenSessionRequest(token=token, session=session).model_dump_json()
         before = summarise_traffic(session.journal).charged_usd
         status, answer = _UNREACHED, ""
@@ -159,10 +163,32 @@ class GatewayProcess(ServerProcess):
         """True if a request was refused because the budget of the experiment or of a role is spent."""
         return self._overspent
 
-    @property
-    def is_subscription(self) -> bool:
-        """True if a subscription pays, so that USD are what the price list would ask."""
-        return self._settings.is_subscription
+    def is_subscription(self, models: Iterable[str | None]) -> bool:
+        """Tell if a subscription pays for one of these models, so that USD are what the price list would ask."""
+        return self._settings.is_subscription(models)
+
+    def provider_of(self, model: str | None) -> str:
+        """Return the name of a model's provider; of a model that is not listed, the first that may be asked."""
+        return self._settings.provider_of(model)
+
+    def dead_ends(self, log_file: Path) -> dict[str, str]:
+        """Return the providers that no request can reach, by a session's log, with reasons.
+
+        A provider that answered a request of an earlier log is none.
+        """
+        if self._settings.replay is not None:
+            return {}
+        lines, reasons = read_traffic(log_file), {}
+        asked = {line.number: self.provider_of(line.model) for line in lines if isinstance(line, RequestRecord)}
+        for access in self._settings.access:
+            own = [line for line in lines if asked.get(line.number) == access.provider]
+            evidence = traffic_summary(own).evidence
+            if evidence.answers:
+                self._answered.add(access.provider)
+            if access.provider not in self._answered and evidence.fault:
+                reason = access.dead_end(evidence.fault)
+                reasons.update({access.provider: reason} if reason else {})
+        return reasons
 
     @property
     def _address(self) -> str:

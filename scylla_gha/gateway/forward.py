@@ -8,8 +8,8 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
@@ -20,16 +20,17 @@ from yarl import URL
 from scylla_gha.gateway.budget import BudgetLedger
 from scylla_gha.gateway.client_connections import ClientResponse, failure, has_left, to_client
 from scylla_gha.gateway.evidence import CLIENT_GONE, UNREACHABLE, is_temporary, provider_fault
-from scylla_gha.gateway.limiter import Limiter, Limiters, RequestSlot
+from scylla_gha.gateway.limiter import Limiter, RequestSlot
 from scylla_gha.gateway.log import UNMATCHED
 from scylla_gha.gateway.log_entry import RequestLogEntry
 from scylla_gha.gateway.permissions import RequestRefusal, forbidden_reason
 from scylla_gha.gateway.recording import RecordedResponse, Recording, is_stream, neutral_text
 from scylla_gha.gateway.sessions import SessionState
-from scylla_gha.gateway.settings import GatewaySettings
+from scylla_gha.gateway.settings import GatewaySettings, ProviderAccess
+from scylla_gha.gateway.upstream import Upstream
 from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.providers.base import NO_RESPONSE, ModelRequest, split_events
-from scylla_gha.providers.credentials import CredentialError, TokenSource
+from scylla_gha.providers.credentials import CredentialError
 from scylla_gha.redaction import Redactor
 
 _LONGEST_ERROR: Final = 1024 * 1024
@@ -40,15 +41,12 @@ _STALL_SECONDS: Final = 5.0  # a client that takes so much longer may itself be 
 
 @dataclass(frozen=True, slots=True)
 class GatewayState:
-    """Services and state that all requests share."""
+    """Services and state that all requests share; of `clients`, True uses the proxies of the environment."""
 
     settings: GatewaySettings
-    client: aiohttp.ClientSession
+    clients: Mapping[bool, aiohttp.ClientSession]
     ledger: BudgetLedger
-    limiters: Limiters
     redactor: Redactor
-    tokens: TokenSource | None = None
-    has_answered: asyncio.Event = field(default_factory=asyncio.Event)  # the provider has, any request
 
 
 @dataclass(slots=True)
@@ -56,6 +54,7 @@ class ForwardedRequest:
     """One request of one session. `request` is what the client sent, `model_request` what it means."""
 
     gateway: GatewayState
+    upstream: Upstream
     session: SessionState
     model_request: ModelRequest
     request: web.Request
@@ -77,7 +76,7 @@ class ForwardedRequest:
     async def _refusal(self) -> RequestRefusal | None:
         """Reserve the request's worst case, or return why it is refused. A replayed one counts as if it cost again."""
         session, entry = self.session, self.entry
-        refusal = entry.excess or forbidden_reason(self.model_request, session.settings, self.model)
+        refusal = entry.excess or forbidden_reason(self.model_request, session.settings, self.model) or self._no_key()
         if refusal is not None or self.model_request.counting:
             entry.begin(self.model_request, None)
             return refusal
@@ -94,9 +93,17 @@ class ForwardedRequest:
             return reservation
         entry.worst = worst
         if worst:
-            self.model_request = session.provider.with_max_tokens(self.model_request, reservation.tokens)
+            self.model_request = self.upstream.provider.with_max_tokens(self.model_request, reservation.tokens)
         entry.begin(self.model_request, reservation)
         return None
+
+    def _no_key(self) -> RequestRefusal | None:
+        """Refuse a request to a provider that may not be asked, such as an agent's side model of another provider."""
+        if self.upstream.access or self.session.recording is not None:
+            return None
+        model = self.entry.record.model[:100]
+        message = f"the model {model} is not available: there is no key of its provider {self.upstream.name}"
+        return RequestRefusal("no_provider_key", message)
 
     async def _replay(self, recording: Recording) -> web.StreamResponse:
         digest = self.model_request.digest
@@ -133,7 +140,7 @@ class ForwardedRequest:
                 last, is_limit = self._unreached(error), False
             else:
                 async with upstream:
-                    limit = self.session.provider.rate_limit(upstream.status, upstream.headers)
+                    limit = self.upstream.provider.rate_limit(upstream.status, upstream.headers)
                     is_limit = await self._limiter.leave(limit, slot)
                     self.entry.is_exhausting = limit.exhausted_seconds > 0
                     if upstream.status < HTTPStatus.BAD_REQUEST:
@@ -188,14 +195,21 @@ class ForwardedRequest:
             self.entry.fault = provider_fault(status)
         was_served = status is not None and status >= HTTPStatus.INTERNAL_SERVER_ERROR
         is_agent = self.session.settings.role == "agent"
-        if self.entry.fault and is_agent and not was_served and not self.gateway.has_answered.is_set():
+        if self.entry.fault and is_agent and not was_served and not self.upstream.has_answered.is_set():
             last.headers[_NO_RETRY] = "false"  # key or address is wrong; clients would repeat the request for minutes
         if status is not None:
             self._record(last.status, last.content_type, last.body if isinstance(last.body, bytes) else b"")
 
     @property
+    def _access(self) -> ProviderAccess:
+        """The access to the provider that is asked; `_refusal` refuses requests without one."""
+        if self.upstream.access is None:
+            raise RuntimeError(f"{self.upstream.name} may not be asked")
+        return self.upstream.access
+
+    @property
     def _limiter(self) -> Limiter:
-        return self.gateway.limiters.of(self.model_request.model, counting=self.model_request.counting)
+        return self.upstream.limiters.of(self.model_request.model, counting=self.model_request.counting)
 
     async def _enter(self) -> RequestSlot | None:
         began = time.monotonic()
@@ -206,13 +220,13 @@ class ForwardedRequest:
             self.entry.waited += time.monotonic() - began
 
     async def _send(self, slot: RequestSlot) -> aiohttp.ClientResponse:
-        settings = self.gateway.settings
-        url = URL(settings.base_url + self.request.raw_path, encoded=True)
+        access = self._access
+        url = URL(access.base_url + self.request.raw_path, encoded=True)
+        client = self.gateway.clients[url.scheme == "https"]
         try:
-            token = await self.gateway.tokens.token() if self.gateway.tokens else None
-            headers = self.session.provider.request_headers(self.request.headers, settings.credentials(token))
-            return await self.gateway.client.post(url, data=self.model_request.body, headers=headers,
-                                                  allow_redirects=False)  # fmt: skip
+            token = await self.upstream.tokens.token() if self.upstream.tokens else None
+            headers = self.upstream.provider.request_headers(self.request.headers, access.credentials(token))
+            return await client.post(url, data=self.model_request.body, headers=headers, allow_redirects=False)
         except BaseException:
             await self._limiter.leave(NO_RESPONSE, slot)
             raise
@@ -220,7 +234,7 @@ class ForwardedRequest:
     async def _pass_on(self, upstream: aiohttp.ClientResponse) -> web.StreamResponse:
         """Pass the answer's bytes on as they come. A stream that the provider cuts is cut for the client too."""
         content_type = upstream.headers.get("content-type", "")
-        self.gateway.has_answered.set()
+        self.upstream.has_answered.set()
         self.entry.answered(upstream.status, streamed=is_stream(content_type))
         answer = ClientResponse(self.request, upstream.status, to_client(upstream.headers))
         chunks: list[bytes] = []
@@ -259,16 +273,16 @@ class ForwardedRequest:
         is_free = isinstance(error, aiohttp.ClientConnectorError)
         self.entry.is_lost |= not is_free
         self.entry.fail(None, UNREACHABLE, is_free=is_free)
-        message = f"{self.gateway.settings.base_url} cannot be reached: {error}"
+        message = f"{self._access.base_url} cannot be reached: {error}"
         return self._failure(HTTPStatus.BAD_GATEWAY, "api_error", message)
 
     def _failure(self, status: HTTPStatus, kind: str, message: str) -> web.Response:
-        return failure(self.session.provider, status, kind, message)
+        return failure(self.upstream.provider, status, kind, message)
 
     def _record(self, status: int, content_type: str, body: bytes) -> None:
         if self.session.recorder is None:
             return
-        text = neutral_text(body, self.session.aliases, self.session.provider, streamed=is_stream(content_type))
+        text = neutral_text(body, self.session.aliases, self.upstream.provider, streamed=is_stream(content_type))
         digest = self.model_request.digest
         self.session.recorder.write(
             RecordedResponse(digest=digest, status=status, content_type=content_type, body=text)

@@ -10,7 +10,7 @@ from scylla_gha.gateway.budget import Reservation
 from scylla_gha.gateway.permissions import LOG_IS_FULL, RequestRefusal
 from scylla_gha.gateway.sessions import SessionState
 from scylla_gha.model.traffic import ModelPrice, RequestRecord, ResponseRecord, ServerToolUse, Tokens
-from scylla_gha.providers.base import ModelRequest, UsageReader, WorstCase
+from scylla_gha.providers.base import ModelRequest, Provider, UsageReader, WorstCase
 
 _BYTES_PER_TOKEN: Final = 2  # of an answer that the provider did not end, its events included
 _USUAL: Final = ServerToolUse()
@@ -34,6 +34,7 @@ class RequestLogEntry:
     session: SessionState
     record: RequestRecord
     price: ModelPrice | None
+    provider: Provider
     source: Literal["live", "replay", "refused"]
     characters: int
     usage: UsageReader
@@ -58,7 +59,9 @@ class RequestLogEntry:
     _is_closed: bool = False
 
     @classmethod
-    def of(cls, session: SessionState, request: ModelRequest, price: ModelPrice | None) -> "RequestLogEntry":
+    def of(
+        cls, session: SessionState, request: ModelRequest, price: ModelPrice | None, provider: Provider
+    ) -> "RequestLogEntry":
         """Return the entry of a new request; nothing is written before it is begun or closed."""
         turn, excess = None, None
         if not request.counting:
@@ -79,7 +82,8 @@ class RequestLogEntry:
             loaded_tools=request.loaded_tools,
         )
         source: Literal["live", "replay"] = "replay" if session.recording else "live"
-        return cls(session, record, price, source, request.size, session.provider.usage_reader(streamed=False), excess)
+        usage = provider.usage_reader(streamed=False)
+        return cls(session, record, price, provider, source, request.size, usage, excess)
 
     def begin(self, request: ModelRequest, reservation: Reservation | None) -> None:
         """Write the first line: from now on the request may be forwarded, for what is reserved."""
@@ -95,13 +99,13 @@ class RequestLogEntry:
         self._first_byte = None
         self.status = self.error = None
         self._received = 0
-        self.usage = self.session.provider.usage_reader(streamed=False)
+        self.usage = self.provider.usage_reader(streamed=False)
 
     def answered(self, status: int, *, streamed: bool) -> None:
         """Note the head of an answer."""
         self.status = status
         self.is_free = status >= HTTPStatus.BAD_REQUEST
-        self.usage = self.session.provider.usage_reader(streamed=streamed)
+        self.usage = self.provider.usage_reader(streamed=streamed)
 
     def feed(self, chunk: bytes) -> None:
         """Read the next bytes of the answer; after the last event of a stream the entry is closed."""

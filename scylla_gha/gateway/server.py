@@ -10,6 +10,7 @@ import hmac
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from typing import Final
@@ -27,7 +28,6 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.gateway.budget import BudgetLedger
 from scylla_gha.gateway.client_connections import failure
 from scylla_gha.gateway.forward import ForwardedRequest, GatewayState
-from scylla_gha.gateway.limiter import Limiters
 from scylla_gha.gateway.log_entry import RequestLogEntry
 from scylla_gha.gateway.permissions import LOG_IS_FULL
 from scylla_gha.gateway.sessions import (
@@ -38,9 +38,10 @@ from scylla_gha.gateway.sessions import (
     SessionState,
 )
 from scylla_gha.gateway.settings import CONTROL, GatewayStart, JudgeReserveRequest, OpenSessionRequest, Session
+from scylla_gha.gateway.upstream import Upstream, Upstreams
 from scylla_gha.listener import Listener, raise_file_limit
-from scylla_gha.providers import close_memory
-from scylla_gha.providers.base import InvalidRequestError, ModelRequest
+from scylla_gha.providers import PROVIDERS, close_memory
+from scylla_gha.providers.base import InvalidRequestError, ModelRequest, Provider
 from scylla_gha.redaction import Redactor
 from scylla_gha.redaction.patterns import unsearchable_reason
 
@@ -59,18 +60,17 @@ class GatewayServer:
     """All handlers, and what they share. Agents and judges reach `sessions`, and only the harness reaches `harness`."""
 
     def __init__(
-        self, start: GatewayStart, provider: aiohttp.ClientSession, other_hosts: aiohttp.ClientSession
+        self, start: GatewayStart, clients: Mapping[bool, aiohttp.ClientSession], other_hosts: aiohttp.ClientSession
     ) -> None:
         settings = start.settings
         ledger = BudgetLedger(settings.experiment_usd, settings.role_usd, settings.spent_usd)
         for cell, usd in settings.judge_reserves_usd.items():
             ledger.reserve_for_judges(cell, usd)
         redactor = Redactor(secret for secret in settings.secrets if unsearchable_reason(secret) is None)
-        tokens = settings.api.token_source(settings.federation, settings.base_url) if settings.federation else None
-        self._gateway = GatewayState(settings, provider, ledger, Limiters(), redactor, tokens)
+        self._gateway = GatewayState(settings, clients, ledger, redactor)
         self._control = start.control
         self._knobs = {role: knobs.configured() for role, knobs in settings.knobs.items()}
-        self._provider = settings.api
+        self._upstreams = Upstreams(settings)
         self._registry = SessionRegistry(settings, redactor)
         self._turns = RequestTurns()
         self._egress_proxy = EgressProxy(self._registry.egress, other_hosts)
@@ -81,7 +81,7 @@ class GatewayServer:
     def _model_api(self) -> web.Application:
         application = web.Application(middlewares=[self._divert])
         application.router.add_get("/", _status)
-        for path in self._provider.routes:
+        for path in self._upstreams.paths:
             application.router.add_post(path, self._messages)
         application.router.add_route("*", "/{path:.*}", self._not_found)
         return application
@@ -105,48 +105,62 @@ class GatewayServer:
         return await (self._egress_proxy.handle(request) if is_proxy_request(request) else handler(request))
 
     async def _messages(self, request: web.Request) -> web.StreamResponse:
-        session = self._registry.find(self._provider.session_token(request.headers))
+        provider = self._upstreams.reader(request.path)
+        session = self._registry.find(provider.session_token(request.headers))
         if session is None:
-            return self._unknown()
+            return self._unknown(provider)
         try:
             async with session.limits.read(request) as body:
-                return await self._forward(session, request, body)
+                return await self._forward(session, request, body, provider)
         except SessionLimitError as error:
-            response = self._failure(error.status, error.kind, str(error))
+            response = failure(provider, error.status, error.kind, str(error))
             response.force_close()  # the rest of the body is not read
             return response
 
-    async def _forward(self, session: SessionState, request: web.Request, body: bytes) -> web.StreamResponse:
+    async def _forward(
+        self, session: SessionState, request: web.Request, body: bytes, provider: Provider
+    ) -> web.StreamResponse:
+        """Handle a request; `provider` is one whose requests have this form."""
         await self._turns.wait()
         try:
-            model_request = await session.parse(request.path, body)
+            model_request = await self._parse(session, request, body, provider)
+            upstream = self._upstreams.choose(request.path, model_request.model)
         except InvalidRequestError as error:
-            return self._failure(HTTPStatus.BAD_REQUEST, _INVALID, str(error))
-        if len(model_request.model) > _LONGEST_NAME:
-            message = f"the request is not a JSON object with a model of up to {_LONGEST_NAME} characters"
-            return self._failure(HTTPStatus.BAD_REQUEST, _INVALID, message)
+            return failure(provider, HTTPStatus.BAD_REQUEST, _INVALID, str(error))
         if not session.is_open:
-            return self._unknown()
+            return self._unknown(provider)
         if session.log.is_full:
-            return self._failure(HTTPStatus.FORBIDDEN, "permission_error", LOG_IS_FULL.message)
-        forwarded = self._forwarded(session, request, model_request)
+            return failure(provider, HTTPStatus.FORBIDDEN, "permission_error", LOG_IS_FULL.message)
+        forwarded = self._forwarded(session, upstream, request, model_request)
         task: asyncio.Task[web.StreamResponse] = asyncio.create_task(forwarded.handle())
         session.tasks.add(task)
         task.add_done_callback(session.tasks.discard)
         return await task
 
-    def _forwarded(self, session: SessionState, request: web.Request, model_request: ModelRequest) -> ForwardedRequest:
+    async def _parse(
+        self, session: SessionState, request: web.Request, body: bytes, provider: Provider
+    ) -> ModelRequest:
+        """Parse a request; an alias in it is replaced by the id of its model."""
+        model_request = await session.parse(provider, request.path, body)
+        if len(model_request.model) > _LONGEST_NAME:
+            message = f"the request is not a JSON object with a model of up to {_LONGEST_NAME} characters"
+            raise InvalidRequestError(message)
         allowed = session.settings.models
         name = resolved_model(model_request.model, self._models if allowed is None else allowed)
-        if name is not None and name != model_request.model:  # an alias, whose model the provider could change
-            model_request = self._provider.with_model(model_request, name)
+        if name is None or name == model_request.model:
+            return model_request
+        return provider.with_model(model_request, name)  # an alias, whose model the provider could change
+
+    def _forwarded(
+        self, session: SessionState, upstream: Upstream, request: web.Request, model_request: ModelRequest
+    ) -> ForwardedRequest:
         model = self._models.get(model_request.model)
         if not model_request.counting:
             knobs = self._knobs.get(session.settings.role)
-            model_request = self._provider.with_settings(model_request, knobs, model) if knobs else model_request
+            model_request = upstream.provider.with_settings(model_request, knobs, model) if knobs else model_request
         session.store_first_request(model_request)
-        entry = RequestLogEntry.of(session, model_request, model.price if model else None)
-        return ForwardedRequest(self._gateway, session, model_request, request, entry, model)
+        entry = RequestLogEntry.of(session, model_request, model.price if model else None, upstream.provider)
+        return ForwardedRequest(self._gateway, upstream, session, model_request, request, entry, model)
 
     @web.middleware
     async def _require_control(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -195,10 +209,11 @@ class GatewayServer:
         return web.Response(status=HTTPStatus.NO_CONTENT)
 
     def _failure(self, status: HTTPStatus, kind: str, message: str) -> web.Response:
-        return failure(self._provider, status, kind, message)
+        """Return an error in the form of the first provider, for requests that are to none."""
+        return failure(next(iter(PROVIDERS.values())), status, kind, message)
 
-    def _unknown(self) -> web.Response:
-        return self._failure(HTTPStatus.UNAUTHORIZED, "authentication_error", "invalid x-api-key")
+    def _unknown(self, provider: Provider) -> web.Response:
+        return failure(provider, HTTPStatus.UNAUTHORIZED, "authentication_error", "invalid x-api-key")
 
     async def _not_found(self, request: web.Request) -> web.Response:
         message = f"{request.method} {request.path[:200]} does not exist"
@@ -223,14 +238,19 @@ async def _run(start: GatewayStart) -> None:
     loop.add_reader(sys.stdin.fileno(), _stop_at_end, stop)
     loop.set_default_executor(ThreadPoolExecutor(_THREADS))
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS)
-    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_SECONDS)
-    through_proxy = start.settings.base_url.startswith("https:")
-    provider = aiohttp.ClientSession(
-        connector=connector, timeout=timeout, auto_decompress=False, trust_env=through_proxy,
-        cookie_jar=aiohttp.DummyCookieJar(), skip_auto_headers=("User-Agent", "Accept", "Content-Type"),
-    )  # fmt: skip
-    async with provider, http_session() as other_hosts:
-        await _serve(GatewayServer(start, provider, other_hosts), stop)
+    clients = {
+        uses_proxies: aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_SECONDS),
+            timeout=timeout,
+            auto_decompress=False,
+            trust_env=uses_proxies,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            skip_auto_headers=("User-Agent", "Accept", "Content-Type"),
+        )
+        for uses_proxies in (True, False)
+    }
+    async with clients[True], clients[False], http_session() as other_hosts:
+        await _serve(GatewayServer(start, clients, other_hosts), stop)
 
 
 async def _serve(server: GatewayServer, stop: asyncio.Event) -> None:

@@ -169,7 +169,6 @@ class SessionState:
     """An open session. `tasks` are those of its requests that have not ended."""
 
     settings: Session
-    provider: Provider
     aliases: PathAliases
     log: TrafficLog
     budget: SessionBudget
@@ -191,18 +190,18 @@ class SessionState:
         self.last_number += 1
         return self.last_number
 
-    async def parse(self, path: str, body: bytes) -> ModelRequest:
-        """Parse a request; in a thread if it may take long, so that other sessions do not wait.
+    async def parse(self, provider: Provider, path: str, body: bytes) -> ModelRequest:
+        """Parse a request in the provider's form; in a thread if it may take long, so that others do not wait.
 
         Raises:
             InvalidRequestError: it cannot be parsed unambiguously.
         """
         if len(body) > _ALWAYS_FAST and (self._is_slow or len(body) > _PARSED_AT_ONCE):
             async with self._thread:
-                return await asyncio.to_thread(self.provider.parse, path, body, self.aliases.hide)
+                return await asyncio.to_thread(provider.parse, path, body, self.aliases.hide)
         began = time.thread_time()
         try:
-            return self.provider.parse(path, body, self.aliases.hide)
+            return provider.parse(path, body, self.aliases.hide)
         finally:
             self._is_slow |= time.thread_time() - began > _PARSING_SECONDS
 
@@ -259,7 +258,6 @@ class SessionRegistry:
         trial = Budget("trial", settings.budget_usd, earlier.charged_usd, share=settings.share_usd)
         self._open[token] = SessionState(
             settings=settings,
-            provider=self._settings.api,
             aliases=PathAliases(settings.paths, self._redactor),
             log=TrafficLog(settings.journal),
             budget=SessionBudget(trial, settings.role, settings.cell),

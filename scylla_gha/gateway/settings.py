@@ -1,33 +1,94 @@
 """Settings of the gateway and of its sessions; they are passed over a pipe and loopback, never in a file."""
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 from pydantic import Field
 
 from scylla_gha.egress_proxy import EgressPolicy
 from scylla_gha.egress_proxy.connections import NETWORK_LOG
+from scylla_gha.gateway.evidence import UNREACHABLE
 from scylla_gha.model import Record, Text
 from scylla_gha.model.experiment import ModelKnobs
 from scylla_gha.model.traffic import ModelInfo, Role
-from scylla_gha.providers import DEFAULT_PROVIDER, PROVIDERS
+from scylla_gha.providers import PROVIDERS
 from scylla_gha.providers.base import Provider
 from scylla_gha.providers.credentials import Credentials, Federation
 
 CONTROL: Final = "x-scylla-control"  # the header of the secret that opens and closes sessions
+_REJECTED: Final = ("401", "403")
+
+
+class ProviderAccess(Record):
+    """Address and credentials of a provider."""
+
+    provider: Text
+    upstream: Annotated[str, Field(description="base URL; the provider's own by default")] = ""
+    variable: Annotated[str, Field(description="environment variable that gives the credentials")] = ""
+    api_key: Annotated[str | None, Field(repr=False)] = None
+    bearer: Annotated[str | None, Field(repr=False, description="instead of a key: an OAuth or proxy token")] = None
+    federation: Annotated[Federation | None, Field(description="instead of either: by the run's identity")] = None
+
+    @classmethod
+    def of(cls, provider: str, environ: Mapping[str, str]) -> Self | None:
+        """Return the access that an environment gives; None if it has no credentials of the provider."""
+        api = PROVIDERS[provider]
+        credentials = api.credentials(environ)
+        if not credentials:
+            return None
+        variables = (*(name for name in api.credential_variables if environ.get(name)), *api.federation_variables)
+        return cls(
+            provider=provider,
+            upstream=environ.get(api.base_url_variable, ""),
+            variable=variables[0],
+            api_key=credentials.api_key,
+            bearer=credentials.bearer,
+            federation=credentials.federation,
+        )
+
+    @property
+    def api(self) -> Provider:
+        """The provider."""
+        return PROVIDERS[self.provider]
+
+    @property
+    def base_url(self) -> str:
+        """Address of the provider's API."""
+        return (self.upstream or self.api.base_url).rstrip("/")
+
+    @property
+    def is_subscription(self) -> bool:
+        """Tell if a subscription pays, so that USD are those of the price list."""
+        return not self.api_key and self.api.is_subscription(self.bearer)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Values that must not be stored anywhere."""
+        identity_token = self.federation.token if self.federation else None
+        return tuple(value for value in (self.api_key, self.bearer, identity_token) if value)
+
+    def credentials(self, token: str | None) -> Credentials:
+        """Return what a request is sent with; `token` is what the run's identity was exchanged for."""
+        return Credentials(self.api_key, self.bearer or token, self.federation)
+
+    def dead_end(self, fault: str) -> str | None:
+        """Return why every request would meet this fault; None if the next one may be answered."""
+        if fault.startswith(UNREACHABLE):
+            mend = f"check {self.api.base_url_variable}" if self.upstream else "check the network, or HTTPS_PROXY"
+            return f"{self.upstream or self.api.base_url} cannot be reached; {mend}"
+        if fault.startswith(_REJECTED):
+            return f"{self.upstream or self.api.base_url} rejects what {self.variable} gives ({fault}); correct it"
+        return None
 
 
 class GatewaySettings(Record):
-    """Settings of a gateway: provider, credentials, prices and budgets.
+    """Settings of a gateway: providers with credentials, prices and budgets.
 
     `record` and `replay` are folders of recordings; with `replay` no provider is asked and no key is needed.
     """
 
-    provider: Text = DEFAULT_PROVIDER
-    upstream: Annotated[str, Field(description="base URL; the provider's own by default")] = ""
-    api_key: Annotated[str | None, Field(repr=False)] = None
-    bearer: Annotated[str | None, Field(repr=False, description="instead of a key: an OAuth or proxy token")] = None
-    federation: Annotated[Federation | None, Field(description="instead of either: by the run's identity")] = None
+    access: Annotated[tuple[ProviderAccess, ...], Field(description="the providers that may be asked")] = ()
     models: Annotated[tuple[ModelInfo, ...], Field(description="a model that is missing here has no known price")] = ()
     knobs: dict[Role, ModelKnobs] = Field(default_factory=dict)
     experiment_usd: Annotated[float | None, Field(ge=0, description="budget of all roles together")] = None
@@ -47,30 +108,29 @@ class GatewaySettings(Record):
     ] = 15
 
     @property
-    def is_subscription(self) -> bool:
-        """Tell if a subscription pays, so that USD are those of the price list."""
-        live = self.replay is None and not self.api_key
-        return live and self.api.is_subscription(self.bearer)
-
-    @property
-    def api(self) -> Provider:
-        """The provider that is asked."""
-        return PROVIDERS[self.provider]
-
-    @property
-    def base_url(self) -> str:
-        """Address of the provider's API."""
-        return (self.upstream or self.api.base_url).rstrip("/")
-
-    def credentials(self, token: str | None) -> Credentials:
-        """Return what a request is sent with; `token` is what the run's identity was exchanged for."""
-        return Credentials(self.api_key, self.bearer or token, self.federation)
-
-    @property
     def secrets(self) -> tuple[str, ...]:
         """Values that must not be stored anywhere."""
-        identity_token = self.federation.token if self.federation else None
-        return tuple(value for value in (self.api_key, self.bearer, identity_token, *self.hidden) if value)
+        return (*(secret for access in self.access for secret in access.secrets), *self.hidden)
+
+    @classmethod
+    def local(cls, url: str) -> Self:
+        """Return settings in which a server on this machine, which needs no key, stands for every provider."""
+        access = tuple(ProviderAccess(provider=name, upstream=url) for name in PROVIDERS)
+        return cls(access=access, retries=0)
+
+    def provider_of(self, model: str | None) -> str:
+        """Return the name of a model's provider; of a model that is not listed, the first that may be asked."""
+        listed = next((info.provider for info in self.models if info.id == model), None)
+        return listed or next((access.provider for access in self.access), next(iter(PROVIDERS)))
+
+    def access_of(self, provider: str) -> ProviderAccess | None:
+        """Return the access to a provider; None if it may not be asked."""
+        return next((access for access in self.access if access.provider == provider), None)
+
+    def is_subscription(self, models: Iterable[str | None]) -> bool:
+        """Tell if a subscription pays for one of these models, so that USD are those of the price list."""
+        accesses = (self.access_of(self.provider_of(model)) for model in models)
+        return self.replay is None and any(access.is_subscription for access in accesses if access)
 
 
 class Session(Record):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from anthropic.types import RawMessageStreamEvent
 
 
+API_STYLE: Final = "anthropic-messages"  # the style of model API in which judges are asked
 _ENDS: Final = ("end_turn", "stop_sequence")
 _REFUSED: Final = "refusal"
 _REJECTED: Final = (400, 413)  # about the request itself: its content or its length, among others

@@ -75,7 +75,8 @@ class GatewayPanel:
         with self.open_session(Session(cell=cell, role="judge", journal=log)) as panel:
             answers = _ask_diff_alone(panel, blind, ask_panel(panel, blind))
         new = traffic_summary(line for line in read_traffic(log) if line.number > before)
-        return PanelResult(answers, consensus(blind.items, answers), new, self.gateway.is_subscription)
+        subscription = self.gateway.is_subscription(judge.model for judge in self.judges)
+        return PanelResult(answers, consensus(blind.items, answers), new, subscription)
 
     @contextmanager
     def open_session(self, session: Session) -> Iterator[Panel]:

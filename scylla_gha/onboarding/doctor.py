@@ -4,7 +4,7 @@ import contextlib
 import platform
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -19,7 +19,9 @@ from scylla_gha.github_fixture.tokens import fixture_environment, token_variable
 from scylla_gha.mining.repository import checkout_of, origin_of
 from scylla_gha.model.mode import Mode
 from scylla_gha.onboarding.toolkit import Toolkit, host_and_name, toolkits_called
+from scylla_gha.plan.model_ids import used_providers
 from scylla_gha.prepare.tools import SYSTEM_PATH
+from scylla_gha.providers import PROVIDERS
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.docker.engine import connect
 
@@ -181,6 +183,16 @@ def _listeners() -> set[Path]:
     return {Path(word) for word in words if word.endswith("/bin/Runner.Listener")}
 
 
+def providers_in_use(library: Library) -> list[str]:
+    """Return the providers whose models the experiments of the library's first root use."""
+    files = sorted((library.roots[0] / "config" / "experiments").glob("*.yaml"))
+    providers: dict[str, None] = {}
+    for file in files:
+        with contextlib.suppress(ConfigError):  # planning says what is wrong with it
+            providers.update(dict.fromkeys(used_providers(library.experiment(str(file)), library)))
+    return list(providers)
+
+
 def caller_findings(root: Path) -> Iterator[Finding]:
     """Yield which version of the toolkit the workflows of a working tree call."""
     called = _called(root)
@@ -194,6 +206,19 @@ def caller_findings(root: Path) -> Iterator[Finding]:
             yield Finding("caller", "ok", f"calls {toolkit}")
         else:
             yield Finding("caller", "optional", f"calls {toolkit}; a tag or branch can be moved", _pin(toolkit))
+
+
+def unpassed_key_findings(root: Path, providers: Iterable[str]) -> Iterator[Finding]:
+    """Yield the workflows of a working tree that call the toolkit with secrets, but without a provider's key."""
+    for file in sorted((root / ".github/workflows").glob("*.y*ml")):
+        text = file.read_text(encoding="utf-8", errors="replace")
+        if not toolkits_called(text) or "secrets:" not in text or "secrets: inherit" in text:
+            continue
+        for provider in providers:
+            key = PROVIDERS[provider].credential_variables[0]
+            if key not in text:
+                what = f"{file.name} does not pass the secret {key}, so models of {provider} cannot be asked with a key"
+                yield Finding("caller", "optional", what, f"add to its secrets: {key}: ${{{{ secrets.{key} }}}}")
 
 
 def refused_pins(root: Path) -> Iterator[Finding]:

@@ -1,6 +1,7 @@
 """The checks of `doctor` on GitHub: token, Actions, workflows, environment, access to models, results branch."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from scylla_gha.errors import GitHubError
@@ -15,10 +16,9 @@ from scylla_gha.github.setup import (
 )
 from scylla_gha.model.printable_text import printable
 from scylla_gha.onboarding.doctor import Finding
+from scylla_gha.providers import PROVIDERS
 
 _FOREIGN: Final = "astral-sh/setup-uv"  # the only action that the toolkit uses beside GitHub's own
-KEY: Final = "ANTHROPIC_API_KEY"
-FEDERATION: Final = ("ANTHROPIC_FEDERATION_RULE_ID", "ANTHROPIC_ORGANIZATION_ID")  # a service account is optional
 _CALLERS: Final = ("scylla.yml", "dispatch.yml")  # start an evaluation
 _OURS: Final = (*_CALLERS, "scylla-comment.yml", "scylla-regression.yml", "scylla-pull-request.yml", "comment.yml",
                 "regression.yml", "evaluate.yml")  # fmt: skip
@@ -30,15 +30,22 @@ _WHY: Final = {
 _PLANS: Final = "https://docs.github.com/en/billing/concepts/product-billing/github-actions"
 
 
-def findings(setup: RepositorySetup, environment: str, results: str) -> list[Finding]:
-    """Return all findings, in the order in which they are best corrected."""
+def findings(setup: RepositorySetup, environment: str, results: str, providers: Sequence[str] = ()) -> list[Finding]:
+    """Return all findings, in the order in which they are best corrected.
+
+    Args:
+        setup: of the repository.
+        environment: name of the environment with the secrets.
+        results: name of the results branch.
+        providers: those whose models the experiments use; empty: access to any provider is enough.
+    """
     return [
         _token(setup),
         *_repository(setup.facts),
         *action_findings(setup),
         *_workflows(setup),
         _environment(setup, environment),
-        model_finding(setup, environment),
+        *model_findings(setup, environment, providers),
         rights_finding(setup),
         _results(setup, results),
         _pages(setup),
@@ -171,14 +178,25 @@ def subjects(facts: RepositoryFacts, environment: str) -> tuple[str, str]:
     return f"repo:{owner}/{name}:{end}", f"repo:{owner}@{facts.owner.id}/{name}@{facts.id}:{end}"
 
 
-def model_finding(setup: RepositorySetup, environment: str) -> Finding:
-    """Return whether agents can reach a model, by the names of secrets and variables."""
-    repository = setup.facts.full_name
-    key_in = [place for place, names in setup.secrets.items() if isinstance(names, frozenset) and KEY in names]
+def model_findings(setup: RepositorySetup, environment: str, providers: Sequence[str] = ()) -> list[Finding]:
+    """Return whether agents can reach the models of each provider; without providers, those of any."""
+    answers = [_model_finding(setup, environment, name) for name in providers or PROVIDERS]
+    if not providers:
+        return [next((finding for finding in answers if finding.state == "ok"), answers[0])]
+    if len(answers) == 1:
+        return answers
+    return [replace(finding, id=f"model of {name}") for name, finding in zip(providers, answers, strict=True)]
+
+
+def _model_finding(setup: RepositorySetup, environment: str, provider: str) -> Finding:
+    """Return whether agents can reach the models of a provider, by the names of secrets and variables."""
+    repository, api = setup.facts.full_name, PROVIDERS[provider]
+    key, federation = api.credential_variables[0], api.federation_variables
+    key_in = [place for place, names in setup.secrets.items() if isinstance(names, frozenset) and key in names]
     known: Names = frozenset().union(*(names for names in setup.variables.values() if isinstance(names, frozenset)))
-    missing = [name for name in FEDERATION if name not in known]
-    mend = f"gh secret set {KEY} --env {environment} --repo {repository}"
-    if not missing:
+    missing = [name for name in federation if name not in known]
+    mend = f"gh secret set {key} --env {environment} --repo {repository}"
+    if federation and not missing:
         old, new = subjects(setup.facts, environment)
         what = (
             f"agents reach models by federation if its rule trusts the subject {new} (repositories created or renamed "
@@ -186,19 +204,22 @@ def model_finding(setup: RepositorySetup, environment: str) -> Finding:
         )
         return Finding("model", "ok", what)
     if "environment" in key_in:
-        return Finding("model", "ok", f"{KEY} is a secret of {environment}")
+        return Finding("model", "ok", f"{key} is a secret of {environment}")
     if key_in:
-        what = f"{KEY} is a secret of the {key_in[0]}, which all its workflows can read; {environment} is safer"
+        what = f"{key} is a secret of the {key_in[0]}, which all its workflows can read; {environment} is safer"
         return Finding("model", "ok", what, mend)
     unseen = [
         names for names in (*setup.secrets.values(), *setup.variables.values()) if isinstance(names, HiddenResource)
     ]
     if unseen:
-        return _hidden("model", f"whether a secret {KEY} or the variables of federation exist", unseen[0])
-    if len(missing) < len(FEDERATION):
+        or_variables = " or the variables of federation exist" if federation else " exists"
+        return _hidden("model", f"whether a secret {key}{or_variables}", unseen[0])
+    if len(missing) < len(federation):
         what = f"variables of federation are missing: {', '.join(missing)}"
         return Finding("model", "problem", what, f"gh variable set {missing[0]} --repo {repository}")
-    what = f"neither a secret {KEY} nor federation is set up, so only oracle and nop can run"
+    lack = f"neither a secret {key} nor federation is set up" if federation else f"no secret {key} is set up"
+    who = "only oracle and nop can run" if len(PROVIDERS) == 1 else f"models of {provider} cannot be asked"
+    what = f"{lack}, so {who}"
     return Finding("model", "problem", what, mend)
 
 

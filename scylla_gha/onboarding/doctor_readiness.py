@@ -10,7 +10,7 @@ from scylla_gha.config.installed_packages import installation
 from scylla_gha.errors import ToolError
 from scylla_gha.onboarding.doctor import Finding
 from scylla_gha.plan.build import find_agent
-from scylla_gha.providers import has_access
+from scylla_gha.providers import PROVIDERS, missing_key
 from scylla_gha.sandboxes import SANDBOXES
 
 _ID: Final = "readiness"
@@ -64,6 +64,8 @@ def _missing_agent() -> Iterator[Finding]:
 
 
 def _missing_access(environ: Mapping[str, str]) -> Iterator[Finding]:
-    if not has_access(environ):
+    styles = AGENTS[_AGENT].api_styles
+    variables = [missing_key(name, environ) for name, provider in PROVIDERS.items() if provider.api_style in styles]
+    if missing := [name for name in variables if name] if None not in variables else []:
         what = "no key of a model provider is set here: only what could be asked can be shown"
-        yield _lack(what, "export ANTHROPIC_API_KEY=...; oracle and nop need none")
+        yield _lack(what, f"export {' or '.join(f'{name}=...' for name in missing)}; oracle and nop need none")

@@ -5,9 +5,9 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -26,6 +26,7 @@ from scylla_gha.onboarding.scaffold import (
     ScaffoldFile,
     ScaffoldTask,
     beside_files,
+    example_key,
     filled,
     fixture_of,
     scenario_files,
@@ -35,7 +36,9 @@ from scylla_gha.onboarding.scaffold import (
 from scylla_gha.onboarding.toolkit import CALLER, Toolkit, repository_of_checkout, running_toolkit, toolkit_here
 from scylla_gha.pipeline.validate_scenario import stop as stop_proofs
 from scylla_gha.pipeline.validate_scenario import validate_scenario
+from scylla_gha.plan.model_ids import used_providers
 from scylla_gha.prepare.workspace import scratch
+from scylla_gha.providers import PROVIDERS
 from scylla_gha.sandboxes import SANDBOXES
 
 _LONGEST_PAUSE: Final = 16.0  # seconds between two lines of progress
@@ -118,14 +121,26 @@ def init_files(
             _find(checkout, wish, list(scenarios), report, accept)
         except KeyboardInterrupt:
             if scenarios:
-                keep(_common_files(wish, scenarios))
+                keep(_common_files(wish, scenarios, checkout.root))
             raise
-    return [*files, *_common_files(wish, scenarios)]
+    return [*files, *_common_files(wish, scenarios, checkout.root)]
 
 
-def _common_files(wish: InitWish, scenarios: list[str]) -> list[ScaffoldFile]:
+def _common_files(wish: InitWish, scenarios: list[str], root: Path) -> list[ScaffoldFile]:
     """Return the files that a suite has once."""
-    return [*suite_files(wish.name, scenarios, wish.toolkit.schemas), *workflow_files(wish.name, wish.toolkit)]
+    keys = _keys_of_experiment(root, wish.name)
+    workflows = workflow_files(wish.name, wish.toolkit, keys)
+    return [*suite_files(wish.name, scenarios, wish.toolkit.schemas), *workflows]
+
+
+def _keys_of_experiment(root: Path, name: str) -> list[str]:
+    """Return the keys of the providers that the experiment uses; if it uses no model, that of the proposed one."""
+    library = Library.here(root)
+    providers: list[str] = []
+    if (root / "config" / "experiments" / f"{name}.yaml").is_file():
+        with suppress(ConfigError):  # planning says what is wrong with it
+            providers = used_providers(library.experiment(name), library)
+    return [PROVIDERS[provider].credential_variables[0] for provider in providers] or [example_key()]
 
 
 def suite_scenarios(root: Path, name: str) -> list[str]:
@@ -133,9 +148,16 @@ def suite_scenarios(root: Path, name: str) -> list[str]:
     return sorted(path.parent.name for path in (root / "scenarios" / name).glob("*/scenario.yaml"))
 
 
-def workflow_files(name: str, toolkit: Toolkit) -> list[ScaffoldFile]:
-    """Return the workflows: manual, comment, schedule, pull request, readiness; automatic triggers are off."""
-    words = {"name": name, "toolkit": toolkit.repository, "ref": toolkit.ref}
+def workflow_files(name: str, toolkit: Toolkit, keys: Sequence[str] = ()) -> list[ScaffoldFile]:
+    """Return the workflows: manual, comment, schedule, pull request, readiness; automatic triggers are off.
+
+    Args:
+        name: of the suite and its experiment.
+        toolkit: that they call.
+        keys: secrets that they pass; empty: the key of the model that the experiment's file proposes.
+    """
+    secrets = "\n      ".join(f"{key}: ${{{{ secrets.{key} }}}}" for key in keys or [example_key()])
+    words = {"name": name, "toolkit": toolkit.repository, "ref": toolkit.ref, "secrets": secrets}
     files = (
         CALLER, "scylla-comment.yml", "scylla-regression.yml", "scylla-pull-request.yml", "scylla-readiness.yml",
     )  # fmt: skip

@@ -11,18 +11,20 @@ from typing import Final, Literal
 
 import yaml
 
-from scylla_gha.config.library import toolkit_root
+from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.config.scenario_folder import changed_lines
 from scylla_gha.mining.languages import RUNNERS
 from scylla_gha.mining.repository import LINK
 from scylla_gha.model.scenario import WorkflowCategory, size_of
 from scylla_gha.model.tools import Tools
 from scylla_gha.prepare.start_state import commit_of
+from scylla_gha.providers import PROVIDERS, provider_name
 
 PLAIN: Final = "100644"
 PROGRAM: Final = "100755"
 FIRST: Final = 101  # the number of a suite's first scenario
 MOST_TASKS: Final = 99
+_EXAMPLE_MODEL: Final = "claude-sonnet-5"
 _TOOLS: Final = {
     "python": "packages of PyPI with exact versions",
     "node": "packages of npm with exact versions",
@@ -235,9 +237,16 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
+def example_key() -> str:
+    """Return the variable with the key of the model that a new experiment's file proposes."""
+    provider = provider_name(_EXAMPLE_MODEL, Library((toolkit_root(),)).models())
+    return PROVIDERS[provider].credential_variables[0]
+
+
 def suite_files(name: str, scenarios: Sequence[str], schemas: str) -> list[ScaffoldFile]:
     """Return the experiment, which needs no key, and the `.gitignore` that keeps run folders out of commits."""
-    text = filled("experiment.yaml", name=name, scenario=", ".join(scenarios), schema=f"{schemas}experiment.json")
+    words = {"scenario": ", ".join(scenarios), "model": _EXAMPLE_MODEL, "key": example_key()}
+    text = filled("experiment.yaml", name=name, schema=f"{schemas}experiment.json", **words)
     ignore = b"# Run folders are not committed; the results branch keeps their rows.\n*\n!.gitignore\n"
     return [ScaffoldFile(f"config/experiments/{name}.yaml", text.encode()), ScaffoldFile("runs/.gitignore", ignore)]
 

@@ -109,7 +109,7 @@ def measure_sessions(
     Return the facts, and what the reader of its transcript does not understand.
     """
     models = sorted(library.models())
-    with scripted_provider() as url, startable(agent, sandbox, library, _settings(url)) as start:
+    with scripted_provider() as url, startable(agent, sandbox, library, GatewaySettings.local(url)) as start:
         package = start.installed.agent.package
         aliases = sorted(package.aliases) if package else []
         with ThreadPoolExecutor(jobs) as workers:
@@ -130,10 +130,6 @@ def measure_sessions(
         usd={model: usd for model in models if (usd := sessions[model].usd) is not None},
     )
     return facts, tuple(faults.values())
-
-
-def _settings(url: str) -> GatewaySettings:
-    return GatewaySettings(upstream=url, retries=0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Self
 
 from scylla_gha.config.keys import judgment_key, panel_digest
 from scylla_gha.config.library import ConfigSources, Library
@@ -16,8 +15,6 @@ from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.errors import FixtureError, ToolError
 from scylla_gha.future_wait import wait_for_any
 from scylla_gha.gateway.client import GatewayProcess
-from scylla_gha.gateway.evidence import UNREACHABLE
-from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.images import SandboxPool
 from scylla_gha.judge.judge_trial import JudgingContext
@@ -30,40 +27,9 @@ from scylla_gha.plan.estimate import is_for_judges, panel_worst
 from scylla_gha.prepare.scenario import Keep, PreparedScenario, prepare_scenario
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.process import Cancel
-from scylla_gha.providers import DEFAULT_PROVIDER, PROVIDERS
 from scylla_gha.redaction import Redactor
 from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import CellFolder, RunFolder, find_judgment
-
-_PROVIDER: Final = PROVIDERS[DEFAULT_PROVIDER]
-_REJECTED: Final = ("401", "403")
-
-
-@dataclass(frozen=True, slots=True)
-class ProviderRoute:
-    """Address of the provider, and the environment variables that set it."""
-
-    address: str
-    credential: str
-    is_given: bool
-
-    @classmethod
-    def of(cls, environ: Mapping[str, str]) -> Self:
-        """Return the route that the gateway takes with this environment."""
-        address = environ.get(_PROVIDER.base_url_variable)
-        credential = next(
-            (name for name in _PROVIDER.credential_variables if environ.get(name)), _PROVIDER.federation_variable
-        )
-        return cls(address or _PROVIDER.base_url, credential, bool(address))
-
-    def dead_end(self, fault: str) -> str | None:
-        """Return why every request would meet this fault; None if the next one may be answered."""
-        if fault.startswith(UNREACHABLE):
-            mend = f"check {_PROVIDER.base_url_variable}" if self.is_given else "check the network, or HTTPS_PROXY"
-            return f"{self.address} cannot be reached; {mend}"
-        if fault.startswith(_REJECTED):
-            return f"{self.address} rejects what {self.credential} gives ({fault}); correct it"
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +68,6 @@ class RunContext:
     stopped: dict[str, str] = field(default_factory=dict)  # arm -> reason why no further cell of it is started
     unstarted: dict[str, str] = field(default_factory=dict)  # cell -> reason why it was not started
     full_disk: str | None = None  # message about a disk that is too full for a further cell
-    route: ProviderRoute | None = None  # None: no request goes to a provider
-    is_answered: bool = False  # the provider answered a request of this run
     halted: str | None = None  # reason why no further cell is started: no request can reach a model
     _prepared: dict[str, PreparedScenario | Exception] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -141,13 +105,17 @@ class RunContext:
         return SandboxPool(self.plan.sandbox, self.library, self.plan.experiment.limits, self.sources)
 
     def check_traffic(self, log_file: Path) -> None:
-        """Halt the run if a request log proves that no request can reach the provider, and none was answered before."""
-        if self.route is None or self.is_answered or self.halted:
+        """Stop the arms of a provider that a request log proves to be out of reach; halt the run if judges need it."""
+        if self.gateway is None or self.halted:
             return
-        evidence = summarise_traffic(log_file).evidence
-        self.is_answered = evidence.answers > 0
-        if not self.is_answered and evidence.fault:
-            self.halted = self.route.dead_end(evidence.fault)
+        for provider, reason in self.gateway.dead_ends(log_file).items():
+            arms = [arm for arm in self.plan.arms if arm.model]
+            dead = [arm.id for arm in arms if self.gateway.provider_of(arm.model) == provider]
+            judges = [judge for judge in self.judges if self.gateway.provider_of(judge) == provider]
+            if judges or len(dead) == len(arms):
+                self.halted = reason
+            else:
+                self.stopped.update(dict.fromkeys(dead, reason))
 
     def judging_context(self, scenario: str) -> JudgingContext:
         """Return what judging a scenario needs: sandbox, limits and panel.

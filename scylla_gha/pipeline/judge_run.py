@@ -30,6 +30,7 @@ from scylla_gha.pipeline.model_access import (
     require_credentials,
 )
 from scylla_gha.pipeline.run_experiment import run_all_cells
+from scylla_gha.plan.model_ids import require_judges
 from scylla_gha.plan.selection import select_cells
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store.run_folder import RunFolder, find_judgment, lock_run
@@ -64,6 +65,7 @@ def judge_overrides(
         ConfigError: a file is missing or invalid.
     """
     judges = tuple(library.model_ids(judges).values()) if judges else ()
+    require_judges(judges, library.models() if judges else {}, "--judge")
     labels = [f"judges {', '.join(judges)}"] if judges else []
     labels += [f"prompt {prompt.name}"] if prompt else []
     labels += [f"rubric {rubric.stem}"] if rubric else []
@@ -119,7 +121,8 @@ def judge_trials(
     pending = pending_controls(context, targets(), None)
     unjudged = any(judgment is None or judgment.error for _, _, judgment in judged_trials(context, trials))
     if pending or unjudged:
-        require_credentials({}, context.judges, recording)
+        judging = context.plan.experiment.model_copy(update={"judges": context.judges})
+        require_credentials({}, judging, context.library, recording)
         guard_checks(context.plan, recording, SANDBOXES[context.plan.sandbox], allowed=options.exposed)
         questions = sum(len(target.controls) for target in pending)
         confirm_spending(context, recording, yes=options.yes, controls=questions)

@@ -29,7 +29,7 @@ from scylla_gha.run.equip import AgentRunner
 from scylla_gha.store.run_folder import AttemptFolder
 from scylla_gha.variants import agent_resources
 
-NO_PROVIDER: Final = GatewaySettings(upstream="http://127.0.0.1:9", retries=0)  # the discard port: nothing answers
+NO_PROVIDER: Final = GatewaySettings.local("http://127.0.0.1:9")  # the discard port: nothing answers
 _CHARACTERS_PER_TOKEN: Final = 4  # of English, code and JSON, about
 _LIMITS: Final = TrialLimits(timeout_seconds=180, api_retries=0, safety_net=False)
 

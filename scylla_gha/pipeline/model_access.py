@@ -7,7 +7,7 @@ recording needs none.
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,21 +15,24 @@ from urllib.parse import urlsplit
 
 import click
 
+from scylla_gha.config.library import Library
 from scylla_gha.counting import counted, dollars
 from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import RefusedError, ToolError
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.log import summarise_traffic
-from scylla_gha.gateway.settings import GatewaySettings
+from scylla_gha.gateway.settings import GatewaySettings, ProviderAccess
 from scylla_gha.github_fixture.tokens import fixture_environment
 from scylla_gha.hub.client import HubProcess
+from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Cell, Estimate, Plan
 from scylla_gha.model.traffic import Role
-from scylla_gha.pipeline.context import ProviderRoute, RunContext
+from scylla_gha.pipeline.context import RunContext
 from scylla_gha.plan.budget import CellBudget
 from scylla_gha.plan.build import InstalledAgent, past_costs
 from scylla_gha.plan.estimate import DueCells, estimate_cells, is_for_judges
-from scylla_gha.providers import DEFAULT_PROVIDER, PROVIDERS, has_access, provider_environment
+from scylla_gha.plan.model_ids import with_model_ids
+from scylla_gha.providers import KEYS, PROVIDERS, missing_key, missing_key_text, provider_environment, provider_name
 from scylla_gha.redaction import Redactor
 from scylla_gha.redaction.patterns import secrets_in
 from scylla_gha.sandboxes import SANDBOXES
@@ -88,23 +91,44 @@ def _guard(who: str, recording: RecordingOptions, sandbox: Sandbox, *, allowed: 
 
 def has_real_key(recording: RecordingOptions, environ: Mapping[str, str]) -> bool:
     """Return whether requests go to a provider with a key of this environment."""
-    if recording.replay is not None or not has_access(environ):
+    if recording.replay is not None:
         return False
-    return not is_loopback(urlsplit(ProviderRoute.of(environ).address).hostname or "")
+    return any(not is_loopback(urlsplit(access.base_url).hostname or "") for access in _accesses(environ))
 
 
-def require_credentials(agents: dict[str, InstalledAgent], judges: Sequence[str], recording: RecordingOptions) -> None:
-    """Check that there is a key if agents or judges need one.
+def _accesses(environ: Mapping[str, str]) -> tuple[ProviderAccess, ...]:
+    """Return the access to each provider of which this environment has credentials."""
+    accesses = (ProviderAccess.of(name, environ) for name in PROVIDERS)
+    return tuple(access for access in accesses if access)
+
+
+def require_credentials(
+    agents: Mapping[str, InstalledAgent], experiment: Experiment, library: Library, recording: RecordingOptions
+) -> None:
+    """Check that there is a key of each provider whose models the agents, or the judges of an experiment, use.
 
     Raises:
         ToolError: there is neither a key nor a recording.
+        ConfigError: a model has no provider.
     """
-    users = [name for name, installed in agents.items() if installed.agent.uses_model]
-    users += ["the judge panel"] if judges else []
-    if users and recording.replay is None and not has_access(provider_environment()):
-        who = " and ".join(", ".join(users).rsplit(", ", 1))
-        raise ToolError(f"{who} need{'s' if len(users) == 1 else ''} a key to reach a model; set ANTHROPIC_API_KEY, or "
-                        "give --replay")  # fmt: skip
+    if recording.replay is not None:
+        return
+    models, experiment, environ = library.models(), with_model_ids(experiment, library), provider_environment()
+    users = {name: experiment.models for name, installed in agents.items() if installed.agent.uses_model}
+    users |= {"the judge panel": experiment.judges} if experiment.judges else {}
+    uses = [(who, model, provider_name(model, models)) for who, names in users.items() for model in names]
+    faults = [
+        missing_key_text(
+            {who: None for who, _, used in uses if used == provider},
+            {model: None for _, model, used in uses if used == provider},
+            provider,
+            variable,
+        )
+        for provider in dict.fromkeys(provider for _, _, provider in uses)
+        if (variable := missing_key(provider, environ))
+    ]
+    if faults:
+        raise ToolError("\n".join(f"{fault}, or give --replay" for fault in faults))
 
 
 @contextmanager
@@ -114,7 +138,7 @@ def gateway_for_run(context: RunContext, recording: RecordingOptions) -> Iterato
     Agents and judges with a model need the gateway; scenarios with GitHub state need the hub. The gateway enforces the
     budgets; the cost of all traffic in the run's folder counts as spent.
     """
-    found_secrets, unfit = secrets_in(fixture_environment(provider_environment()))
+    found_secrets, unfit = secrets_in(fixture_environment(provider_environment()), KEYS)
     for name, reason in unfit.items():
         click.echo(f"{name} is not redacted in stored files, because it is {reason}", err=True)
     secrets = tuple(found_secrets.values())
@@ -144,19 +168,14 @@ def _gateway(context: RunContext, recording: RecordingOptions, secrets: tuple[st
     experiment = context.plan.experiment
     with GatewayProcess.start(_settings(context, recording, secrets)) as gateway:
         context.gateway = gateway
-        context.route = None if recording.replay else ProviderRoute.of(provider_environment())
         context.budget = CellBudget(experiment, gateway)
         yield
 
 
 def _settings(context: RunContext, recording: RecordingOptions, secrets: tuple[str, ...]) -> GatewaySettings:
-    experiment, environ = context.plan.experiment, provider_environment()
-    credentials = PROVIDERS[DEFAULT_PROVIDER].credentials(environ)
+    experiment = context.plan.experiment
     return GatewaySettings(
-        upstream=ProviderRoute.of(environ).address,
-        api_key=credentials.api_key,
-        bearer=credentials.bearer,
-        federation=credentials.federation,
+        access=_accesses(provider_environment()),
         models=tuple(context.library.priced_models(experiment.prices).values()),
         knobs={"agent": experiment.model_settings.agent, "judge": experiment.model_settings.judge},
         experiment_usd=experiment.budget_usd,

@@ -70,8 +70,9 @@ def open_run(
     remove_stale_folders()
     require_git()
     named_agents = check_names(experiment, library, choice)
-    require_credentials(named_agents, library.experiment(experiment).judges, recording)
-    agents = find_agents(choice.apply(library.experiment(experiment)), install=True)
+    chosen = choice.apply(library.experiment(experiment))
+    require_credentials(named_agents, chosen, library, recording)
+    agents = find_agents(chosen, install=True)
     plan = make_plan(experiment, library, agents, choice, folder)
     if plan.experiment.github != "hub":
         from scylla_gha.pipeline.lanes import require_tokens

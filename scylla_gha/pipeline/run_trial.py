@@ -74,7 +74,8 @@ def _run_attempts(context: RunContext, cell: Cell, cell_folder: CellFolder, atte
         if attempt.outcome in _LASTING and not attempt.retryable:
             context.stopped[cell.arm] = attempt.reason
         last = number == retry.attempts - 1
-        if last or not attempt.retryable or context.halted or context.cancel.wait(retry.backoff_seconds * 2**number):
+        is_stopped = context.halted or cell.arm in context.stopped
+        if last or not attempt.retryable or is_stopped or context.cancel.wait(retry.backoff_seconds * 2**number):
             break
     return attempts
 

@@ -14,7 +14,7 @@ from aiohttp.typedefs import Handler
 
 from scylla_gha.errors import ToolError
 from scylla_gha.pipeline.run_progress import live_trial, run_progress, runs_in
-from scylla_gha.providers import provider_environment
+from scylla_gha.providers import KEYS, provider_environment
 from scylla_gha.redaction import Redactor
 from scylla_gha.redaction.patterns import secrets_in
 from scylla_gha.report.page.progress_page import live_page, run_progress_page, runs_page
@@ -66,7 +66,7 @@ class _RunServer:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._redactor = Redactor(secrets_in(provider_environment())[0].values())
+        self._redactor = Redactor(secrets_in(provider_environment(), KEYS)[0].values())
         self.port = 0
 
     @web.middleware

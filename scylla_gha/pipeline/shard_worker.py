@@ -212,7 +212,7 @@ def _open_run(
     used = {arms[cell.arm] for cell in plan.cells}
     names = (name for name in plan.experiment.agents if agent_name(name)[0] in used)
     agents = {name: find_agent(name, install=True) for name in names}
-    require_credentials(agents, plan.experiment.judges, _NO_RECORDING)
+    require_credentials(agents, plan.experiment, sources.here, _NO_RECORDING)
     if plan.experiment.github != "hub":
         from scylla_gha.pipeline.lanes import require_tokens
 

@@ -1,13 +1,20 @@
-"""Models of an experiment by their ids: keys, prices and records hold the id that an alias stands for."""
+"""Models of an experiment by their ids: keys, prices and records hold the id that an alias stands for.
+
+Agents and judges must speak the API of each model's provider.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from scylla_gha.agents import AGENTS
 from scylla_gha.config.library import Library
 from scylla_gha.config.model_names import nearest_models, sdk_models
 from scylla_gha.errors import ConfigError
+from scylla_gha.judge.judge_client import API_STYLE
 from scylla_gha.model import slug
 from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.plan import Plan
 from scylla_gha.model.traffic import ModelInfo
+from scylla_gha.providers import PROVIDERS, provider_name
 
 
 def with_model_ids(experiment: Experiment, library: Library) -> Experiment:
@@ -62,3 +69,55 @@ def require_known_models(names: Iterable[str], models: Mapping[str, ModelInfo], 
             raise ConfigError(f"{source}: the model {name!r} is in neither config/models/ nor the anthropic SDK"
                               f"{nearest_models(name, known)}; write an id in full, or add a file to config/models/"
                               )  # fmt: skip
+
+
+def used_providers(experiment: Experiment, library: Library) -> list[str]:
+    """Return the names of the providers of an experiment's models and judges; built-in agents use no model.
+
+    Raises:
+        ConfigError: a model has no provider.
+    """
+    models, experiment = library.models(), with_model_ids(experiment, library)
+    agents = (AGENTS.get(name.partition("@")[0]) for name in experiment.agents)
+    names = experiment.models if any(agent and agent.uses_model for agent in agents) else ()
+    return list(dict.fromkeys(provider_name(name, models) for name in (*names, *experiment.judges)))
+
+
+def require_spoken_models(plan: Plan, models: Mapping[str, ModelInfo]) -> None:
+    """Check that the agent of each arm speaks the API of its model's provider.
+
+    Raises:
+        ConfigError: one does not, or there is no such provider.
+    """
+    source = f"experiment {plan.experiment.id}"
+    for agent, model in dict.fromkeys((arm.agent, arm.model) for arm in plan.arms if arm.model):
+        provider = provider_name(model, models)
+        style, spoken = PROVIDERS[provider].api_style, AGENTS[agent].api_styles if agent in AGENTS else None
+        if spoken is not None and style not in spoken:
+            others = ", ".join(name for name, other in AGENTS.items() if style in other.api_styles) or "none yet"
+            raise ConfigError(
+                f"{source}: {agent} cannot use the model {model}: its provider {provider} speaks {style}, and {agent} "
+                f"speaks {' and '.join(spoken)}; choose another model, or an agent that speaks {style} ({others})"
+            )
+    require_judges(plan.experiment.judges, models, source)
+
+
+def require_judges(judges: Iterable[str], models: Mapping[str, ModelInfo], source: str) -> None:
+    """Check that models can be judges: their provider speaks the API in which judges are asked.
+
+    Args:
+        judges: ids of models.
+        models: those of `config/models/`.
+        source: option or experiment that names them, for the message.
+
+    Raises:
+        ConfigError: one cannot, or there is no such provider.
+    """
+    for judge in judges:
+        provider = provider_name(judge, models)
+        style = PROVIDERS[provider].api_style
+        if style != API_STYLE:
+            raise ConfigError(
+                f"{source}: {judge} cannot be a judge: its provider {provider} speaks {style}, and judges are asked by "
+                f"{API_STYLE}; choose another model"
+            )

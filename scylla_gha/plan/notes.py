@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from scylla_gha.config.installed_packages import installation, require_extra
 from scylla_gha.config.library import Library
-from scylla_gha.config.model_names import sdk_models
+from scylla_gha.config.model_names import SDK_PROVIDER, sdk_models
 from scylla_gha.counting import dollars
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.plan.estimate import is_for_judges, panel_worst, request_worst
-from scylla_gha.plan.model_ids import require_known_models
+from scylla_gha.plan.model_ids import require_known_models, require_spoken_models
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.store.records import read_lines
 from scylla_gha.store.run_folder import RunFolder
@@ -27,20 +27,20 @@ _PILOT: Final = "the variances of stored rows"
 _REQUESTS: Final = 3  # that a trial's budget should buy at their worst case
 _SMALL_SHARE: Final = 0.01  # of a budget
 _SOON: Final = datetime.timedelta(days=30)
-_PROVIDER: Final = "anthropic"
 
 
 def model_notes(plan: Plan, library: Library, today: datetime.date) -> tuple[str, ...]:
     """Return notes on the models of a plan's arms and judges: unknown prices, retirement, scarce budgets.
 
     Raises:
-        ConfigError: neither config/models/ nor the SDK knows a model.
+        ConfigError: neither config/models/ nor the SDK knows a model, or an agent or judge cannot speak its API.
     """
     names = dict.fromkeys([*(arm.model for arm in plan.arms if arm.model), *plan.experiment.judges])
     if not names:
         return ()
     models, listed = library.priced_models(plan.experiment.prices), sdk_models()
     require_known_models(names, models, f"experiment {plan.experiment.id}")
+    require_spoken_models(plan, models)
     notes = (f"{name}: {note}" for name in names for note in _notes_on(name, models, listed, today))
     return (*notes, *_budget_notes(plan, models), *_reserve_notes(plan, library, models))
 
@@ -87,7 +87,7 @@ def _notes_on(name: str, models: Mapping[str, ModelInfo], listed: frozenset[str]
     if model is None:
         return ["has no file in config/models/, so its cost is unknown"]
     notes = []
-    if model.provider == _PROVIDER and listed and name not in listed:
+    if model.provider == SDK_PROVIDER and listed and name not in listed:
         notes.append("is not in the anthropic SDK's list of models; check the id")
     if model.price is None:
         notes.append("has no known price, so its cost is unknown")

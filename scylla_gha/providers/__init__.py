@@ -1,24 +1,30 @@
 """Model providers and their credentials. To add one, write its class in a folder and add a line to `PROVIDERS`.
 
+A model's file names its provider. A model without a file is one of the SDK's list, so its provider is the SDK's.
+
 Credentials are removed from the environment when a command starts, and passed to the gateway only: no process that a
 command starts (npm, uv, git, an agent CLI) inherits them.
 """
 
 import ctypes
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
+from scylla_gha.config import did_you_mean
+from scylla_gha.config.model_names import SDK_PROVIDER
+from scylla_gha.errors import ConfigError
+from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.providers.anthropic import Anthropic
 from scylla_gha.providers.base import Provider
 
 PROVIDERS: Final[Mapping[str, Provider]] = {"anthropic": Anthropic()}
-DEFAULT_PROVIDER: Final = "anthropic"
 NAMES: Final = (
     *(name for provider in PROVIDERS.values() for name in provider.secret_variables),
     "ACTIONS_RUNTIME_TOKEN",  # with it a process could act as the job
 )
+KEYS: Final = tuple(name for provider in PROVIDERS.values() for name in provider.credential_variables)
 FIXTURE_TOKENS: Final = "SCYLLA_FIXTURE_TOKEN"  # begins the names of tokens for repositories on github.com
 _SET_DUMPABLE: Final = 4  # PR_SET_DUMPABLE of <linux/prctl.h>
 _HIDDEN: Final[dict[str, str]] = {}
@@ -49,9 +55,44 @@ def provider_environment() -> Mapping[str, str]:
     return {**os.environ, **_HIDDEN}
 
 
-def has_access(environ: Mapping[str, str]) -> bool:
-    """Tell if an environment gives access to a provider: by a key, a token, or an identity to exchange for one."""
-    return any(provider.credentials(environ) for provider in PROVIDERS.values())
+def provider_name(model: str, models: Mapping[str, ModelInfo]) -> str:
+    """Return the name of a model's provider.
+
+    Args:
+        model: its id.
+        models: those that have a file, by id.
+
+    Raises:
+        ConfigError: there is no provider of that name.
+    """
+    name = models[model].provider if model in models else SDK_PROVIDER
+    if name not in PROVIDERS:
+        raise ConfigError(
+            f"config/models/: the model {model} has the provider {name!r}"
+            f"{did_you_mean(name, list(PROVIDERS))}; there are: {', '.join(PROVIDERS)}"
+        )
+    return name
+
+
+def missing_key(provider: str, environ: Mapping[str, str]) -> str | None:
+    """Return the variable that should hold a provider's key; None if the environment gives access to the provider.
+
+    A key, a token, and an identity that can be exchanged for one give access.
+    """
+    api = PROVIDERS[provider]
+    return None if api.credentials(environ) else api.credential_variables[0]
+
+
+def missing_key_text(users: Collection[str], models: Collection[str], provider: str, variable: str) -> str:
+    """Return who needs a key of a provider, for which models, and the variable to set."""
+    return (
+        f"{_listed(users)} need{'s' if len(users) == 1 else ''} a key of {provider} to reach {_listed(models)}; "
+        f"set {variable}"
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return " and ".join(", ".join(names).rsplit(", ", 1))
 
 
 def close_memory() -> None:

@@ -189,17 +189,20 @@ class Provider(Protocol):
     """A model API.
 
     Attributes:
+        api_style: the form of its requests and responses. Agents name the styles that they speak. Providers of one
+            style have the same `routes`, and read requests alike.
         base_url: where it is asked if `base_url_variable` is not set.
-        credential_variables: environment variables with a key or token, in order of precedence.
-        federation_variable: the variable that configures an identity exchange.
+        credential_variables: environment variables with a key or token, in order of precedence; the first is its key.
+        federation_variables: variables that an identity exchange needs; empty if it has none.
         secret_variables: all environment variables that must be hidden from started processes.
         routes: paths of POST requests.
     """
 
+    api_style: str
     base_url: str
     base_url_variable: str
     credential_variables: tuple[str, ...]
-    federation_variable: str
+    federation_variables: tuple[str, ...]
     secret_variables: tuple[str, ...]
     routes: tuple[str, ...]
 

@@ -30,7 +30,7 @@ from scylla_gha.plan.build import find_agent
 from scylla_gha.plan.estimate import prior_tokens
 from scylla_gha.plan.model_ids import require_known_models
 from scylla_gha.plan.selection import CellSelection
-from scylla_gha.providers import has_access, provider_environment
+from scylla_gha.providers import missing_key, missing_key_text, provider_environment, provider_name
 from scylla_gha.readiness.make_suite import SuiteWish, make_suite
 from scylla_gha.readiness.material import repository_of
 from scylla_gha.readiness.run import Measurement, measure, unavailable_report
@@ -138,8 +138,11 @@ def _budget(request: ReadinessRequest, suite: MadeSuite) -> SideBudget:
 
 
 def _require_key(request: ReadinessRequest) -> None:
-    if request.uses_model and not has_access(provider_environment()):
-        raise ToolError(f"{request.agent} needs a key to reach a model; set ANTHROPIC_API_KEY")
+    if not request.uses_model:
+        return
+    provider = provider_name(request.model, Library.here(request.folder).models())
+    if variable := missing_key(provider, provider_environment()):
+        raise ToolError(missing_key_text([request.agent], [request.model], provider, variable))
 
 
 def _hide_runs(runs: Path) -> None:

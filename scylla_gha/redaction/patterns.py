@@ -6,7 +6,7 @@ beyond the end of a JSON string.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -44,10 +44,12 @@ def secret_parts(secret: str) -> Iterator[str]:
         yield from (line for line in long_lines if not unsearchable_reason(line))
 
 
-def secrets_in(environment: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return variables with a secret's name: searchable values, and reasons why others cannot be searched for."""
+def secrets_in(environment: Mapping[str, str], names: Collection[str] = ()) -> tuple[dict[str, str], dict[str, str]]:
+    """Return variables with a secret's name, or one of `names`: searchable values, and reasons why others are not."""
     values = {
-        name: value.strip() for name, value in environment.items() if _SECRET_NAMES.search(name) and value.strip()
+        name: value.strip()
+        for name, value in environment.items()
+        if (name in names or _SECRET_NAMES.search(name)) and value.strip()
     }
     reasons = {name: reason for name, value in values.items() if (reason := unsearchable_reason(value))}
     return {name: value for name, value in values.items() if name not in reasons}, reasons

@@ -196,7 +196,7 @@ def _close_session(
         return AttemptTraffic(TrafficSummary(), lost=False)
     lost = runner.gateway.is_lost(session)
     account, network = runner.gateway.close(session, until), egress_summary(folder.file(NETWORK_LOG))
-    return AttemptTraffic(account, lost, runner.gateway.is_subscription, network)
+    return AttemptTraffic(account, lost, runner.gateway.is_subscription([runner.arm.model]), network)
 
 
 def _read_outputs(

@@ -157,7 +157,7 @@ def main() -> None:
         try:
             with (
                 tempfile.TemporaryDirectory() as folder,
-                GatewayProcess.start(GatewaySettings(upstream=bare)) as gateway,
+                GatewayProcess.start(GatewaySettings.local(bare)) as gateway,
             ):
                 logs = [Path(folder) / f"{number}.jsonl" for number in range(200)]
                 sessions = [gateway.open(Session(cell=log.stem, role="agent", journal=log)) for log in logs]

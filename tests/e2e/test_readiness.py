@@ -19,6 +19,7 @@ from tests.support.readiness_solver import readiness_solver
 
 DIMENSIONS = ("--dimensions", "2,3")
 NO_KEY = {"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": ""}
+LACK = "a key of anthropic to reach claude-haiku-5-5"
 LIMIT = 40  # seconds of the session that works too long
 
 
@@ -39,7 +40,7 @@ def test_edits_and_chains_of_the_real_cli_count_as_they_end(tmp_path: Path) -> N
     static = measured(parcels, runs, *DIMENSIONS, "--json", **NO_KEY)
     assert static.code == 5
     report = json.loads(static.out)
-    assert report["unavailable"] == f"{AGENT} needs a key to reach a model; set ANTHROPIC_API_KEY"
+    assert report["unavailable"] == f"{AGENT} needs {LACK}; set ANTHROPIC_API_KEY"
     assert (report["score"], report["facts"][0]["planned"]) == (
         None, {"modification-confidence": 8, "cross-file-coherence": 8}
     )  # fmt: skip

@@ -14,7 +14,7 @@ import pytest
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.gateway.settings import GatewaySettings, Session
-from tests.support.gateway import EACH, FOR_TWO, KEY, ask, connect, hosted, question, send, shared, until
+from tests.support.gateway import EACH, FOR_TWO, KEY, access_to, ask, connect, hosted, question, send, shared, until
 from tests.support.provider import Say, serve
 
 
@@ -127,7 +127,7 @@ def test_the_key_is_in_no_file_no_arguments_and_no_environment(tmp_path: Path) -
     assert len(files) == 2
     assert provider.keys == [KEY]
     assert not [content for content in [*seen, *(path.read_bytes() for path in files)] if KEY.encode() in content]
-    assert KEY not in repr(GatewaySettings(api_key=KEY))
+    assert KEY not in repr(GatewaySettings(access=access_to("")))
 
 
 def test_closing_twice_counts_once(tmp_path: Path) -> None:

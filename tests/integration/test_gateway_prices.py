@@ -8,7 +8,7 @@ import pytest
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.settings import GatewaySettings
 from scylla_gha.model.traffic import LongRates, ModelInfo
-from tests.support.gateway import KEY, PRICE, Host, ask, question
+from tests.support.gateway import PRICE, Host, access_to, ask, question
 from tests.support.provider import Say, serve
 
 LONG = LongRates(prompt_tokens=1000, input=20.0, output=100.0, cache_read=2.0, cache_write_5m=25.0, cache_write_1h=40.0)
@@ -17,9 +17,9 @@ CACHED = {"input_tokens": 0, "cache_read_input_tokens": 1000}
 
 def answered(folder: Path, usage: dict[str, int], asks: int = 1, budget: float | None = None, **price: Any) -> Host:
     """A session's traffic with a model of these prices, whose answers used so much."""
-    model = ModelInfo(id="m", provider="p", context_tokens=9, price=PRICE.model_copy(update=price))
+    model = ModelInfo(id="m", provider="anthropic", context_tokens=9, price=PRICE.model_copy(update=price))
     with serve(lambda _: Say("Hi.", usage=usage)) as provider:
-        settings = GatewaySettings(upstream=provider.url, api_key=KEY, models=(model,))
+        settings = GatewaySettings(access=access_to(provider.url), models=(model,))
         with GatewayProcess.start(settings) as gateway:
             host = Host(gateway, folder)
             session = host.open(budget_usd=budget)
@@ -58,9 +58,9 @@ def test_an_unknown_price_of_the_cache_is_an_unknown_cost_and_is_charged_to_budg
 def test_an_alias_of_an_allowed_model_is_that_model_with_its_price(
     tmp_path: Path, listed: tuple[str, ...] | None, asked: str
 ) -> None:
-    model = ModelInfo(id="claude-test-4-5-20260101", provider="p", context_tokens=9, price=PRICE)
+    model = ModelInfo(id="claude-test-4-5-20260101", provider="anthropic", context_tokens=9, price=PRICE)
     with serve(lambda _: Say("Hi.", usage={"input_tokens": 1000})) as provider:
-        settings = GatewaySettings(upstream=provider.url, api_key=KEY, models=(model,))
+        settings = GatewaySettings(access=access_to(provider.url), models=(model,))
         with GatewayProcess.start(settings) as gateway:
             host = Host(gateway, tmp_path)
             session = host.open(models=listed)

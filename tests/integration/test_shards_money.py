@@ -79,5 +79,5 @@ def test_without_a_key_no_cell_starts_and_the_manifest_says_why(shop: Shop, tmp_
     said, given = shop.cell(0)
     assert (said.code, given["number"]) == (5, "000")
     assert set(shop.manifest().unstarted.values()) == {
-        "claude-code needs a key to reach a model; set ANTHROPIC_API_KEY, or give --replay"
+        "claude-code needs a key of anthropic to reach claude-sonnet-5; set ANTHROPIC_API_KEY, or give --replay"
     }

@@ -34,6 +34,10 @@ class ShellAgent:
     def uses_model(self) -> bool:
         return self.package is not None
 
+    @property
+    def api_styles(self) -> tuple[str, ...]:
+        return ("anthropic-messages",) if self.uses_model else ()
+
     def path_aliases(self, workspace: str) -> dict[str, str]:
         """The session folder as Claude Code names it."""
         return dict(AGENTS["claude-code"].path_aliases(workspace))

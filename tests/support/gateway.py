@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from scylla_gha.gateway.client import GatewayProcess, SessionHandle
 from scylla_gha.gateway.log import read_traffic
-from scylla_gha.gateway.settings import GatewaySettings, Session
+from scylla_gha.gateway.settings import GatewaySettings, ProviderAccess, Session
 from scylla_gha.model.traffic import ModelInfo, ModelPrice, RequestRecord, ResponseRecord, Role
 from tests.support.provider import Body, Provider, ProviderServer, Say, Script
 
@@ -25,8 +25,8 @@ KEY = "sk-ant-api03-real-0123456789-canary"
 PRICE = ModelPrice(input=2.0, output=10.0, cache_read=0.2, cache_write_5m=2.5, cache_write_1h=4.0,
               date=datetime.date(2026, 11, 21), source="a test")  # fmt: skip
 MODELS = (
-    ModelInfo(id="dear", provider="p", context_tokens=1000, price=PRICE),
-    ModelInfo(id="stubborn", provider="p", context_tokens=1000, price=PRICE, accepts=("max_tokens",)),
+    ModelInfo(id="dear", provider="anthropic", context_tokens=1000, price=PRICE),
+    ModelInfo(id="stubborn", provider="anthropic", context_tokens=1000, price=PRICE, accepts=("max_tokens",)),
 )
 EACH = (100 * 2 + 25 * 10) / 1e6  # USD of one scripted answer of `dear`
 FOR_TWO = 2.5 * EACH  # a budget that pays for two `question`s: a third fits with its worst case no more
@@ -102,7 +102,14 @@ def shared(folder: Path, script: Script = lambda _: Say("Hi."), **settings: Any)
 
 
 def _settings(upstream: str, more: dict[str, Any]) -> GatewaySettings:
-    return GatewaySettings(**{"upstream": upstream, "api_key": KEY, "models": MODELS, "retries": 0, **more})
+    named = {name: more[name] for name in ("api_key", "federation") if name in more}
+    more = {name: value for name, value in more.items() if name not in named}
+    return GatewaySettings(**{"access": access_to(upstream, **named), "models": MODELS, "retries": 0, **more})
+
+
+def access_to(upstream: str, **more: Any) -> tuple[ProviderAccess, ...]:
+    """Access to Anthropic's API at an address."""
+    return (ProviderAccess(**{"provider": "anthropic", "upstream": upstream, "api_key": KEY, **more}),)
 
 
 class OverSocket(http.client.HTTPConnection):

@@ -195,4 +195,6 @@ def make_model(**given: Any) -> ModelInfo:
     """A model whose five prices, in USD per million tokens, are 1, 10, 0.1, 2 and 4."""
     price = ModelPrice(input=1.0, output=10.0, cache_read=0.1, cache_write_5m=2.0, cache_write_1h=4.0, date=DAY,
                   source="a price list")  # fmt: skip
-    return ModelInfo.model_validate({"id": "m", "provider": "p", "context_tokens": 1000, "price": price, **given})
+    return ModelInfo.model_validate(
+        {"id": "m", "provider": "anthropic", "context_tokens": 1000, "price": price, **given}
+    )

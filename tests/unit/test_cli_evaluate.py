@@ -188,7 +188,7 @@ def test_without_a_key_nothing_is_started(repo: Path) -> None:
     for command in ("evaluate", "run"):
         said = scylla(command, "greet", cwd=repo, env=env)
         assert said.code == 5
-        assert "claude-code needs a key to reach a model; set ANTHROPIC_API_KEY, or give --replay" in said.err
+        assert "needs a key of anthropic to reach claude-sonnet-5; set ANTHROPIC_API_KEY, or give --rep" in said.err
     assert not (repo / "starts").exists()
     assert not (repo / "runs").exists()
 

@@ -34,7 +34,7 @@ def good(body: Body) -> Say:
     return Say(reply(*(raw(name, score=1 if name == "Q1" else None) for name in asked_for(body)), steps=["step-1"]))
 
 
-PRICED = tuple(ModelInfo(id=name, provider="p", context_tokens=1000, price=PRICE) for name in MODELS)
+PRICED = tuple(ModelInfo(id=name, provider="anthropic", context_tokens=1000, price=PRICE) for name in MODELS)
 
 
 @contextmanager
@@ -198,10 +198,13 @@ def test_the_digest_covers_settings_only_where_there_are_some() -> None:
 def test_what_a_subscription_pays_for_and_what_a_model_refuses_is_told(
     tmp_path: Path, key: str, subscription: bool
 ) -> None:
-    models = [{"id": model, "provider": "p", "context_tokens": 9, "accepts": ["max_tokens"]} for model in MODELS]
-    given = {"models": models, "bearer": key, "knobs": {"judge": {"temperature": 0.0, "max_tokens": 77}}}
+    models = [
+        {"id": model, "provider": "anthropic", "context_tokens": 9, "accepts": ["max_tokens"]} for model in MODELS
+    ]
+    given = {"models": models, "knobs": {"judge": {"temperature": 0.0, "max_tokens": 77}}}
     with serve(lambda _: Say("{}")) as provider:
-        settings = GatewaySettings.model_validate_json(json.dumps({"upstream": provider.url, **given}))
+        access = [{"provider": "anthropic", "upstream": provider.url, "bearer": key}]
+        settings = GatewaySettings.model_validate_json(json.dumps({"access": access, **given}))
         with GatewayProcess.start(settings) as gateway:
             heard = open_panel(gateway, MODELS, ROOTS).ask("cell", tmp_path / "judge-traffic.jsonl", BLIND)
         assert {(sent["max_tokens"], "temperature" in sent) for sent in provider.requests} == {(77, False)}

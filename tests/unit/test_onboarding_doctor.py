@@ -17,20 +17,14 @@ from scylla_gha.github.setup import (
     Workflow,
 )
 from scylla_gha.onboarding.doctor import (
+    Finding,
     caller_findings,
     machine_findings,
     mode_findings,
     repositories_findings,
     repository_of,
 )
-from scylla_gha.onboarding.doctor_github import (
-    FEDERATION,
-    KEY,
-    action_findings,
-    findings,
-    model_finding,
-    rights_finding,
-)
+from scylla_gha.onboarding.doctor_github import action_findings, findings, model_findings, rights_finding
 from scylla_gha.onboarding.doctor_readiness import readiness_findings
 from tests.support.adopters import empty
 from tests.support.command import NO_ENGINE
@@ -208,6 +202,13 @@ def test_calls_of_other_projects_are_none_of_ours(tmp_path: Path) -> None:
 
 
 NONE: frozenset[str] = frozenset()
+KEY, FEDERATION = "ANTHROPIC_API_KEY", ("ANTHROPIC_FEDERATION_RULE_ID", "ANTHROPIC_ORGANIZATION_ID")
+
+
+def model_finding(setup: RepositorySetup, environment: str) -> Finding:
+    (finding,) = model_findings(setup, environment)
+    assert model_findings(setup, environment, ["anthropic"]) == [finding], "an experiment uses the only provider"
+    return finding
 
 
 def test_a_key_in_the_environment_or_federation_is_right() -> None:

@@ -127,7 +127,7 @@ def test_a_link_in_the_way_is_replaced_and_not_followed(tmp_path: Path) -> None:
 
 def test_every_gap_is_filled() -> None:
     assert filled("run.sh", before="", run="xargs pytest").endswith("\nxargs pytest\n")
-    assert "<<" not in filled("experiment.yaml", name="a", scenario="101-b", schema="c")
+    assert "<<" not in filled("experiment.yaml", name="a", scenario="b", schema="c", model="d", key="e")
 
 
 def test_a_word_that_is_not_given_is_a_fault() -> None:

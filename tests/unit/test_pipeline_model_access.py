@@ -4,10 +4,11 @@ from typing import Any
 import pytest
 
 from scylla_gha.agents.base import AgentPackage
-from scylla_gha.config.library import ConfigSources
+from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.errors import ToolError
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.settings import Session
+from scylla_gha.model.experiment import Experiment
 from scylla_gha.pipeline.context import RunContext
 from scylla_gha.pipeline.model_access import RecordingOptions, gateway_for_run, require_credentials, spent_usd
 from scylla_gha.pipeline.run_cells import run_cells
@@ -18,7 +19,7 @@ from tests.support.gateway import Reply, ask, question
 from tests.support.in_process_run import make_run_context, run_agents
 from tests.support.library import write_model
 from tests.support.provider import Fail, Provider, Say, serve
-from tests.support.records import make_model
+from tests.support.records import make_experiment, make_model
 from tests.support.repository import Repository, cache, make_repository
 
 PACKAGE = AgentPackage(npm="@example/shell", program="sh", oldest=(1,))
@@ -56,6 +57,10 @@ def point_to(provider: Provider, monkeypatch: pytest.MonkeyPatch, key: str = "AN
     monkeypatch.setenv(key, "sk-canary-0123456789")
 
 
+def asking(judges: tuple[str, ...] = ()) -> Experiment:
+    return make_experiment(agents=("nop",), models=("dear",), judges=judges)
+
+
 def installed(**agents: ShellAgent) -> dict[str, InstalledAgent]:
     return {name: InstalledAgent(agent, "", "1") for name, agent in agents.items()}
 
@@ -64,18 +69,34 @@ def installed(**agents: ShellAgent) -> dict[str, InstalledAgent]:
     ("agents", "judges", "recording", "missing"),
     [
         pytest.param({"nop": BUILT_IN}, (), RecordingOptions(), None, id="nobody uses a model"),
-        pytest.param({"cli": CLI, "nop": BUILT_IN}, (), RecordingOptions(), "cli needs", id="an agent does"),
+        pytest.param(
+            {"cli": CLI, "nop": BUILT_IN},
+            (),
+            RecordingOptions(),
+            "cli needs a key of anthropic to reach dear",
+            id="an agent does",
+        ),
         pytest.param(
             {"cli": CLI, "other": CLI},
             JUDGES,
             RecordingOptions(),
-            "cli, other and the judge panel need",
+            "cli, other and the judge panel need a key of anthropic to reach dear, opus, sonnet and haiku",
             id="several do",
         ),
-        pytest.param({"nop": BUILT_IN}, JUDGES, RecordingOptions(), "the judge panel needs", id="only judges do"),
+        pytest.param(
+            {"nop": BUILT_IN},
+            JUDGES,
+            RecordingOptions(),
+            "the judge panel needs a key of anthropic to reach opus, sonnet and haiku",
+            id="only judges do",
+        ),
         pytest.param({"cli": CLI}, JUDGES, RecordingOptions(replay=Path("tapes")), None, id="a recording answers"),
         pytest.param(
-            {"cli": CLI}, (), RecordingOptions(record=Path("tapes")), "cli needs", id="to record, it must be asked"
+            {"cli": CLI},
+            (),
+            RecordingOptions(record=Path("tapes")),
+            "cli needs a key of anthropic to reach dear",
+            id="to record, it must be asked",
         ),
     ],
 )
@@ -87,21 +108,24 @@ def test_a_key_is_asked_for_where_it_is_needed(
     missing: str,
 ) -> None:
     if missing:
-        with pytest.raises(ToolError, match=rf"^{missing} a key to reach a model; set ANTHROPIC_API_KEY, or"):
-            require_credentials(installed(**agents), judges, recording)
+        with pytest.raises(
+            ToolError,
+            match=rf"^{missing}; set ANTHROPIC_API_KEY, or give --replay$",
+        ):
+            require_credentials(installed(**agents), asking(judges), Library(()), recording)
     for key in KEYS:
         monkeypatch.setenv(key, "")
     if not missing:
-        require_credentials(installed(**agents), judges, recording)
+        require_credentials(installed(**agents), asking(judges), Library(()), recording)
 
 
 @pytest.mark.parametrize("key", KEYS)
 def test_any_key_is_access_unless_it_is_empty(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     monkeypatch.setenv(key, "")
     with pytest.raises(ToolError, match="needs a key"):
-        require_credentials(installed(cli=CLI), (), RecordingOptions())
+        require_credentials(installed(cli=CLI), asking(), Library(()), RecordingOptions())
     monkeypatch.setenv(key, "sk-1")
-    require_credentials(installed(cli=CLI), (), RecordingOptions())
+    require_credentials(installed(cli=CLI), asking(), Library(()), RecordingOptions())
 
 
 def ask_through(journey: RunContext, folder: Path, **body: Any) -> Reply:

@@ -59,7 +59,6 @@ def test_a_model_that_all_know_needs_no_note(tmp_path: Path) -> None:
     ("model", "note"),
     [
         ({"id": "claude-opus-6"}, "claude-opus-6: is not in the anthropic SDK's list of models; check the id"),
-        ({"id": "gpt", "provider": "another"}, None),
         ({"id": SOLD, "price": None}, f"{SOLD}: has no known price, so its cost is unknown"),
         ({"id": SOLD, "retires": datetime.date(2026, 11, 30)},
          f"{SOLD}: retires on 2026-11-30; its measurements cannot be repeated after that day"),
@@ -275,3 +274,11 @@ def test_an_experiment_is_estimated_at_the_prices_that_it_names(library: Library
 def test_a_price_list_that_is_not_there_is_named(library: Library) -> None:
     with pytest.raises(ConfigError, match=r"price list 'them': not found in config/prices/ .*did you mean \"then\"\?"):
         planned_with(library, prices="them")
+
+
+def test_a_model_of_a_provider_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    write_model(tmp_path, make_model(id="gpt", provider="antropic"))
+    with pytest.raises(
+        ConfigError, match=r'gpt has the provider \'antropic\'; did you mean "anthropic"\?; there are: an'
+    ):
+        notes(tmp_path, plan_with("gpt"))

@@ -8,7 +8,7 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from scylla_gha.gateway.client_connections import failure, to_client
-from scylla_gha.gateway.settings import GatewaySettings
+from scylla_gha.gateway.settings import ProviderAccess
 from scylla_gha.providers.anthropic import Anthropic, federation_in
 from scylla_gha.providers.credentials import Federation
 
@@ -28,25 +28,24 @@ KEPT = {"content-type": "application/json", "anthropic-version": "2023-06-01", "
 
 
 @pytest.mark.parametrize(
-    ("settings", "added"),
+    ("access", "added"),
     [
-        (GatewaySettings(api_key="real"), {"x-api-key": "real", "anthropic-beta": "a"}),
-        (GatewaySettings(bearer="real"), {"authorization": "Bearer real", "anthropic-beta": "a"}),
-        (GatewaySettings(bearer="sk-ant-oat01-real"),
+        (ProviderAccess(provider="anthropic", api_key="real"), {"x-api-key": "real", "anthropic-beta": "a"}),
+        (ProviderAccess(provider="anthropic", bearer="real"), {"authorization": "Bearer real", "anthropic-beta": "a"}),
+        (ProviderAccess(provider="anthropic", bearer="sk-ant-oat01-real"),
          {"authorization": "Bearer sk-ant-oat01-real", "anthropic-beta": "a,b,oauth-2025-04-20"}),
-        (GatewaySettings(), {"anthropic-beta": "a"}),
+        (ProviderAccess(provider="anthropic"), {"anthropic-beta": "a"}),
     ],
 )  # fmt: skip
-def test_the_real_key_takes_the_dummys_place(settings: GatewaySettings, added: dict[str, str]) -> None:
-    sent = ANTHROPIC.request_headers(SENT, settings.credentials(None))
+def test_the_real_key_takes_the_dummys_place(access: ProviderAccess, added: dict[str, str]) -> None:
+    sent = ANTHROPIC.request_headers(SENT, access.credentials(None))
     assert {name.lower(): sent[name] for name in sent} == {**KEPT, **added}
     assert "dummy" not in str(sent)
 
 
 def test_a_token_by_federation_takes_the_dummys_place() -> None:
-    sent = ANTHROPIC.request_headers(
-        SENT, GatewaySettings(federation=Federation(rule="r", organization="o")).credentials("exchanged")
-    )
+    access = ProviderAccess(provider="anthropic", federation=Federation(rule="r", organization="o"))
+    sent = ANTHROPIC.request_headers(SENT, access.credentials("exchanged"))
     assert (sent["authorization"], sent["anthropic-beta"]) == ("Bearer exchanged", "a,b,oauth-2025-04-20")
 
 

@@ -53,6 +53,7 @@ class ClaudeCode:
                  "sonnet[1m]": "claude-sonnet-5-5", "opus[1m]": "claude-opus-5-5", "fable[1m]": "claude-fable-5-2"},
     )  # fmt: skip
     uses_model: Final = True
+    api_styles: Final = ("anthropic-messages",)
 
     def path_aliases(self, workspace: str) -> dict[str, str]:
         """Return the name of the session folder: the path with a dash for each character but letters and digits."""

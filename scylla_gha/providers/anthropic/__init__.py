@@ -48,12 +48,16 @@ _MAX_EXHAUSTED_SECONDS: Final = 60.0  # limits are refilled all the time: some i
 
 
 class Anthropic:
-    """The Anthropic Messages API."""
+    """The Anthropic Messages API.
 
+    A provider of the same API elsewhere is a subclass with its own addresses and variables.
+    """
+
+    api_style: str = "anthropic-messages"
     base_url: str = "https://api.anthropic.com"
     base_url_variable: str = "ANTHROPIC_BASE_URL"
     credential_variables: tuple[str, ...] = (_KEY, *_BEARERS)
-    federation_variable: str = _RULE
+    federation_variables: tuple[str, ...] = (_RULE, _ORGANIZATION)
     secret_variables: tuple[str, ...] = (_KEY, *_BEARERS, *_REQUEST_VARIABLES)
     routes: tuple[str, ...] = ("/v1/messages", "/v1/messages/count_tokens")
     with_settings = staticmethod(apply_settings)
@@ -63,9 +67,11 @@ class Anthropic:
 
     def credentials(self, environ: Mapping[str, str]) -> Credentials:
         """Read a key and a bearer token, or else an identity to exchange."""
-        key = environ.get(_KEY) or None
-        bearer = next((token for name in _BEARERS if (token := environ.get(name))), None)
-        return Credentials(key, bearer, None if key or bearer else federation_in(environ))
+        key_variable, *bearer_variables = self.credential_variables
+        key = environ.get(key_variable) or None
+        bearer = next((token for name in bearer_variables if (token := environ.get(name))), None)
+        is_federated = bool(self.federation_variables) and not (key or bearer)
+        return Credentials(key, bearer, federation_in(environ) if is_federated else None)
 
     def is_subscription(self, bearer: str | None) -> bool:
         """Tell if a bearer token is of a subscription."""
