@@ -96,17 +96,26 @@ COMMAND = [
 ]
 
 
+class NoGuideError(Exception):
+    """The guide is missing."""
+
+
 def _guide() -> Page:
     if not GUIDE.is_file():
-        print("expected docs/guide.md, found no such file")
-        print("0/1")
-        raise SystemExit(1)
+        raise NoGuideError("expected docs/guide.md, found no such file")
     return read_page(GUIDE)
 
 
-def _list(faults: list[str]) -> int:
-    print("\n".join(faults[:15]) or "as expected")
-    return 1 if faults else 0
+def texts() -> int:
+    """Print a line `ok NAME` or `FAIL NAME: why` for each check that reads texts and runs nothing."""
+    for name, check in TEXTS.items():
+        try:
+            faults = check()
+        except NoGuideError as error:
+            faults = [str(error)]
+        why = " ".join("; ".join(faults[:15]).split())
+        print(f"FAIL {name}: {why[:500]}" if faults else f"ok {name}")
+    return 0
 
 
 def _report(kind: str) -> int:
@@ -162,7 +171,7 @@ def _command_missing(ran: list[Example]) -> list[str]:
     ]
 
 
-def page_format() -> int:
+def page_format() -> list[str]:
     page = _guide()
     faults = list(page.problems)
     for block in page.blocks:
@@ -183,10 +192,10 @@ def page_format() -> int:
         if not languages <= kinds[name]:
             faults.append(f"{name}: expected {sorted(languages)} examples, found {sorted(kinds[name])}")
     faults += python_examples(page)[1] + console_examples(page)[1]
-    return _list(faults)
+    return faults
 
 
-def reader_paths() -> int:
+def reader_paths() -> list[str]:
     page = _guide()
     faults = []
     for number, _, target in links(page):
@@ -204,10 +213,10 @@ def reader_paths() -> int:
     listed = [t for _, section, t in links(read_page(readme)) if section == "Documentation"] if readme.is_file() else []
     if not any((ROOT / target.split("#")[0]).resolve() == GUIDE for target in listed):
         faults.append(f"expected docs/guide.md in the list of README.md, found {listed}")
-    return _list(faults)
+    return faults
 
 
-def defaults_table() -> int:
+def defaults_table() -> list[str]:
     found: dict[tuple[str, str], object] = {}
     faults = []
     for table in tables(_guide(), "Defaults"):
@@ -226,10 +235,10 @@ def defaults_table() -> int:
         expected, value = repr(DEFAULTS.get(key, "no row")), repr(found.get(key, "no row"))
         if expected != value:
             faults.append(f"{' '.join(key)}: expected {expected}, found {value}")
-    return _list(faults)
+    return faults
 
 
-def left_alone() -> int:
+def left_alone() -> list[str]:
     faults = []
     for top in ("src", "tests", "docs", "pyproject.toml", "CHANGELOG.md", ".gitignore"):
         before, after = _files(BASE, top), _files(ROOT, top)
@@ -243,7 +252,7 @@ def left_alone() -> int:
         if line not in rest:
             faults.append(f"README.md: expected to find still {line!r}")
             break
-    return _list(faults)
+    return faults
 
 
 def _files(root: Path, top: str) -> dict[str, bytes]:
@@ -256,15 +265,23 @@ def _files(root: Path, top: str) -> dict[str, bytes]:
     }
 
 
-CHECKS: dict[str, Callable[[], int]] = {
-    "python": lambda: _report("python"),
-    "console": lambda: _report("console"),
+TEXTS: dict[str, Callable[[], list[str]]] = {
     "format": page_format,
     "links": reader_paths,
     "defaults": defaults_table,
     "left-alone": left_alone,
+}
+CHECKS: dict[str, Callable[[], int]] = {
+    "python": lambda: _report("python"),
+    "console": lambda: _report("console"),
+    "texts": texts,
     "own-tests": lambda: ownsuite.run(BASE, ROOT),
 }
 
 if __name__ == "__main__":
-    raise SystemExit(CHECKS[sys.argv[1]]())
+    try:
+        raise SystemExit(CHECKS[sys.argv[1]]())
+    except NoGuideError as error:
+        print(error)
+        print("0/1")
+        raise SystemExit(1) from None
