@@ -4,13 +4,11 @@ import base64
 import json
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from tests.support.engine import an_engine
-from tests.support.shared_host import close_shared_hosts
 
 STARTED_AS_BY_A_PERSON = ("test_readme", "test_docs", "test_tutorial", "test_release", "test_wheel")
 OF_A_RUNNER = ("GITHUB_", "ACTIONS_", "RUNNER_")
@@ -49,8 +47,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def running_engine(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[None]:
+    from tests.support.engine import an_engine  # of the toolkit, which not all tests load
+
     base = tmp_path_factory.getbasetemp()
-    with an_engine((base if worker_id == "master" else base.parent) / "engine"):
+    shared = os.environ.get("SCYLLA_TEST_SESSION") or (base if worker_id == "master" else base.parent)
+    with an_engine(Path(shared) / "engine"):
         yield
 
 
@@ -79,7 +80,8 @@ def name_context(patch: pytest.MonkeyPatch, test: str) -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """A skipped test is a failure: nothing may be left out silently."""
-    close_shared_hosts()
+    if (shared_host := sys.modules.get("tests.support.shared_host")) is not None:
+        shared_host.close_shared_hosts()
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and reporter.stats.get("skipped"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -180,8 +180,9 @@ class Actions:
 def actions(folder: Path, repository: Path) -> Actions:
     """Make the repository at a folder one of GitHub's."""
     made = Actions(folder, repository)
-    session = folder.parents[1] if "PYTEST_XDIST_WORKER" in os.environ else folder.parent
-    tools = session / "tool_cache"  # of all runs of a session, as on a runner that is kept
+    alone = folder.parents[1] if "PYTEST_XDIST_WORKER" in os.environ else folder.parent
+    # One of all runs, as on a runner that is kept.
+    tools = Path(os.environ.get("SCYLLA_TEST_SESSION") or alone) / "tool_cache"
     tools.mkdir(exist_ok=True)
     (folder / "home/.cache/act").mkdir(parents=True)
     (folder / "home/.cache/act/tool_cache").symlink_to(tools)

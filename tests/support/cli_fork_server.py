@@ -93,7 +93,8 @@ def end(code: object) -> None:
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(sys.executable).parent)
-    load()
+    recorder = getattr(sys.modules.get("scylla_test_recorder"), "RECORDER", None)  # see tests/runner
+    recorder.load_for_forks(load) if recorder else load()
     gc.freeze()  # so that no fork copies what it only looks at
     with socket.socket(fileno=os.dup(0)) as listening:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -47,7 +47,9 @@ RUBRIC = make_rubric(
 
 @functools.cache
 def cache() -> Path:
-    """One cache for all tests of a process: equal start states and toolboxes are made once."""
+    """One cache for all tests of a run: equal start states and toolboxes are made once."""
+    if shared := os.environ.get("SCYLLA_TEST_SESSION"):
+        return Path(shared) / "cache"
     folder = tempfile.mkdtemp(prefix="scylla-gha-tests-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)

@@ -19,7 +19,7 @@ from tests.support.processes import number_in, wait_for
 
 ROOT = Path(__file__).parents[2]
 SYSTEM = ("cat", "chmod", "cksum", "dirname", "git", "mktemp", "nproc", "rm", "setsid", "sh", "stat")
-PROGRAMS = ("ruff", "shellcheck", "actionlint", "zizmor", "scylla-gha", "mypy", "lint-imports", "pytest")
+PROGRAMS = ("ruff", "shellcheck", "actionlint", "zizmor", "scylla-gha", "mypy", "lint-imports", "python")
 
 
 def make_checkout(folder: Path, scripts: Mapping[str, str]) -> Path:
@@ -37,9 +37,10 @@ def make_checkout(folder: Path, scripts: Mapping[str, str]) -> Path:
     return folder
 
 
-def run(folder: Path, **env: str) -> "subprocess.CompletedProcess[str]":
+def run(folder: Path, *options: str, **env: str) -> "subprocess.CompletedProcess[str]":
     env = {**os.environ, **env}
-    return subprocess.run([folder / "scylla", "test"], env=env, capture_output=True, text=True, check=False, timeout=60)
+    argv = [str(folder / "scylla"), "test", *options]
+    return subprocess.run(argv, env=env, capture_output=True, text=True, check=False, timeout=60)
 
 
 def make_bare_machine(folder: Path, apt_get: str) -> dict[str, str]:
@@ -56,7 +57,6 @@ def make_bare_machine(folder: Path, apt_get: str) -> dict[str, str]:
     [
         ("mypy", "echo wrong types; exit 1", "wrong types"),
         ("lint-imports", "echo wrong imports >&2; exit 1", "wrong imports"),
-        ("pytest", "echo no such module; exit 2", "no such module"),
     ],
 )
 def test_a_fault_of_a_step_beside_others_is_shown_and_ends_the_run_before_the_tests(
@@ -64,15 +64,29 @@ def test_a_fault_of_a_step_beside_others_is_shown_and_ends_the_run_before_the_te
 ) -> None:
     done = run(make_checkout(tmp_path, {program: script}))
     assert (done.returncode, message in done.stdout) == (1, True), done.stderr
-    assert "pytest -q -n" not in (tmp_path / "started").read_text()
+    assert "python -m" not in (tmp_path / "started").read_text()
 
 
 def test_tests_run_after_all_linters_and_their_fault_fails_the_run(tmp_path: Path) -> None:
-    done = run(make_checkout(tmp_path, {"pytest": '[ "$2" = --collect-only ] || exit 3'}))
+    done = run(make_checkout(tmp_path, {"python": "exit 3"}))
     assert done.returncode == 3, done.stderr
     *before, last = (tmp_path / "started").read_text().splitlines()
-    assert last.startswith("pytest -q -n")
-    assert {line.split()[0] for line in before} == set(PROGRAMS)
+    assert last == "python -m tests.runner"
+    assert {line.split()[0] for line in before} == set(PROGRAMS) - {"python"}
+
+
+@pytest.mark.parametrize(
+    ("options", "last"),
+    [
+        (("--all",), "python -m tests.runner --all"),
+        (("tests/unit", "-k", "small"), "pytest tests/unit -k small"),
+    ],
+)
+def test_options_but_all_are_for_pytest_alone(tmp_path: Path, options: tuple[str, ...], last: str) -> None:
+    assert run(make_checkout(tmp_path, {"pytest": ""}), *options).returncode == 0
+    lines = (tmp_path / "started").read_text().splitlines()
+    assert lines[-1] == last
+    assert ("mypy " in lines) == (options == ("--all",))
 
 
 def test_missing_packages_are_installed_before_the_tests_start(tmp_path: Path) -> None:
@@ -83,13 +97,13 @@ def test_missing_packages_are_installed_before_the_tests_start(tmp_path: Path) -
     assert {"mmdebstrap", "bubblewrap"} < set(lines[containers].split())
     assert "chromium" in lines[browser].split()
     assert browser < len(lines) - 1
-    assert lines[-1].startswith("pytest -q -n")
+    assert lines[-1] == "python -m tests.runner"
 
 
 def test_packages_that_cannot_be_installed_end_the_run_before_the_tests(tmp_path: Path) -> None:
     done = run(tmp_path, **make_bare_machine(tmp_path, "exit 100"))
     assert (done.returncode, "scylla: apt-get failed" in done.stderr) == (5, True), done.stderr
-    assert "pytest -q -n" not in (tmp_path / "started").read_text()
+    assert "python -m" not in (tmp_path / "started").read_text()
 
 
 def test_scenarios_are_proved_in_a_folder_that_is_gone_afterwards(tmp_path: Path) -> None:
