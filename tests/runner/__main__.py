@@ -81,10 +81,9 @@ def _summary(done: Sequence[Finished], covered: Sequence[TestFileRecord]) -> int
     failed = [finished.name for finished in done if finished.code]
     print(f"{sum(finished.tests for finished in done)} tests passed in {len(done) - len(failed)} files")
     if covered:
+        tests = sum(record.tests for record in covered)
         first, last = min(record.when for record in covered), max(record.when for record in covered)
-        print(
-            f"{sum(record.tests for record in covered)} tests in {len(covered)} files did not run: they passed from {first}"
-        )
+        print(f"{tests} tests in {len(covered)} files did not run: they passed from {first}")
         print(f"to {last} with the same files, programs and versions; ./scylla test --all runs them")
     for name in failed:
         print(f"FAILED {name}")

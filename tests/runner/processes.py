@@ -30,7 +30,7 @@ LIBRARIES = (
     "docker.types", "graphql", "hypothesis", "jmespath", "numpy", "orjson", "pydantic", "rich.progress", "rich.table",
     "scipy.special", "yaml",
 )  # fmt: skip
-OPTIONS = ("-q", "-c", f"{ROOT}/pyproject.toml", "--rootdir", str(ROOT), "-p", "no:xdist",
+OPTIONS = ("-q", "-c", f"{ROOT}/pyproject.toml", "--rootdir", str(ROOT),
            "-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning")  # fmt: skip
 PASSED = re.compile(r"^(\d+) passed.* in [\d.]+s", re.MULTILINE)
 STOP_SECONDS = 60

@@ -70,13 +70,14 @@ class Recorder:
             return
         folder = os.fsdecode(cwd) if cwd is not None else os.getcwd()  # type: ignore[arg-type]
         told = env if isinstance(env, Mapping) else {}
-        told_values = (os.fsdecode(value) for name, value in told.items() if os.fsdecode(name) not in UNTOLD)
-        for word in (*words, *(value for value in told_values if value != self.file), os.path.join(folder, "")):
-            for path in _paths_in(word):
-                self.note("tree", path)
-        for word in words:
-            if _is_below(folder) and word not in {"", ".", "/"} and os.path.lexists(os.path.join(folder, word)):
-                self.note("tree", os.path.join(folder, word))
+        values = [os.fsdecode(value) for name, value in told.items() if os.fsdecode(name) not in UNTOLD]
+        paths = [path for word in (*words, *values, os.path.join(folder, "")) for path in _paths_in(word)]
+        if _is_below(folder):
+            paths += [os.path.join(folder, word) for word in words if os.path.lexists(os.path.join(folder, word))]
+        for path in paths:
+            # A script may load what is beside it, but not if Python is isolated.
+            is_alone = "-I" in words or os.path.isdir(path)
+            self.note("tree", path if is_alone else os.path.dirname(path))
 
     def note(self, kind: str, path: str | None) -> None:
         """Add a path of the checkout to the file, once."""

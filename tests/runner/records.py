@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-KEPT = 6  # records of a test file, so that a change of branches does not lose all
+KEPT = 4  # records of a test file, so that a change of branches does not lose all
 ALWAYS = ("file pyproject.toml", "file uv.lock", "file tests/__init__.py", "tree tests/runner")
 VERSIONS = (
     ("git", "--version"),
@@ -29,6 +29,7 @@ VERSIONS = (
 )
 CHOICES = ("EXPERIMENTS", "READINESS", "UPDATE_GOLDEN")  # variables with which some tests do more
 ABSENT = "absent"
+DIGITS = 32
 
 
 @dataclass(frozen=True)
@@ -94,11 +95,11 @@ def _extended(noted: Iterable[str]) -> Iterator[str]:
 def _content(path: Path) -> str:
     if path.is_symlink():
         return _sum(["link", str(path.readlink())])
-    return hashlib.sha256(b"%o " % (path.stat().st_mode & 0o111) + path.read_bytes()).hexdigest()
+    return hashlib.sha256(b"%o " % (path.stat().st_mode & 0o111) + path.read_bytes()).hexdigest()[:DIGITS]
 
 
 def _sum(parts: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:DIGITS]
 
 
 def environment_digest() -> str:

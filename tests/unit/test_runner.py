@@ -43,6 +43,8 @@ FILES = {
     "globbed/one.yaml": "",
     "handed/below/file.txt": "",
     "linked/below/file.txt": "",
+    "scripts/main.sh": '. "${0%/*}/part.sh"\n',
+    "scripts/part.sh": "",
     "unused/file.txt": "",
     "tests/conftest.py": "",
     "tests/support/words.py": "ONE = 1\n",
@@ -70,6 +72,7 @@ def test_a_command(tmp_path):
 def test_files(tmp_path):
     assert list((ROOT / "globbed").glob("*.yaml"))
     subprocess.run(["sh", "-c", f"find '{ROOT}/handed' -type f"], check=True)
+    subprocess.run(["sh", ROOT / "scripts/main.sh"], check=True)
     (tmp_path / "link").symlink_to(ROOT / "linked")
 """,
 }
@@ -139,6 +142,7 @@ def test_what_passed_is_left_out_and_counted_and_what_failed_runs(checkout: Smal
         "globbed/two.yaml",  # beside those that were listed
         "handed/below/file.txt",  # named in a script for a shell
         "handed/below/new.txt",
+        "scripts/part.sh",  # beside a script that a program was told of
         "linked/below/file.txt",  # below a folder that a link leads to
         "tests/conftest.py",
         "tests/integration/conftest.py",  # where there was none
