@@ -66,10 +66,10 @@ class Recorder:
     def hand_over(self, program: object, argv: object, cwd: object, env: object) -> None:
         """Note the trees that a program is told of; a Python of `.venv` records by itself what it reads."""
         words = [os.fsdecode(word) for word in argv] if isinstance(argv, list | tuple) else [os.fsdecode(argv)]  # type: ignore[arg-type]
-        if _records_itself(os.fsdecode(program or words[0]), words):  # type: ignore[arg-type]
+        if _records_itself(_path(program or words[0]) or "", words):
             return
-        folder = os.fsdecode(cwd) if cwd is not None else os.getcwd()  # type: ignore[arg-type]
-        told = env if isinstance(env, Mapping) else {}
+        folder = os.fsdecode(cwd) if cwd is not None else _current_folder()  # type: ignore[arg-type]
+        told = env if isinstance(env, Mapping) else os.environ
         values = [os.fsdecode(value) for name, value in told.items() if os.fsdecode(name) not in UNTOLD]
         paths = [path for word in (*words, *values, os.path.join(folder, "")) for path in _paths_in(word)]
         if _is_below(folder):
@@ -81,7 +81,7 @@ class Recorder:
 
     def note(self, kind: str, path: str | None) -> None:
         """Add a path of the checkout to the file, once."""
-        if path is None or not _is_below(path := os.path.abspath(path)):
+        if path is None or not _is_below(path := os.path.normpath(os.path.join(_current_folder(), path))):
             return
         name = path[len(ROOT) + 1 :] or "."
         if f"{kind} {name}" in self.written or name.partition("/")[0] in APART or "\n" in name:
@@ -151,6 +151,13 @@ def _is_below(path: str) -> bool:
     return path == ROOT or path.startswith(f"{ROOT}/")
 
 
+def _current_folder() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:  # it was removed
+        return "/"
+
+
 def _path(argument: object) -> str | None:
     """Return the path of an event: a name, or what a descriptor of a folder stands for."""
     if isinstance(argument, int):
@@ -198,11 +205,15 @@ def _told_file() -> str | None:
     pid = os.getpid()
     while pid > 1 and os.path.isdir(MARKS):
         try:
-            with open(f"{MARKS}/{pid}", encoding="utf-8") as mark:
-                return mark.read()
-        except FileNotFoundError:
+            if os.path.exists(mark := f"{MARKS}/{pid}"):
+                with open(mark, encoding="utf-8") as marked:
+                    file = marked.read()
+                if os.path.exists(file):  # else of a run that was killed, whose process had the same number
+                    return file
             with open(f"/proc/{pid}/stat", "rb") as status:
                 pid = int(status.read().rpartition(b")")[2].split()[1])
+        except OSError:  # a process has ended meanwhile
+            return None
     return None
 
 
