@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.runner.__main__ import FOLDERS
 from tests.runner.records import Checkout, RecordStore, environment_digest
 from tests.support.repository import write_tree
 
@@ -208,3 +209,11 @@ def test_all_runs_what_is_covered_and_a_record_of_what_fails_now_is_dropped(chec
 def test_unknown_options_are_named() -> None:
     done = subprocess.run([sys.executable, "-m", "tests.runner", "--most"], cwd=ROOT, capture_output=True, text=True)  # noqa: PLW1510
     assert (done.returncode, "unrecognized arguments: --most" in done.stderr) == (2, True)
+
+
+def test_the_runner_knows_all_folders_with_tests() -> None:
+    own = {path.parent for path in (ROOT / "tests").rglob("test_*.py")}
+    apart = (ROOT / "tests/benchmarks", ROOT / "tests/support")  # run by hand; code that tests look at
+    assert {
+        folder for folder in own if not folder.is_relative_to(apart[0]) and not folder.is_relative_to(apart[1])
+    } == {ROOT / folder for folder in FOLDERS}
