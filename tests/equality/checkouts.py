@@ -191,7 +191,7 @@ def base_checkout(revision: str) -> Checkout:
 
 def new_checkout() -> Checkout:
     """Return this tree as it is, with uncommitted changes."""
-    digest = hashlib.sha256(str(ROOT).encode()).hexdigest()[:12]
+    digest = hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]  # a path as long as BASE's, since long lines wrap
     return Checkout("new", ROOT, cache_root() / "equality" / f"new-{digest}" / "work")
 
 
