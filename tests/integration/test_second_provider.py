@@ -177,3 +177,16 @@ def test_an_agent_that_cannot_speak_the_models_api_is_refused(house: House) -> N
     write_acme_experiment(house.root, judges=("acme-1", "claude-opus-5"))
     said = house.run("plan", "greet")
     assert "acme-1 cannot be a judge: its provider acme speaks openai-chat, and judges are asked by" in said.err
+
+
+def test_doctor_names_the_key_that_a_workflow_lacks_for_the_experiments_models(house: House) -> None:
+    write_acme_experiment(house.root)
+    workflow = house.root / ".github" / "workflows" / "scylla.yml"
+    workflow.parent.mkdir(parents=True)
+    workflow.write_text(
+        "jobs:\n  evaluate:\n    uses: octo-org/scylla-gha/.github/workflows/evaluate.yml@v1\n"
+        "    secrets:\n      ANTHROPIC_API_KEY: ${{ secrets.ANTHROPIC_API_KEY }}\n"
+    )
+    said = house.run("doctor")
+    assert "scylla.yml does not pass the secret ACME_API_KEY, so models of acme cannot be asked with a key" in said.out
+    assert "MIRROR_API_KEY" not in said.out, "no experiment uses its models"

@@ -128,3 +128,8 @@ def test_bytes_of_an_environment_that_are_no_text() -> None:
     value = os.fsdecode(b"b\xff\xfe-secret-0123")
     fit, _ = secrets_in({"A_KEY": value})
     assert Redactor(fit.values()).redact_bytes(b"x b\xff\xfe-secret-0123 y") == (b"x [redacted] y", 1)
+
+
+def test_a_variable_that_a_provider_names_is_a_secret_whatever_it_is_called() -> None:
+    assert secrets_in({"ACME_ACCESS": GOOD}, ("ACME_ACCESS",)) == ({"ACME_ACCESS": GOOD}, {})
+    assert secrets_in({"ACME_ACCESS": GOOD}) == ({}, {})
