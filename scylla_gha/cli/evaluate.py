@@ -10,7 +10,7 @@ from scylla_gha.config.library import ConfigSources
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.judgment import JudgingSummary
 from scylla_gha.pipeline import print_report, stored_plan
-from scylla_gha.pipeline.context import RunContext
+from scylla_gha.pipeline.context import RunOptions, RunSettings
 from scylla_gha.pipeline.judge_run import (
     JudgingOptions,
     judge_overrides,
@@ -19,7 +19,7 @@ from scylla_gha.pipeline.judge_run import (
     require_all_judged,
     stored_trials,
 )
-from scylla_gha.pipeline.model_access import gateway_for_run
+from scylla_gha.pipeline.model_access import open_services
 from scylla_gha.pipeline.run_experiment import (
     approve_run,
     evaluate_cells,
@@ -33,7 +33,6 @@ from scylla_gha.pipeline.run_experiment import (
 from scylla_gha.plan.build import refuse_changed_fixtures
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.prepare.scenario import Keep
-from scylla_gha.process import Cancel
 
 
 def _run_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -70,11 +69,11 @@ def evaluate(
         print_dry_run(experiment, library, choice, folder, jobs)
         return
     recording = options.recording(experiment, record, replay=replay)
-    context = open_run(experiment, library, choice, folder, recording, fresh=fresh)
-    context.keep = keep
-    approve_run(context, choice, recording, jobs, yes=yes, exposed=allow_exposed_keys)
-    plan = store_plan(context, experiment, choice)
-    report = evaluate_cells(context, recording, plan, jobs)
+    how = RunOptions(jobs, fresh=fresh, keep=keep)
+    settings = open_run(experiment, library, choice, folder, recording, how)
+    approve_run(settings, choice, recording, yes=yes, exposed=allow_exposed_keys)
+    plan = store_plan(settings, experiment, choice)
+    context, report = evaluate_cells(settings, recording, plan)
     print_report(report, folder, as_json=as_json)
     require_complete_report(context, report, choice)
 
@@ -92,12 +91,12 @@ def run(
     """  # noqa: D301
     folder = options.run_folder(runs, experiment, replay=replay)
     recording = options.recording(experiment, record, replay=replay)
-    context = open_run(experiment, options.library(), choice, folder, recording, fresh=fresh)
-    context.judging, context.keep = False, keep
-    approve_run(context, choice, recording, jobs, yes=yes, exposed=allow_exposed_keys)
-    store_plan(context, experiment, choice)
-    with gateway_for_run(context, recording):
-        run_all_cells(context, jobs)
+    how = RunOptions(jobs, fresh=fresh, judging=False, keep=keep)
+    settings = open_run(experiment, options.library(), choice, folder, recording, how)
+    approve_run(settings, choice, recording, yes=yes, exposed=allow_exposed_keys)
+    store_plan(settings, experiment, choice)
+    with open_services(settings, recording) as context:
+        run_all_cells(context)
     require_complete_run(context)
 
 
@@ -153,14 +152,14 @@ def judge(
     refuse_changed_fixtures({cell.scenario for cell, _ in trials}, library)
     overrides = judge_overrides(library, (cell.scenario for cell, _ in trials), judges, prompt, rubric)
     part = plan.model_copy(update={"cells": tuple(cell for cell, _ in trials)})
-    context = RunContext(part, folder, ConfigSources(library), {}, Cancel(), overrides=overrides)
-    if repeat and not context.judges:
+    settings = RunSettings(part, folder, ConfigSources(library), {}, RunOptions(jobs), overrides)
+    if repeat and not settings.judges:
         raise ConfigError(f"{experiment} has no judges to ask again; name some with --judge")
     recording = options.recording(experiment, record, replay=replay)
-    judging = JudgingOptions(jobs, repeat, controls, yes, allow_exposed_keys)
-    summary = judge_trials(context, trials, recording, judging)
+    judging = JudgingOptions(repeat, controls, yes, allow_exposed_keys)
+    summary = judge_trials(settings, trials, recording, judging)
     _print_summary(summary, as_json=as_json)
-    require_all_judged(judged_trials(context, trials))
+    require_all_judged(judged_trials(settings, trials))
 
 
 def _print_summary(summary: JudgingSummary, *, as_json: bool) -> None:

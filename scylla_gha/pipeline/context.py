@@ -1,10 +1,9 @@
-"""Shared state of the workers of one run."""
+"""Run of an experiment: its settings, the services that its cells use, and the state that its workers share."""
 
 import datetime
 import functools
 import threading
-from collections.abc import Iterable, Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.config.materials import PromptTexts
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.errors import FixtureError, ToolError
-from scylla_gha.future_wait import wait_for_any
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.images import SandboxPool
@@ -46,31 +44,44 @@ class JudgeOverrides:
         return bool(self.judges or self.wording or self.scenarios)
 
 
-@dataclass
-class RunContext:
-    """Shared state of the workers of one run: plan, folder, agents, gateway and budgets."""
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What a command line asks of a run.
+
+    Attributes:
+        workers: maximum number of cells at once.
+        deadline: of the monotonic clock; no cell is started after it. None: none.
+        fresh: stored trials and judgments are not reused.
+        judging: trials are judged.
+        keep: workspaces that stay after the run.
+    """
+
+    workers: int = 1
+    deadline: float | None = None
+    fresh: bool = False
+    judging: bool = True
+    keep: Keep = "none"
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """What a run does, and with what; fixed before its first cell starts.
+
+    Attributes:
+        plan: cells to run or to judge.
+        folder: where they are stored.
+        sources: library of this machine, and of a change.
+        agents: installed agents by their names in the experiment.
+        options: of the command line.
+        overrides: settings for judging again.
+    """
 
     plan: Plan
     folder: RunFolder
     sources: ConfigSources
-    agents: dict[str, InstalledAgent]
-    cancel: Cancel
-    gateway: GatewayProcess | None = None
-    hub: HubProcess | None = None  # None: no planned scenario has GitHub state
-    budget: CellBudget | None = None
-    workers: int = 1  # maximum number of cells at once
-    deadline: float | None = None  # of the monotonic clock: no cell is started after it
-    fresh: bool = False
-    judging: bool = True
-    keep: Keep = "none"
-    overrides: JudgeOverrides = field(default_factory=JudgeOverrides)
-    redactor: Redactor = field(default_factory=Redactor)
-    stopped: dict[str, str] = field(default_factory=dict)  # arm -> reason why no further cell of it is started
-    unstarted: dict[str, str] = field(default_factory=dict)  # cell -> reason why it was not started
-    full_disk: str | None = None  # message about a disk that is too full for a further cell
-    halted: str | None = None  # reason why no further cell is started: no request can reach a model
-    _prepared: dict[str, PreparedScenario | Exception] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    agents: Mapping[str, InstalledAgent]
+    options: RunOptions = RunOptions()
+    overrides: JudgeOverrides = JudgeOverrides()
 
     @property
     def library(self) -> Library:
@@ -82,11 +93,6 @@ class RunContext:
         """Ids of the judge models: the overrides', or else the experiment's."""
         return self.overrides.judges or self.plan.experiment.judges
 
-    @property
-    def is_budget_spent(self) -> bool:
-        """True if a budget kept a cell from starting, or cut one off."""
-        return bool(self.budget and self.budget.is_spent)
-
     @functools.cached_property
     def panel_digest(self) -> str:
         """Digest of the judge panel, a part of the keys of judgments."""
@@ -94,41 +100,9 @@ class RunContext:
         return panel_digest(self.judges, self.library.roots, settings, self.overrides.wording)
 
     @functools.cached_property
-    def panel(self) -> GatewayPanel | None:
-        """The judge panel; None without judges."""
-        roots, wording = self.library.roots, self.overrides.wording
-        return open_panel(self.gateway, self.judges, roots, wording) if self.judges and self.gateway else None
-
-    @functools.cached_property
     def sandboxes(self) -> SandboxPool:
         """The sandboxes of agents and checks."""
         return SandboxPool(self.plan.sandbox, self.library, self.plan.experiment.limits, self.sources)
-
-    def check_traffic(self, log_file: Path) -> None:
-        """Stop the arms of a provider that a request log proves to be out of reach; halt the run if judges need it."""
-        if self.gateway is None or self.halted:
-            return
-        for provider, reason in self.gateway.dead_ends(log_file).items():
-            arms = [arm for arm in self.plan.arms if arm.model]
-            dead = [arm.id for arm in arms if self.gateway.provider_of(arm.model) == provider]
-            judges = [judge for judge in self.judges if self.gateway.provider_of(judge) == provider]
-            if judges or len(dead) == len(arms):
-                self.halted = reason
-            else:
-                self.stopped.update(dict.fromkeys(dead, reason))
-
-    def judging_context(self, scenario: str) -> JudgingContext:
-        """Return what judging a scenario needs: sandbox, limits and panel.
-
-        Raises:
-            ToolError: the image of the checks is not available, or is not the planned one.
-        """
-        target = self.sandboxes.target(self.library.scenario(scenario).scenario.tools)
-        planned = self.plan.check_images.get(scenario)
-        if target.digest != planned:
-            raise ToolError(f"{scenario}: the image of its checks is {target.digest}, but {planned} was "
-                            "planned; run `scylla-gha evaluate` again, which makes a new plan")  # fmt: skip
-        return JudgingContext(target, self.plan.experiment.limits, self.cancel, self.panel, self.panel_digest)
 
     def scenario(self, scenario: str) -> ScenarioFolder:
         """Return a scenario with the rubric that it is judged by."""
@@ -148,7 +122,7 @@ class RunContext:
 
     def stored_trial(self, cell: Cell) -> Trial | None:
         """Return the stored trial that stands for a cell; None if there is none, if it is too old, or for --fresh."""
-        return None if self.fresh else stored_trial(cell, self.folder.cell(cell.id), self.plan.not_before)
+        return None if self.options.fresh else stored_trial(cell, self.folder.cell(cell.id), self.plan.not_before)
 
     def needs_judgment(self, cell: Cell, trial: Trial) -> bool:
         """Return whether a trial measures the agent and has no valid judgment."""
@@ -158,11 +132,51 @@ class RunContext:
     def judges_usd(self, cell: Cell) -> float:
         """Return the maximum cost of one request to each judge of a cell; what it leaves over pays for a second one."""
         experiment = self.plan.experiment
-        judges = experiment.judges if self.judging and is_for_judges(self.scenario(cell.scenario).rubric) else ()
+        judges = (
+            experiment.judges if self.options.judging and is_for_judges(self.scenario(cell.scenario).rubric) else ()
+        )
         return panel_worst(judges, self.library.priced_models(experiment.prices))
 
-    def prepared_scenario(self, scenario: str) -> PreparedScenario:
-        """Prepare a scenario, once for each run.
+
+@dataclass(frozen=True, slots=True)
+class RunServices:
+    """Processes that serve the cells of a run.
+
+    Attributes:
+        gateway: None: no agent or judge uses a model.
+        hub: None: no planned scenario has GitHub state.
+        budget: None: without a gateway.
+        redactor: of what is stored.
+    """
+
+    gateway: GatewayProcess | None = None
+    hub: HubProcess | None = None
+    budget: CellBudget | None = None
+    redactor: Redactor = field(default_factory=Redactor)
+
+
+@dataclass
+class RunState:
+    """What workers tell each other while a run goes on.
+
+    Attributes:
+        cancel: set if the run ends early.
+        stopped: arms of which no further cell is started, with the reason.
+        unstarted: cells that were not started, with the reason.
+        full_disk: message about a disk that is too full for a further cell.
+        halted: reason why no further cell is started: no request can reach a model.
+    """
+
+    cancel: Cancel = field(default_factory=Cancel)
+    stopped: dict[str, str] = field(default_factory=dict)
+    unstarted: dict[str, str] = field(default_factory=dict)
+    full_disk: str | None = None
+    halted: str | None = None
+    _prepared: dict[str, PreparedScenario | Exception] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def prepared(self, scenario: str, prepare: Callable[[], PreparedScenario]) -> PreparedScenario:
+        """Return what `prepare` returned or raised for this scenario; it is called once.
 
         Raises:
             FixtureError: the start state is not the pinned one.
@@ -171,7 +185,7 @@ class RunContext:
         with self._lock:
             if scenario not in self._prepared:
                 try:
-                    self._prepared[scenario] = prepare_scenario(self.scenario(scenario), self.library, cache_root())
+                    self._prepared[scenario] = prepare()
                 except (FixtureError, ToolError) as error:
                     self._prepared[scenario] = error
         prepared = self._prepared[scenario]
@@ -180,26 +194,68 @@ class RunContext:
         return prepared
 
 
+@dataclass(frozen=True)
+class RunContext:
+    """All that the worker of a cell needs: settings and services, which stay, and the state, which changes."""
+
+    settings: RunSettings
+    services: RunServices = RunServices()
+    state: RunState = field(default_factory=RunState)
+
+    @property
+    def is_budget_spent(self) -> bool:
+        """True if a budget kept a cell from starting, or cut one off."""
+        return bool(self.services.budget and self.services.budget.is_spent)
+
+    @functools.cached_property
+    def panel(self) -> GatewayPanel | None:
+        """The judge panel; None without judges."""
+        settings, gateway = self.settings, self.services.gateway
+        if not settings.judges or gateway is None:
+            return None
+        return open_panel(gateway, settings.judges, settings.library.roots, settings.overrides.wording)
+
+    def check_traffic(self, log_file: Path) -> None:
+        """Stop the arms of a provider that a request log proves to be out of reach; halt the run if judges need it."""
+        gateway, settings, state = self.services.gateway, self.settings, self.state
+        if gateway is None or state.halted:
+            return
+        for provider, reason in gateway.dead_ends(log_file).items():
+            arms = [arm for arm in settings.plan.arms if arm.model]
+            dead = [arm.id for arm in arms if gateway.provider_of(arm.model) == provider]
+            judges = [judge for judge in settings.judges if gateway.provider_of(judge) == provider]
+            if judges or len(dead) == len(arms):
+                state.halted = reason
+            else:
+                state.stopped.update(dict.fromkeys(dead, reason))
+
+    def judging_context(self, scenario: str) -> JudgingContext:
+        """Return what judging a scenario needs: sandbox, limits and panel.
+
+        Raises:
+            ToolError: the image of the checks is not available, or is not the planned one.
+        """
+        settings, plan = self.settings, self.settings.plan
+        target = settings.sandboxes.target(settings.library.scenario(scenario).scenario.tools)
+        planned = plan.check_images.get(scenario)
+        if target.digest != planned:
+            raise ToolError(
+                f"{scenario}: the image of its checks is {target.digest}, but {planned} was planned; run "
+                "`scylla-gha evaluate` again, which makes a new plan"
+            )
+        return JudgingContext(target, plan.experiment.limits, self.state.cancel, self.panel, settings.panel_digest)
+
+    def prepared_scenario(self, scenario: str) -> PreparedScenario:
+        """Prepare a scenario, once for each run; errors as in `RunState.prepared`."""
+        settings = self.settings
+        return self.state.prepared(
+            scenario, lambda: prepare_scenario(settings.scenario(scenario), settings.library, cache_root())
+        )
+
+
 def stored_trial(cell: Cell, folder: CellFolder, not_before: datetime.datetime | None = None) -> Trial | None:
     """Return the stored trial that can stand for the cell; None if there is none, or if it is too old."""
     trial = read_record(folder.trial, Trial)
     if trial is None or trial.key != cell.key or trial.is_older_than(not_before):
         return None
     return trial if trial.outcome.measures_agent else None
-
-
-def finish(futures: Iterable[Future[None]], cancel: Cancel) -> None:
-    """Wait until all have ended; cancel the others if one fails or the user interrupts.
-
-    Raises:
-        KeyboardInterrupt: the user interrupted.
-    """
-    left = set(futures)
-    try:
-        while left:  # with a time limit: a signal to another thread does not wake an endless wait
-            ended, left = wait_for_any(left, 0.5)
-            for future in ended:
-                future.result()
-    except BaseException:
-        cancel.set()
-        raise

@@ -7,7 +7,6 @@ about the same trial again. A control is a record under a key; a stored one is n
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,6 +14,7 @@ from typing import Final
 from scylla_gha.config.keys import canary_key, repeat_key
 from scylla_gha.config.materials import PromptTexts, read_prompt_texts
 from scylla_gha.errors import FixtureError, ToolError
+from scylla_gha.future_wait import run_at_once
 from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.gateway.settings import Session
 from scylla_gha.judge.controls import (
@@ -32,7 +32,7 @@ from scylla_gha.model import slug
 from scylla_gha.model.judgment import ControlResult, Judge, JudgeAnswer, JudgeControl, Judgment
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.trial import Trial
-from scylla_gha.pipeline.context import RunContext, finish
+from scylla_gha.pipeline.context import RunContext, RunSettings
 from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.workspace import Workspace, materialise_diff, scratch, snapshot
 from scylla_gha.store.records import file_digest, read_record, write_record
@@ -50,36 +50,38 @@ class ControlTarget:
     """Subject of controls: a control for each judge, and a function that prepares the questions."""
 
     controls: tuple[JudgeControl, ...]
-    questions: Callable[[], AskQuestions]
+    questions: Callable[[RunContext], AskQuestions]
 
 
 def control_targets(
-    context: RunContext, judged_trials: Sequence[JudgedTrial], times: int | None, *, with_known_answers: bool
+    settings: RunSettings, judged_trials: Sequence[JudgedTrial], times: int | None, *, with_known_answers: bool
 ) -> list[ControlTarget]:
     """Return the controls of a run's judges.
 
     Args:
-        context: of the run.
+        settings: of the run.
         judged_trials: the trials with their judgments.
         times: number of questions about each trial; None: no repeated questions.
         with_known_answers: whether to ask about the known answers of the trials' scenarios.
     """
-    if not context.judges:
+    if not settings.judges:
         return []
-    texts = context.overrides.wording or read_prompt_texts(context.library.roots)
+    texts = settings.overrides.wording or read_prompt_texts(settings.library.roots)
     scenarios = dict.fromkeys(cell.scenario for cell, _, _ in judged_trials) if with_known_answers else {}
     targets = [
-        _known_answer_target(context, name, texts) for name in scenarios if has_known_answers(context.scenario(name))
+        _known_answer_target(settings, name, texts) for name in scenarios if has_known_answers(settings.scenario(name))
     ]
     answered = [judged for judged in judged_trials if judged[2] and judged[2].answers]
-    return targets + [_repeat_target(context, judged, times, texts) for judged in answered if times]
+    return targets + [_repeat_target(settings, judged, times, texts) for judged in answered if times]
 
 
-def pending_controls(context: RunContext, targets: Iterable[ControlTarget], replay: Path | None) -> list[ControlTarget]:
+def pending_controls(
+    settings: RunSettings, targets: Iterable[ControlTarget], replay: Path | None
+) -> list[ControlTarget]:
     """Return the targets with the controls that are not stored or undecided; in a replay, only recorded ones."""
 
     def is_pending(control: JudgeControl) -> bool:
-        stored = read_record(_control_file(context, control), JudgeControl)
+        stored = read_record(_control_file(settings, control), JudgeControl)
         is_decided = stored is not None and stored.key == control.key and stored.error is None
         return not is_decided and (replay is None or (replay / f"{_recording_name(control)}.jsonl").is_file())
 
@@ -87,35 +89,35 @@ def pending_controls(context: RunContext, targets: Iterable[ControlTarget], repl
     return [target for target in pending if target.controls]
 
 
-def run_controls(context: RunContext, targets: Sequence[ControlTarget], jobs: int) -> None:
+def run_controls(context: RunContext, targets: Sequence[ControlTarget]) -> None:
     """Ask the questions of all targets and store the results. A provider error leaves a control undecided.
 
     Raises:
         KeyboardInterrupt: the user interrupted; finished controls are stored.
     """
-    with ThreadPoolExecutor(jobs, thread_name_prefix="control") as pool:
-        finish([pool.submit(_run_target, context, target) for target in targets], context.cancel)
+    works = [functools.partial(_run_target, context, target) for target in targets]
+    run_at_once(works, context.settings.options.workers, context.state.cancel.set)
 
 
-def stored_controls(context: RunContext, targets: Iterable[ControlTarget]) -> tuple[JudgeControl, ...]:
+def stored_controls(settings: RunSettings, targets: Iterable[ControlTarget]) -> tuple[JudgeControl, ...]:
     """Return the stored results of the controls."""
-    paths = (_control_file(context, control) for target in targets for control in target.controls)
+    paths = (_control_file(settings, control) for target in targets for control in target.controls)
     return tuple(control for path in paths if (control := read_record(path, JudgeControl)))
 
 
-def _known_answer_target(context: RunContext, scenario: str, texts: PromptTexts) -> ControlTarget:
-    folder = context.scenario(scenario)
+def _known_answer_target(settings: RunSettings, scenario: str, texts: PromptTexts) -> ControlTarget:
+    folder = settings.scenario(scenario)
     controls = tuple(
         JudgeControl(key=canary_key(judge, texts, folder), judge=judge.model, scenario=scenario)
-        for judge in unique_judges(context.judges)
+        for judge in unique_judges(settings.judges)
     )
-    return ControlTarget(controls, lambda: _known_answer_questions(context, scenario))
+    return ControlTarget(controls, lambda context: _known_answer_questions(context, scenario))
 
 
 def _known_answer_questions(context: RunContext, scenario: str) -> AskQuestions:
     prepared = context.prepared_scenario(scenario)
     patches = (prepared.folder.solution, prepared.folder.wrong[0])
-    limit = context.plan.experiment.limits.diff_bytes
+    limit = context.settings.plan.experiment.limits.diff_bytes
     judging_context = context.judging_context(scenario)
     good, bad = (judge_evidence(_answer(prepared, patch, limit), prepared, judging_context) for patch in patches)
 
@@ -136,9 +138,9 @@ def _answer(prepared: PreparedScenario, patch: Path, limit: int) -> JudgedChange
         return JudgedChange(*snapshot(prepared.start, workspace, limit), _FINAL_MESSAGE)
 
 
-def _repeat_target(context: RunContext, judged_trials: JudgedTrial, times: int, texts: PromptTexts) -> ControlTarget:
+def _repeat_target(settings: RunSettings, judged_trials: JudgedTrial, times: int, texts: PromptTexts) -> ControlTarget:
     cell, trial, _ = judged_trials
-    folder = context.scenario(cell.scenario)
+    folder = settings.scenario(cell.scenario)
     controls = tuple(
         JudgeControl(
             key=repeat_key(judge, texts, folder, trial, times),
@@ -147,14 +149,14 @@ def _repeat_target(context: RunContext, judged_trials: JudgedTrial, times: int, 
             cell=cell.id,
             times=times,
         )
-        for judge in unique_judges(context.judges)
+        for judge in unique_judges(settings.judges)
     )
-    return ControlTarget(controls, lambda: _repeated_questions(context, judged_trials, times))
+    return ControlTarget(controls, lambda context: _repeated_questions(context, judged_trials, times))
 
 
 def _repeated_questions(context: RunContext, judged_trials: JudgedTrial, times: int) -> AskQuestions:
     cell, trial, judgment = judged_trials
-    prepared, folder = context.prepared_scenario(cell.scenario), context.folder.cell(cell.id)
+    prepared, folder = context.prepared_scenario(cell.scenario), context.settings.folder.cell(cell.id)
     with github_state(trial.last, prepared, folder) as github:
         answer = judged_change(trial, folder, github)
     if answer is None or judgment is None or context.panel is None:
@@ -168,25 +170,23 @@ def _repeated_questions(context: RunContext, judged_trials: JudgedTrial, times: 
 
 def _run_target(context: RunContext, target: ControlTarget) -> None:
     """Ask all judges of a target at once."""
-    if context.cancel.is_set:
+    if context.state.cancel.is_set:
         return
     try:
-        ask_questions = target.questions()
+        ask_questions = target.questions(context)
     except (FixtureError, ToolError, OSError) as error:
         for control in target.controls:
-            path = _control_file(context, control)
+            path = _control_file(context.settings, control)
             earlier = read_record(path, JudgeControl) or control
             write_record(path, earlier.model_copy(update={"error": str(error)[:1000]}))
         return
-    with ThreadPoolExecutor(len(target.controls)) as pool:
-        finish(
-            [pool.submit(_run_control, context, control, ask_questions) for control in target.controls], context.cancel
-        )
+    works = [functools.partial(_run_control, context, control, ask_questions) for control in target.controls]
+    run_at_once(works, len(works), context.state.cancel.set)
 
 
 def _run_control(context: RunContext, control: JudgeControl, ask_questions: AskQuestions) -> None:
     """Ask one judge; an earlier result stays if the new one is undecided."""
-    path = _control_file(context, control)
+    path = _control_file(context.settings, control)
     earlier = read_record(path, JudgeControl) or control
     write_record(path, earlier.model_copy(update={"error": _KILLED}))
     faults: list[str] = []
@@ -211,13 +211,13 @@ def _ask(
 ) -> tuple[ControlResult, ...]:
     """Ask one judge in a gateway session of its own; append the errors of unanswered questions to `faults`."""
     assert context.panel is not None  # noqa: S101 there are judges, and the gateway runs
-    journal = traffic_of(_control_file(context, control))
+    journal = traffic_of(_control_file(context.settings, control))
     with context.panel.open_session(
         Session(cell=control.subject, role="judge", journal=journal, recording=_recording_name(control))
     ) as panel:
 
         def asked(judge: Judge, blind: BlindInput) -> JudgeAnswer:
-            if context.cancel.is_set:
+            if context.state.cancel.is_set:
                 raise KeyboardInterrupt
             answer = ask(panel, judge, blind)
             faults.extend([answer.error] if answer.error else [])
@@ -226,8 +226,8 @@ def _ask(
         return ask_questions(asked, Judge(control.judge))
 
 
-def _control_file(context: RunContext, control: JudgeControl) -> Path:
-    return context.folder.probe(control.subject, control.judge, control.key)
+def _control_file(settings: RunSettings, control: JudgeControl) -> Path:
+    return settings.folder.probe(control.subject, control.judge, control.key)
 
 
 def _recording_name(control: JudgeControl) -> str:

@@ -13,7 +13,7 @@ from scylla_gha.errors import ConfigError, IncompleteError
 from scylla_gha.model.judgment import JudgingSummary, Judgment, PanelSummary, Score
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.trial import Trial
-from scylla_gha.pipeline.context import JudgeOverrides, RunContext, stored_trial
+from scylla_gha.pipeline.context import JudgeOverrides, RunSettings, stored_trial
 from scylla_gha.pipeline.judge_controls import (
     ControlTarget,
     JudgedTrial,
@@ -25,8 +25,8 @@ from scylla_gha.pipeline.judge_controls import (
 from scylla_gha.pipeline.model_access import (
     RecordingOptions,
     confirm_spending,
-    gateway_for_run,
     guard_checks,
+    open_services,
     require_credentials,
 )
 from scylla_gha.pipeline.run_experiment import run_all_cells
@@ -40,9 +40,8 @@ StoredTrials = Sequence[tuple[Cell, Trial]]
 
 
 class JudgingOptions(NamedTuple):
-    """Options of `judge`: judgments at once, questions about a trial, whether to judge known answers, confirmations."""
+    """Options of `judge`: questions about a trial, whether to judge known answers, confirmations."""
 
-    jobs: int
     repeat: int | None
     controls: bool
     yes: bool
@@ -105,7 +104,7 @@ def stored_trials(plan: Plan, folder: RunFolder, only: tuple[str, ...]) -> Store
 
 
 def judge_trials(
-    context: RunContext, trials: StoredTrials, recording: RecordingOptions, options: JudgingOptions
+    settings: RunSettings, trials: StoredTrials, recording: RecordingOptions, options: JudgingOptions
 ) -> JudgingSummary:
     """Judge the trials that have no judgment under the key of the context's judges, and run their controls.
 
@@ -115,45 +114,47 @@ def judge_trials(
     """
 
     def targets() -> list[ControlTarget]:
-        judged = judged_trials(context, trials)
-        return control_targets(context, judged, options.repeat, with_known_answers=options.controls)
+        judged = judged_trials(settings, trials)
+        return control_targets(settings, judged, options.repeat, with_known_answers=options.controls)
 
-    pending = pending_controls(context, targets(), None)
-    unjudged = any(judgment is None or judgment.error for _, _, judgment in judged_trials(context, trials))
+    pending = pending_controls(settings, targets(), None)
+    unjudged = any(judgment is None or judgment.error for _, _, judgment in judged_trials(settings, trials))
     if pending or unjudged:
-        judging = context.plan.experiment.model_copy(update={"judges": context.judges})
-        require_credentials({}, judging, context.library, recording)
-        guard_checks(context.plan, recording, SANDBOXES[context.plan.sandbox], allowed=options.exposed)
+        judging = settings.plan.experiment.model_copy(update={"judges": settings.judges})
+        require_credentials({}, judging, settings.library, recording)
+        guard_checks(settings.plan, recording, SANDBOXES[settings.plan.sandbox], allowed=options.exposed)
         questions = sum(len(target.controls) for target in pending)
-        confirm_spending(context, recording, yes=options.yes, controls=questions)
-    lock_run(context.folder.root)
-    with gateway_for_run(context, recording):
-        run_all_cells(context, options.jobs)
+        confirm_spending(settings, recording, yes=options.yes, controls=questions)
+    lock_run(settings.folder.root)
+    with open_services(settings, recording) as context:
+        run_all_cells(context)
         all_targets = targets()
-        run_controls(context, pending_controls(context, all_targets, recording.replay), options.jobs)
+        run_controls(context, pending_controls(settings, all_targets, recording.replay))
     if recording.replay:
-        skipped = [control for target in pending_controls(context, all_targets, None) for control in target.controls]
+        skipped = [control for target in pending_controls(settings, all_targets, None) for control in target.controls]
         if skipped:
             example = f"{skipped[0].judge} on {skipped[0].subject}, ..."
             click.echo(f"left out: {counted(len(skipped), 'control')} not in the recording: {example}", err=True)
-    return _summary(context, trials, all_targets)
+    return _summary(settings, trials, all_targets)
 
 
-def judged_trials(context: RunContext, trials: StoredTrials) -> list[JudgedTrial]:
+def judged_trials(settings: RunSettings, trials: StoredTrials) -> list[JudgedTrial]:
     """Return the trials with the judgments of the context's judges."""
     return [
-        (cell, trial, find_judgment(context.folder.cell(cell.id), context.key(cell, trial))) for cell, trial in trials
+        (cell, trial, find_judgment(settings.folder.cell(cell.id), settings.key(cell, trial))) for cell, trial in trials
     ]
 
 
-def _summary(context: RunContext, trials: StoredTrials, targets: Sequence[ControlTarget]) -> JudgingSummary:
-    experiment = context.plan.experiment
-    own = {cell.id: find_judgment(context.folder.cell(cell.id), context.own_key(cell, trial)) for cell, trial in trials}
+def _summary(settings: RunSettings, trials: StoredTrials, targets: Sequence[ControlTarget]) -> JudgingSummary:
+    experiment = settings.plan.experiment
+    own = {
+        cell.id: find_judgment(settings.folder.cell(cell.id), settings.own_key(cell, trial)) for cell, trial in trials
+    }
     panels = [summarise_panels("experiment", experiment.judges, own)]
-    if context.overrides:
-        others = {cell.id: judgment for cell, _, judgment in judged_trials(context, trials)}
-        panels.append(summarise_panels(context.overrides.name, context.judges, others, own))
-    return JudgingSummary(experiment=experiment.id, panels=tuple(panels), probes=stored_controls(context, targets))
+    if settings.overrides:
+        others = {cell.id: judgment for cell, _, judgment in judged_trials(settings, trials)}
+        panels.append(summarise_panels(settings.overrides.name, settings.judges, others, own))
+    return JudgingSummary(experiment=experiment.id, panels=tuple(panels), probes=stored_controls(settings, targets))
 
 
 def require_all_judged(judged: Sequence[JudgedTrial]) -> None:

@@ -8,8 +8,8 @@ recording needs none.
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -27,7 +27,7 @@ from scylla_gha.hub.client import HubProcess
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Cell, Estimate, Plan
 from scylla_gha.model.traffic import Role
-from scylla_gha.pipeline.context import RunContext
+from scylla_gha.pipeline.context import RunContext, RunServices, RunSettings, RunState
 from scylla_gha.plan.budget import CellBudget
 from scylla_gha.plan.build import InstalledAgent, past_costs
 from scylla_gha.plan.estimate import DueCells, estimate_cells, is_for_judges
@@ -50,13 +50,15 @@ class RecordingOptions:
     replay: Path | None = None
 
 
-def require_safe_sandbox(context: RunContext, recording: RecordingOptions, sandbox: Sandbox, *, allowed: bool) -> None:
+def require_safe_sandbox(
+    settings: RunSettings, recording: RecordingOptions, sandbox: Sandbox, *, allowed: bool
+) -> None:
     """Refuse a sandbox in which agents with a model could read a real key.
 
     Raises:
         RefusedError: the sandbox exposes keys and `allowed` is false; or it is not Docker's, in GitHub Actions.
     """
-    agents = [name for name, installed in context.agents.items() if installed.agent.uses_model]
+    agents = [name for name, installed in settings.agents.items() if installed.agent.uses_model]
     _guard(", ".join(agents), recording, sandbox, allowed=allowed)
 
 
@@ -132,8 +134,10 @@ def require_credentials(
 
 
 @contextmanager
-def gateway_for_run(context: RunContext, recording: RecordingOptions) -> Iterator[None]:
-    """Start the gateway and the hub, if the run needs them, and set the run's redactor.
+def open_services(
+    settings: RunSettings, recording: RecordingOptions, state: RunState | None = None
+) -> Iterator[RunContext]:
+    """Start the gateway and the hub, if the run needs them; yield the context of its cells.
 
     Agents and judges with a model need the gateway; scenarios with GitHub state need the hub. The gateway enforces the
     budgets; the cost of all traffic in the run's folder counts as spent.
@@ -142,45 +146,32 @@ def gateway_for_run(context: RunContext, recording: RecordingOptions) -> Iterato
     for name, reason in unfit.items():
         click.echo(f"{name} is not redacted in stored files, because it is {reason}", err=True)
     secrets = tuple(found_secrets.values())
-    context.redactor = Redactor(secrets)
-    agents = any(installed.agent.uses_model for installed in context.agents.values())
-    with _hub_for_run(context):
-        if agents or context.judges:
-            with _gateway(context, recording, secrets):
-                yield
-        else:
-            yield
+    services = RunServices(redactor=Redactor(secrets))
+    agents = any(installed.agent.uses_model for installed in settings.agents.values())
+    with ExitStack() as stack:
+        if _needs_hub(settings):
+            services = replace(services, hub=stack.enter_context(HubProcess.start()))
+        if agents or settings.judges:
+            gateway = stack.enter_context(GatewayProcess.start(_gateway_settings(settings, recording, secrets)))
+            budget = CellBudget(settings.plan.experiment, gateway)
+            services = replace(services, gateway=gateway, budget=budget)
+        yield RunContext(settings, services, state or RunState())
 
 
-@contextmanager
-def _hub_for_run(context: RunContext) -> Iterator[None]:
-    has_github = any(context.scenario(name).github for name in {cell.scenario for cell in context.plan.cells})
-    if not has_github or context.plan.experiment.github != "hub":
-        yield
-        return
-    with HubProcess.start() as hub:
-        context.hub = hub
-        yield
+def _needs_hub(settings: RunSettings) -> bool:
+    scenarios = {cell.scenario for cell in settings.plan.cells}
+    return settings.plan.experiment.github == "hub" and any(settings.scenario(name).github for name in scenarios)
 
 
-@contextmanager
-def _gateway(context: RunContext, recording: RecordingOptions, secrets: tuple[str, ...]) -> Iterator[None]:
-    experiment = context.plan.experiment
-    with GatewayProcess.start(_settings(context, recording, secrets)) as gateway:
-        context.gateway = gateway
-        context.budget = CellBudget(experiment, gateway)
-        yield
-
-
-def _settings(context: RunContext, recording: RecordingOptions, secrets: tuple[str, ...]) -> GatewaySettings:
-    experiment = context.plan.experiment
+def _gateway_settings(settings: RunSettings, recording: RecordingOptions, secrets: tuple[str, ...]) -> GatewaySettings:
+    experiment = settings.plan.experiment
     return GatewaySettings(
         access=_accesses(provider_environment()),
-        models=tuple(context.library.priced_models(experiment.prices).values()),
+        models=tuple(settings.library.priced_models(experiment.prices).values()),
         knobs={"agent": experiment.model_settings.agent, "judge": experiment.model_settings.judge},
         experiment_usd=experiment.budget_usd,
         role_usd=experiment.role_budget_usd.by_role(),
-        spent_usd=spent_usd(context.folder),
+        spent_usd=spent_usd(settings.folder),
         rate_limit_seconds=experiment.limits.rate_limit_seconds,
         retries=experiment.limits.provider_retries,
         hidden=secrets,
@@ -207,11 +198,11 @@ def spent_usd(folder: RunFolder) -> dict[Role, float]:
     }
 
 
-def confirm_spending(context: RunContext, recording: RecordingOptions, *, yes: bool, controls: int = 0) -> None:
+def confirm_spending(settings: RunSettings, recording: RecordingOptions, *, yes: bool, controls: int = 0) -> None:
     """Ask the user to confirm the paid work of a run that is not stored yet; ask nothing if there is none.
 
     Args:
-        context: of the run; `judging` and `fresh` change which work is due.
+        settings: of the run; `judging` and `fresh` change which work is due.
         recording: a replay costs nothing.
         yes: the user gave --yes.
         controls: number of control questions to judges, in addition to the trials.
@@ -219,13 +210,13 @@ def confirm_spending(context: RunContext, recording: RecordingOptions, *, yes: b
     Raises:
         RefusedError: the user declines, standard input is not a terminal, or a budget is spent.
     """
-    due = due_work(context)
+    due = due_work(settings)
     if recording.replay is not None or not (due.trials or due.judgments or controls):
         return
-    plan = context.plan
-    experiment = plan.experiment.model_copy(update={"judges": context.judges})
-    estimate = estimate_cells(experiment, context.library, plan.arms, due, past_costs(context.folder))
-    limit_usd = _limit(context, due)
+    plan = settings.plan
+    experiment = plan.experiment.model_copy(update={"judges": settings.judges})
+    estimate = estimate_cells(experiment, settings.library, plan.arms, due, past_costs(settings.folder))
+    limit_usd = _limit(settings, due)
     controls_text = f", and {counted(controls, 'control')} of judges" if controls else ""
     work_text = f"{counted(len(due.trials), 'trial')} to run and {len(due.judgments)} to judge with paid models"
     question = f"{work_text}{controls_text}: spend {_amount(estimate, limit_usd)}?"
@@ -244,26 +235,28 @@ def confirm(question: str) -> bool:
     return False
 
 
-def due_work(context: RunContext) -> DueCells:
+def due_work(settings: RunSettings) -> DueCells:
     """Return the cells whose trial or judgment needs a paid model and is not stored under its key."""
-    plan = context.plan
-    trials = [cell for cell in plan.cells if plan.arm(cell.arm).model and not context.stored_trial(cell)]
+    plan = settings.plan
+    trials = [cell for cell in plan.cells if plan.arm(cell.arm).model and not settings.stored_trial(cell)]
 
     def is_unjudged(cell: Cell) -> bool:
-        trial = context.stored_trial(cell)
-        is_due = trial is None or context.needs_judgment(cell, trial)
-        return is_due and is_for_judges(context.scenario(cell.scenario).rubric)
+        trial = settings.stored_trial(cell)
+        is_due = trial is None or settings.needs_judgment(cell, trial)
+        return is_due and is_for_judges(settings.scenario(cell.scenario).rubric)
 
-    return DueCells(trials, list(filter(is_unjudged, plan.cells)) if context.judging and context.judges else [])
+    return DueCells(
+        trials, list(filter(is_unjudged, plan.cells)) if settings.options.judging and settings.judges else []
+    )
 
 
-def _limit(context: RunContext, due: DueCells) -> float:
+def _limit(settings: RunSettings, due: DueCells) -> float:
     """Return the USD at which the gateway stops the run; infinite without a budget.
 
     Raises:
         RefusedError: a budget is spent.
     """
-    experiment, spent = context.plan.experiment, spent_usd(context.folder)
+    experiment, spent = settings.plan.experiment, spent_usd(settings.folder)
     roles = experiment.role_budget_usd
     left_usd = _remaining("budget_usd", experiment.budget_usd, sum(spent.values()))
     agents = judges = 0.0

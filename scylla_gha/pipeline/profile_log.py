@@ -12,7 +12,7 @@ from scylla_gha.collect import rows
 from scylla_gha.interop.exporters import DEFAULT_NAMES, RunExport
 from scylla_gha.model.plan import Cell, Shard
 from scylla_gha.model.result import Result
-from scylla_gha.pipeline.context import RunContext
+from scylla_gha.pipeline.context import RunSettings
 from scylla_gha.store.records import atomic
 from scylla_gha.store.run_folder import RunFolder
 
@@ -45,18 +45,18 @@ class ProfileLog:
         if not is_clean:
             self._rewrite({})
 
-    def add_cell(self, context: RunContext, cell: Cell) -> None:
+    def add_cell(self, settings: RunSettings, cell: Cell) -> None:
         """Append the line of a cell that was worked on; none if no row can be collected of it."""
-        for row in rows(context.plan.model_copy(update={"cells": (cell,)}), context.folder, context.library):
-            self.add(context, row)
+        for row in rows(settings.plan.model_copy(update={"cells": (cell,)}), settings.folder, settings.library):
+            self.add(settings, row)
 
-    def add(self, context: RunContext, row: Result) -> None:
+    def add(self, settings: RunSettings, row: Result) -> None:
         """Append the line of a row.
 
         Raises:
             OSError: the file cannot be written; it ends with a whole line.
         """
-        line = RunExport(context.folder, context.plan, self._path).profile((row,))
+        line = RunExport(settings.folder, settings.plan, self._path).profile((row,))
         digest = _digest(line)
         with self._lock:
             before = self._digests.get(row.cell)

@@ -4,12 +4,12 @@ Keys alone decide what is done: a stored trial under the planned key that measur
 a judgment under the key of that trial and of what judges it. Everything else is done again.
 """
 
+import functools
 import shutil
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
@@ -19,12 +19,13 @@ import click
 
 from scylla_gha.counting import counted, dollars, duration
 from scylla_gha.errors import IncompleteError
+from scylla_gha.future_wait import run_at_once
 from scylla_gha.judge.judge_trial import judge_trial
 from scylla_gha.model.experiment import MB
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import TIME_OVER, Cell
 from scylla_gha.model.trial import Trial
-from scylla_gha.pipeline.context import RunContext, finish
+from scylla_gha.pipeline.context import RunContext, RunSettings
 from scylla_gha.pipeline.run_trial import run_trial
 from scylla_gha.plan.budget import CellNeed
 from scylla_gha.prepare.scenario import drop_workspaces
@@ -101,11 +102,9 @@ class Progress:
         return f"{self._done}/{cells}, {self._passed} passed, {usd}{budget}, {duration(elapsed)}{when}"
 
 
-def run_cells_with_progress(
-    context: RunContext, cells: Iterable[Cell], jobs: int, lines_of: CellLines | None = None
-) -> None:
+def run_cells_with_progress(context: RunContext, cells: Iterable[Cell], lines_of: CellLines | None = None) -> None:
     """Run cells as `run_cells` does, with a progress display, and print the lines on each cell that is done."""
-    plan = context.plan
+    plan = context.settings.plan
     with Progress(len(plan.cells), plan.experiment.budget_usd) as progress:
 
         def advance(cell: Cell, trial: Trial, judgment: Judgment | None) -> None:
@@ -114,35 +113,33 @@ def run_cells_with_progress(
             passed = judgment is not None and judgment.result is not None and judgment.result.passed
             progress.advance(trial.usage.usd, passed=passed)
 
-        run_cells(context, cells, jobs, advance)
+        run_cells(context, cells, advance)
 
 
-def run_cells(context: RunContext, cells: Iterable[Cell], jobs: int, on_done: OnCellDone) -> None:
+def run_cells(context: RunContext, cells: Iterable[Cell], on_done: OnCellDone) -> None:
     """Run and judge cells in their order, several at once, until all are done or the run is stopped.
 
     Args:
         context: of the run.
         cells: in the order in which they are started.
-        jobs: maximum number of cells at once.
         on_done: called by a worker after each cell that has a trial.
 
     Raises:
         KeyboardInterrupt: the user interrupted; finished cells are stored.
     """
-    context.workers = jobs
-    queue = _SharedIterator(_unjudged_first(context, cells))
-    with ThreadPoolExecutor(jobs, thread_name_prefix="worker") as pool:
-        finish([pool.submit(_work, context, queue, on_done) for _ in range(jobs)], context.cancel)
+    queue = _SharedIterator(_unjudged_first(context.settings, cells))
+    jobs = context.settings.options.workers
+    run_at_once([functools.partial(_work, context, queue, on_done)] * jobs, jobs, context.state.cancel.set)
 
 
-def _unjudged_first(context: RunContext, cells: Iterable[Cell]) -> Iterable[Cell]:
+def _unjudged_first(settings: RunSettings, cells: Iterable[Cell]) -> Iterable[Cell]:
     """Sort stored trials without a judgment first if there is a budget, so no new agent spends their judges' money."""
-    if context.fresh or not context.judges or context.plan.experiment.budget_usd is None:
+    if settings.options.fresh or not settings.judges or settings.plan.experiment.budget_usd is None:
         return cells
 
     def is_later(cell: Cell) -> bool:
-        trial = context.stored_trial(cell)
-        return trial is None or not context.needs_judgment(cell, trial)
+        trial = settings.stored_trial(cell)
+        return trial is None or not settings.needs_judgment(cell, trial)
 
     return sorted(cells, key=is_later)
 
@@ -161,16 +158,17 @@ class _SharedIterator:
 
 
 def _work(context: RunContext, queue: _SharedIterator, on_done: OnCellDone) -> None:
-    while not context.cancel.is_set and (cell := queue.take()):
-        if context.deadline is not None and time.monotonic() >= context.deadline:
-            context.unstarted[cell.id] = TIME_OVER
+    options, state = context.settings.options, context.state
+    while not state.cancel.is_set and (cell := queue.take()):
+        if options.deadline is not None and time.monotonic() >= options.deadline:
+            state.unstarted[cell.id] = TIME_OVER
             continue
         try:
             trial, judgment = _run_and_judge(context, cell)
             if trial is None:
                 continue
-            if context.keep == "failed":
-                drop_workspaces(trial, judgment, context.folder.cell(cell.id))
+            if options.keep == "failed":
+                drop_workspaces(trial, judgment, context.settings.folder.cell(cell.id))
             on_done(cell, trial, judgment)
         except OSError as error:
             message = f"{cell.id}: {error}; the run stops here; correct this, and run the same command again to resume"
@@ -179,25 +177,26 @@ def _work(context: RunContext, queue: _SharedIterator, on_done: OnCellDone) -> N
 
 def _run_and_judge(context: RunContext, cell: Cell) -> tuple[Trial | None, Judgment | None]:
     """Return a cell's trial, stored or run now, and its judgment; both None if the cell is not started."""
-    trial = context.stored_trial(cell)
+    trial = context.settings.stored_trial(cell)
     if trial is None and not _may_start(context, cell):
         return None, None
     with _reserve(context, cell, trial) as refusal:
         if refusal is not None:
-            if not context.cancel.is_set:  # an interruption is not a lack of money
-                context.unstarted[cell.id] = refusal
+            if not context.state.cancel.is_set:  # an interruption is not a lack of money
+                context.state.unstarted[cell.id] = refusal
             return None, None
         trial = trial or run_trial(context, cell)
-        return trial, _judge(context, cell, trial) if context.judging else None
+        return trial, _judge(context, cell, trial) if context.settings.options.judging else None
 
 
 def _may_start(context: RunContext, cell: Cell) -> bool:
     """Return whether a cell's agent may be started; store the reason if not."""
-    if stopped := context.halted or context.stopped.get(cell.arm):
-        context.unstarted[cell.id] = f"{'the run' if context.halted else 'its arm'} was stopped: {stopped}"
+    settings, state = context.settings, context.state
+    if stopped := state.halted or state.stopped.get(cell.arm):
+        state.unstarted[cell.id] = f"{'the run' if state.halted else 'its arm'} was stopped: {stopped}"
         return False
-    if reason := low_disk_space((context.folder.root, work_root()), context.plan.experiment.limits.free_disk_mb):
-        context.full_disk = context.unstarted[cell.id] = reason
+    if reason := low_disk_space((settings.folder.root, work_root()), settings.plan.experiment.limits.free_disk_mb):
+        state.full_disk = state.unstarted[cell.id] = reason
         return False
     return True
 
@@ -215,29 +214,31 @@ def low_disk_space(folders: Sequence[Path], least_mb: int) -> str | None:
 
 def _reserve(context: RunContext, cell: Cell, trial: Trial | None) -> AbstractContextManager[str | None]:
     """Reserve the maximum cost of the work on a cell until it is judged; the value is the reason if that is refused."""
-    if context.budget is None or (trial is not None and not context.needs_judgment(cell, trial)):
+    settings, budget = context.settings, context.services.budget
+    if budget is None or (trial is not None and not settings.needs_judgment(cell, trial)):
         return nullcontext()
     if trial is not None:
-        return context.budget.judging(cell.id, context.judges_usd(cell))
-    limit = context.plan.experiment.limits.usd if context.plan.arm(cell.arm).model else None
-    return context.budget.cell(cell.id, CellNeed(limit or 0.0, context.judges_usd(cell)), context.cancel)
+        return budget.judging(cell.id, settings.judges_usd(cell))
+    limit = settings.plan.experiment.limits.usd if settings.plan.arm(cell.arm).model else None
+    return budget.cell(cell.id, CellNeed(limit or 0.0, settings.judges_usd(cell)), context.state.cancel)
 
 
 def _judge(context: RunContext, cell: Cell, trial: Trial) -> Judgment | None:
     """Return the judgment of a trial that measures the agent: the stored one if nothing that judges has changed."""
     if not trial.outcome.measures_agent:
         return None
-    cell_folder, key = context.folder.cell(cell.id), context.key(cell, trial)
+    settings = context.settings
+    cell_folder, key = settings.folder.cell(cell.id), settings.key(cell, trial)
     judgment = find_judgment(cell_folder, key)
-    if context.halted and context.panel:
+    if context.state.halted and context.panel:
         return judgment
-    if judgment is None or judgment.error is not None or context.fresh:
+    if judgment is None or judgment.error is not None or settings.options.fresh:
         prepared = context.prepared_scenario(cell.scenario)
         attempt_folder = cell_folder.attempt(trial.last.number)
-        redaction = RedactionSession(context.redactor.knowing(prepared.holds))
+        redaction = RedactionSession(context.services.redactor.knowing(prepared.holds))
         with redaction.guarding(attempt_folder.root):
             judgment = judge_trial(trial, prepared, cell_folder, context.judging_context(cell.scenario))
             judgment = redaction.record(judgment)
         context.check_traffic(attempt_folder.file(JUDGE_TRAFFIC))
-    keep_judgment(cell_folder, judgment, stands=key == context.own_key(cell, trial))
+    keep_judgment(cell_folder, judgment, stands=key == settings.own_key(cell, trial))
     return judgment

@@ -13,12 +13,12 @@ from scylla_gha.model.plan import Cell, Plan, UnstartedCells
 from scylla_gha.model.report import Report
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline import finish_run
-from scylla_gha.pipeline.context import RunContext, stored_trial
+from scylla_gha.pipeline.context import RunContext, RunOptions, RunSettings, stored_trial
 from scylla_gha.pipeline.model_access import (
     RecordingOptions,
     confirm,
     confirm_spending,
-    gateway_for_run,
+    open_services,
     require_credentials,
     require_safe_sandbox,
 )
@@ -29,7 +29,6 @@ from scylla_gha.plan.build import check_names, find_agents, make_plan, print_pla
 from scylla_gha.plan.notes import reject_impossible_gate
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.prepare.workspace import remove_stale_workspaces
-from scylla_gha.process import Cancel
 from scylla_gha.report.summary import require_gate
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import remove_stale_folders
@@ -58,9 +57,8 @@ def open_run(
     choice: CellSelection,
     folder: RunFolder,
     recording: RecordingOptions,
-    *,
-    fresh: bool,
-) -> RunContext:
+    options: RunOptions,
+) -> RunSettings:
     """Plan an experiment with the agents of this machine, after checking what its first cell needs.
 
     Raises:
@@ -80,9 +78,9 @@ def open_run(
         require_tokens(plan, library, folder)
     if recording.replay:
         plan = plan.model_copy(update={"replayed": True, "estimate": plan.estimate.unpaid})
-    context = RunContext(plan, folder, ConfigSources.of(library, choice.head), agents, Cancel(), fresh=fresh)
-    context.sandboxes.make_ready(plan)
-    return context
+    settings = RunSettings(plan, folder, ConfigSources.of(library, choice.head), agents, options)
+    settings.sandboxes.make_ready(plan)
+    return settings
 
 
 def _confirm_rerun(trials: Sequence[Trial], *, yes: bool) -> None:
@@ -97,40 +95,40 @@ def _confirm_rerun(trials: Sequence[Trial], *, yes: bool) -> None:
 
 
 def approve_run(
-    context: RunContext, choice: CellSelection, recording: RecordingOptions, jobs: int, *, yes: bool, exposed: bool
+    settings: RunSettings, choice: CellSelection, recording: RecordingOptions, *, yes: bool, exposed: bool
 ) -> None:
     """Print the plan, and check consent, budget, gate and sandbox before the first paid request.
 
     Raises:
         RefusedError: one of them does not allow the run.
     """
-    plan = context.plan
-    trials = _stored_trials(context)
-    if context.fresh:
+    plan = settings.plan
+    trials = _stored_trials(settings)
+    if settings.options.fresh:
         _confirm_rerun(trials, yes=yes)
     elif trials:
         click.echo(f"reused under the same keys: {len(trials)} of {counted(len(plan.cells), 'trial')}", err=True)
-    print_plan(plan, jobs)
-    refuse_above_budget(context.plan)
-    reject_impossible_gate(context.plan, context.folder, choice)
-    require_safe_sandbox(context, recording, SANDBOXES[context.plan.sandbox], allowed=exposed)
-    confirm_spending(context, recording, yes=yes)
+    print_plan(plan, settings.options.workers)
+    refuse_above_budget(settings.plan)
+    reject_impossible_gate(settings.plan, settings.folder, choice)
+    require_safe_sandbox(settings, recording, SANDBOXES[settings.plan.sandbox], allowed=exposed)
+    confirm_spending(settings, recording, yes=yes)
 
 
-def store_plan(context: RunContext, experiment: str, choice: CellSelection) -> Plan:
+def store_plan(settings: RunSettings, experiment: str, choice: CellSelection) -> Plan:
     """Lock the run's folder and write the plan of its report, with the cells that were planned there before.
 
     Raises:
         RefusedError: another command works in the folder.
     """
-    folder = context.folder
+    folder = settings.folder
     lock_run(folder.root)
     earlier = read_record(folder.plan, Plan) if choice.only else None
     earlier_cells = {(cell.id, cell.key) for cell in earlier.cells} if earlier else set()
-    own_cells = {(cell.id, cell.key) for cell in context.plan.cells}
-    plan = context.plan
+    own_cells = {(cell.id, cell.key) for cell in settings.plan.cells}
+    plan = settings.plan
     if earlier_cells - own_cells:
-        whole = make_plan(experiment, context.library, context.agents, replace(choice, only=()), folder)
+        whole = make_plan(experiment, settings.library, settings.agents, replace(choice, only=()), folder)
         cells = tuple(cell for cell in whole.cells if (cell.id, cell.key) in earlier_cells | own_cells)
         only = choice.only if len(cells) < len(whole.cells) else ()
         unchanged = {"replayed": plan.replayed, "estimate": plan.estimate}
@@ -141,43 +139,42 @@ def store_plan(context: RunContext, experiment: str, choice: CellSelection) -> P
     return plan
 
 
-def evaluate_cells(context: RunContext, recording: RecordingOptions, plan: Plan, jobs: int) -> Report:
+def evaluate_cells(settings: RunSettings, recording: RecordingOptions, plan: Plan) -> tuple[RunContext, Report]:
     """Run and judge all cells, and make the report of `plan`, even if the run is interrupted.
 
     Each cell that is done leaves a line in `profile-rows.jsonl`.
     """
-    log = ProfileLog(profile_path(context.folder), {cell.id for cell in plan.cells})
+    log = ProfileLog(profile_path(settings.folder), {cell.id for cell in plan.cells})
 
     def append_line(cell: Cell, _trial: Trial, _judgment: Judgment | None) -> None:
-        log.add_cell(context, cell)
+        log.add_cell(settings, cell)
 
     try:
-        with gateway_for_run(context, recording):
-            run_all_cells(context, jobs, append_line)
+        with open_services(settings, recording) as context:
+            run_all_cells(context, append_line)
     finally:
-        report = finish_run(plan, context.folder, context.library)
-    return report
+        report = finish_run(plan, settings.folder, settings.library)
+    return context, report
 
 
-def run_all_cells(context: RunContext, jobs: int, lines_of: CellLines | None = None) -> None:
+def run_all_cells(context: RunContext, lines_of: CellLines | None = None) -> None:
     """Run all cells with a progress display, and store which of them were not started.
 
     Args:
         context: of the run.
-        jobs: maximum number of cells at once.
         lines_of: called when a cell is done; returns lines to print. None: none.
     """
-    own_cells = {cell.id for cell in context.plan.cells}
-    before = read_record(context.folder.unstarted, UnstartedCells) or UnstartedCells(cells={})
+    own_cells = {cell.id for cell in context.settings.plan.cells}
+    before = read_record(context.settings.folder.unstarted, UnstartedCells) or UnstartedCells(cells={})
     try:
-        run_cells_with_progress(context, context.plan.cells, jobs, lines_of)
+        run_cells_with_progress(context, context.settings.plan.cells, lines_of)
     finally:
         others = {name: reason for name, reason in before.cells.items() if name not in own_cells}
-        unstarted = {**others, **context.unstarted}
+        unstarted = {**others, **context.state.unstarted}
         if unstarted:
-            write_record(context.folder.unstarted, UnstartedCells(cells=unstarted))
+            write_record(context.settings.folder.unstarted, UnstartedCells(cells=unstarted))
         else:
-            context.folder.unstarted.unlink(missing_ok=True)
+            context.settings.folder.unstarted.unlink(missing_ok=True)
 
 
 def require_complete_run(context: RunContext) -> None:
@@ -187,10 +184,11 @@ def require_complete_run(context: RunContext) -> None:
         BudgetError: a budget kept a cell from starting, or cut one off.
         IncompleteError: a disk is full, or no request can reach the provider.
     """
-    unstarted, cells = len(context.unstarted), counted(len(context.plan.cells), "cell")
+    settings, state = context.settings, context.state
+    unstarted, cells = len(state.unstarted), counted(len(settings.plan.cells), "cell")
     _require_budget(context, f"not started: {unstarted} of {cells}" if unstarted else "a cell was interrupted")
-    if reason := context.full_disk or context.halted:
-        raise IncompleteError(f"not started: {unstarted} of {cells}: {reason}; {_stored_part(context)}")
+    if reason := state.full_disk or state.halted:
+        raise IncompleteError(f"not started: {unstarted} of {cells}: {reason}; {_stored_part(settings)}")
 
 
 def require_complete_report(context: RunContext, report: Report, choice: CellSelection) -> None:
@@ -201,33 +199,35 @@ def require_complete_report(context: RunContext, report: Report, choice: CellSel
         GateError: the gate of the experiment does not hold.
         IncompleteError: a cell has no judged trial.
     """
-    own_cells = {cell.id for cell in context.plan.cells}
+    settings, state = context.settings, context.state
+    own_cells = {cell.id for cell in settings.plan.cells}
     missing = sum(1 for cell in report.excluded if cell.cell in own_cells)
     if missing:
         shortage = f"no judged trial in {missing} of {counted(len(own_cells), 'cell')}"
         _require_budget(context, shortage)
-        stopped = "; ".join(f"{arm} was stopped: {reason}" for arm, reason in context.stopped.items())
-        reason = context.full_disk or context.halted or stopped or "the report lists them, with reasons"
-        raise IncompleteError(f"{shortage}: {reason}; {_stored_part(context)}; run the same command again for the rest")
+        stopped = "; ".join(f"{arm} was stopped: {reason}" for arm, reason in state.stopped.items())
+        reason = state.full_disk or state.halted or stopped or "the report lists them, with reasons"
+        raise IncompleteError(f"{shortage}: {reason}; {_stored_part(settings)}; run the same command again for the rest")
     if not choice.only:
-        require_gate(context.plan.experiment, report)
+        require_gate(settings.plan.experiment, report)
 
 
 def _require_budget(context: RunContext, shortage: str) -> None:
     if context.is_budget_spent:
-        raise BudgetError(f"{shortage}: a budget is spent, and the report lists what was not done; "
-                          f"{_stored_part(context)}; raise it (--budget-usd, or in the experiment) and run the same "
-                          "command again to resume")  # fmt: skip
+        raise BudgetError(
+            f"{shortage}: a budget is spent, and the report lists what was not done; {_stored_part(context.settings)}; "
+            "raise it (--budget-usd, or in the experiment) and run the same command again to resume"
+        )
 
 
-def _stored_part(context: RunContext) -> str:
+def _stored_part(settings: RunSettings) -> str:
     """Return how many planned trials are stored, and where."""
-    stored, cells = len(_stored_trials(context)), len(context.plan.cells)
-    return f"{stored} of {counted(cells, 'trial')} are stored in {context.folder.root}"
+    stored, cells = len(_stored_trials(settings)), len(settings.plan.cells)
+    return f"{stored} of {counted(cells, 'trial')} are stored in {settings.folder.root}"
 
 
-def _stored_trials(context: RunContext) -> list[Trial]:
+def _stored_trials(settings: RunSettings) -> list[Trial]:
     """Return the stored trials of the planned cells, those that --fresh runs again included."""
-    plan, folder = context.plan, context.folder
+    plan, folder = settings.plan, settings.folder
     trials = (stored_trial(cell, folder.cell(cell.id), plan.not_before) for cell in plan.cells)
     return [trial for trial in trials if trial]

@@ -10,7 +10,7 @@ from scylla_gha.errors import FixtureError, SandboxError, ToolError
 from scylla_gha.model.plan import Arm, Cell
 from scylla_gha.model.sandbox import Isolation
 from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Trial, Usage
-from scylla_gha.pipeline.context import RunContext
+from scylla_gha.pipeline.context import RunContext, RunSettings
 from scylla_gha.prepare.scenario import keep_workspace, prepare_workspace
 from scylla_gha.prepare.workspace import scratch
 from scylla_gha.redaction import Redactor
@@ -30,22 +30,22 @@ _LASTING: Final = (Outcome.PROVIDER_ERROR, Outcome.DELIVERY_ERROR)  # the next c
 
 def run_trial(context: RunContext, cell: Cell) -> Trial:
     """Run a cell's agent and store the trial; a trial of another key that is in its folder is archived."""
-    cell_folder = context.folder.cell(cell.id)
-    _archive_stale_records(context, cell, cell_folder)
-    attempts = [_stored_attempt(folder, context.redactor) for folder in cell_folder.attempts()]
+    cell_folder = context.settings.folder.cell(cell.id)
+    _archive_stale_records(context.settings, cell, cell_folder)
+    attempts = [_stored_attempt(folder, context.services.redactor) for folder in cell_folder.attempts()]
     if not (attempts and attempts[-1].outcome.measures_agent):  # else killed between the two records
         attempts = _run_attempts(context, cell, cell_folder, attempts)
-    trial = _trial_record(context, cell, attempts)
+    trial = _trial_record(context.settings, cell, attempts)
     write_record(cell_folder.trial, trial)
     return trial
 
 
-def _archive_stale_records(context: RunContext, cell: Cell, cell_folder: CellFolder) -> None:
+def _archive_stale_records(settings: RunSettings, cell: Cell, cell_folder: CellFolder) -> None:
     """Move records that are too old or of another key aside; they may have been paid for."""
     owner, stored = read_record(cell_folder.cell, Cell), read_record(cell_folder.trial, Trial)
-    is_old = stored is not None and stored.is_older_than(context.plan.not_before)
-    if owner is not None and (context.fresh or is_old or owner.key != cell.key):
-        archive = context.folder.archive_path(owner.id, owner.key)
+    is_old = stored is not None and stored.is_older_than(settings.plan.not_before)
+    if owner is not None and (settings.options.fresh or is_old or owner.key != cell.key):
+        archive = settings.folder.archive_path(owner.id, owner.key)
         archive.parent.mkdir(parents=True, exist_ok=True)
         cell_folder.root.rename(archive)
     write_record(cell_folder.cell, cell)
@@ -66,16 +66,17 @@ def _stored_attempt(folder: AttemptFolder, redactor: Redactor) -> Attempt:
 
 def _run_attempts(context: RunContext, cell: Cell, cell_folder: CellFolder, attempts: list[Attempt]) -> list[Attempt]:
     """Attempt the cell until an outcome stands, with a doubling pause after faults that do not measure the agent."""
-    retry = context.plan.experiment.retry
+    retry = context.settings.plan.experiment.retry
     for number in range(retry.attempts):
         attempt = _run_one_attempt(context, cell, cell_folder.attempt(len(attempts) + 1))
         attempts = [*attempts, attempt]
         context.check_traffic(cell_folder.attempt(attempt.number).file("traffic.jsonl"))
         if attempt.outcome in _LASTING and not attempt.retryable:
-            context.stopped[cell.arm] = attempt.reason
+            context.state.stopped[cell.arm] = attempt.reason
         last = number == retry.attempts - 1
-        is_stopped = context.halted or cell.arm in context.stopped
-        if last or not attempt.retryable or is_stopped or context.cancel.wait(retry.backoff_seconds * 2**number):
+        state = context.state
+        is_stopped = state.halted or cell.arm in state.stopped
+        if last or not attempt.retryable or is_stopped or state.cancel.wait(retry.backoff_seconds * 2**number):
             break
     return attempts
 
@@ -87,8 +88,8 @@ def _run_one_attempt(context: RunContext, cell: Cell, folder: AttemptFolder) -> 
         with scratch() as root:
             workspace = prepare_workspace(prepared, root)
             attempt = run_attempt(agent_runner(context, cell), prepared, workspace, folder)
-            if context.keep != "none":
-                attempt = keep_workspace(attempt, workspace.repo, folder, context.redactor)
+            if context.settings.options.keep != "none":
+                attempt = keep_workspace(attempt, workspace.repo, folder, context.services.redactor)
                 write_record(folder.file("attempt.json"), attempt)
             return attempt
     except (FixtureError, ToolError) as error:
@@ -98,7 +99,11 @@ def _run_one_attempt(context: RunContext, cell: Cell, folder: AttemptFolder) -> 
         outcome = Outcome.SANDBOX_ERROR if lost else Outcome.FIXTURE_ERROR
         attempt = Attempt(number=folder.number, outcome=outcome, reason=str(error) or repr(error), retryable=lost,
                           started_at=now, seconds=0.0, usage=usage)  # fmt: skip
-        attempt = RedactionSession(context.redactor).record(attempt).model_copy(update={"files": file_digests(folder)})
+        attempt = (
+            RedactionSession(context.services.redactor)
+            .record(attempt)
+            .model_copy(update={"files": file_digests(folder)})
+        )
         write_record(folder.file("attempt.json"), attempt)
         return attempt
 
@@ -109,67 +114,67 @@ def agent_runner(context: RunContext, cell: Cell) -> AgentRunner:
     Raises:
         ToolError: the image of its sandbox is not available.
     """
-    folder, experiment = context.scenario(cell.scenario), context.plan.experiment
-    arm = folder.arm(context.plan.arm(cell.arm))
+    folder, experiment = context.settings.scenario(cell.scenario), context.settings.plan.experiment
+    arm = folder.arm(context.settings.plan.arm(cell.arm))
     agent_id = next(name for name in experiment.agents if name.partition("@")[0] == arm.agent)
-    installed = context.agents[agent_id]
-    target = context.sandboxes.target(folder.scenario.tools, arm)
+    installed = context.settings.agents[agent_id]
+    target = context.settings.sandboxes.target(folder.scenario.tools, arm)
     return AgentRunner(
         arm=arm,
         agent=installed.agent,
         program=installed.program_in(target),
-        gateway=context.gateway,
+        gateway=context.services.gateway,
         target=target,
         limits=experiment.limits,
-        cancel=context.cancel,
-        resources=arm_resources(arm, context.sources.variant(arm).roots),
-        inventory=context.library.inventory(arm.agent, arm.version),
-        redactor=context.redactor,
-        hub=context.hub,
-        checks=context.sandboxes.target(folder.scenario.tools) if folder.github else None,
-        other_programs=_other_programs(context, arm),
+        cancel=context.state.cancel,
+        resources=arm_resources(arm, context.settings.sources.variant(arm).roots),
+        inventory=context.settings.library.inventory(arm.agent, arm.version),
+        redactor=context.services.redactor,
+        hub=context.services.hub,
+        checks=context.settings.sandboxes.target(folder.scenario.tools) if folder.github else None,
+        other_programs=_other_programs(context.settings, arm),
         lanes=_lanes(context, cell, folder),
-        share_usd=_share_usd(context, cell),
+        share_usd=_share_usd(context.settings, cell),
     )
 
 
 def _lanes(context: RunContext, cell: Cell, folder: ScenarioFolder) -> "LaneSource | None":
     """Return the repositories of a cell that works on github.com; None for the hub, or without GitHub."""
     fixture = folder.scenario.source.fixture
-    if context.plan.experiment.github == "hub" or folder.github is None or fixture is None:
+    if context.settings.plan.experiment.github == "hub" or folder.github is None or fixture is None:
         return None
     from scylla_gha.pipeline.lanes import lane_source
 
-    return lane_source(context.library, context.folder, cell, fixture, context.cancel)
+    return lane_source(context.settings.library, context.settings.folder, cell, fixture, context.state.cancel)
 
 
-def _other_programs(context: RunContext, arm: Arm) -> tuple[str, ...]:
+def _other_programs(settings: RunSettings, arm: Arm) -> tuple[str, ...]:
     """Return the names of the programs that other modes have and an arm's mode has not."""
     if arm.mode is None:
         return ()
-    modes = map(context.library.mode, context.library.mode_names())
+    modes = map(settings.library.mode, settings.library.mode_names())
     names = dict.fromkeys(name for mode in modes for name in mode.programs)
     return tuple(name for name in names if name not in arm.mode.programs)
 
 
-def _share_usd(context: RunContext, cell: Cell) -> float | None:
+def _share_usd(settings: RunSettings, cell: Cell) -> float | None:
     """Return a trial's equal share of the agents' budget; None if it has a limit of its own, or there is no budget.
 
     The reserve for the judges of all cells that run at once is not part of the agents' budget.
     """
-    experiment, cells = context.plan.experiment, len(context.plan.cells)
+    experiment, cells = settings.plan.experiment, len(settings.plan.cells)
     if experiment.limits.usd is not None:
         return None
-    judges_usd = context.judges_usd(cell) * min(context.workers, cells)
+    judges_usd = settings.judges_usd(cell) * min(settings.options.workers, cells)
     total = None if experiment.budget_usd is None else max(0.0, experiment.budget_usd - judges_usd)
     budgets = [budget for budget in (total, experiment.role_budget_usd.agent) if budget is not None]
     return min(budgets) / cells if budgets else None
 
 
-def _trial_record(context: RunContext, cell: Cell, attempts: list[Attempt]) -> Trial:
-    folder = context.scenario(cell.scenario)
-    arm = folder.arm(context.plan.arm(cell.arm))
-    image = context.sandboxes.image_digests.image(folder.scenario.tools, arm)
+def _trial_record(settings: RunSettings, cell: Cell, attempts: list[Attempt]) -> Trial:
+    folder = settings.scenario(cell.scenario)
+    arm = folder.arm(settings.plan.arm(cell.arm))
+    image = settings.sandboxes.image_digests.image(folder.scenario.tools, arm)
     versions = {
         "scylla-gha": __version__,
         "agent": attempts[-1].agent_version or arm.version or "unknown",
@@ -177,8 +182,8 @@ def _trial_record(context: RunContext, cell: Cell, attempts: list[Attempt]) -> T
         "system": platform.platform(),
         **({"image": image} if image else {}),
     }
-    return Trial(cell=cell.id, key=cell.key, sandbox=context.plan.sandbox, versions=versions, attempts=tuple(attempts),
-                 isolation=isolation_of(context.plan.sandbox, arm))  # fmt: skip
+    return Trial(cell=cell.id, key=cell.key, sandbox=settings.plan.sandbox, versions=versions, attempts=tuple(attempts),
+                 isolation=isolation_of(settings.plan.sandbox, arm))  # fmt: skip
 
 
 def isolation_of(sandbox: str, arm: Arm) -> Isolation:

@@ -17,11 +17,11 @@ from scylla_gha.model.plan import Cell, Plan, Shard, ShardManifest, WavePacking
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline import stored_plan, without_garbage_collection
-from scylla_gha.pipeline.context import RunContext
+from scylla_gha.pipeline.context import RunOptions, RunSettings, RunState
 from scylla_gha.pipeline.model_access import (
     RecordingOptions,
     confirm_spending,
-    gateway_for_run,
+    open_services,
     require_credentials,
     require_safe_sandbox,
 )
@@ -33,7 +33,6 @@ from scylla_gha.plan.build import find_agent
 from scylla_gha.plan.reuse_results import environment_fingerprint, require_same_environment
 from scylla_gha.plan.shards import account_for
 from scylla_gha.prepare.workspace import remove_stale_workspaces
-from scylla_gha.process import Cancel
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.attach import exit_on_signals
 from scylla_gha.sandboxes.base import remove_stale_folders
@@ -182,7 +181,7 @@ def run_shard(
             cells = tuple(cell for cell in plan.cells if cell.id not in writer.reused)
             experiment = budgets_left(plan.experiment, writer.reused.values())
             rest = plan.model_copy(update={"cells": cells, "experiment": experiment})
-            context = _open_run(rest, shard_cells.packing, folder, sources, options)
+            settings = _open_run(rest, shard_cells.packing, folder, sources, options)
         except ScyllaError as error:
             writer.write({cell.id: str(error) for cell in plan.cells})
             raise
@@ -190,21 +189,22 @@ def run_shard(
         log = ProfileLog(profile_path(folder, shard_cells.shard), {cell.id for cell in plan.cells})
 
         def add_row(cell: Cell, _trial: Trial, _judgment: Judgment | None) -> None:
-            if row := writer.add(context.plan, cell, folder, sources.here):
-                log.add(context, row)
+            if row := writer.add(settings.plan, cell, folder, sources.here):
+                log.add(settings, row)
 
+        state = RunState()
         try:
-            with gateway_for_run(context, _NO_RECORDING):
-                run_cells_with_progress(context, cells, options.workers, add_row)
+            with open_services(settings, _NO_RECORDING, state) as context:
+                run_cells_with_progress(context, cells, add_row)
         finally:
-            missing = writer.write(context.unstarted)
-    fault = context.full_disk or context.halted or next(iter(context.stopped.values()), None)
+            missing = writer.write(state.unstarted)
+    fault = state.full_disk or state.halted or next(iter(state.stopped.values()), None)
     return ShardOutcome(missing, context.is_budget_spent, fault)
 
 
 def _open_run(
     plan: Plan, packing: WavePacking, folder: RunFolder, sources: ConfigSources, options: ShardOptions
-) -> RunContext:
+) -> RunSettings:
     """Check what the first cell needs: agents, credentials, sandbox, consent, and that the planned keys are valid."""
     remove_stale_workspaces()
     remove_stale_folders()
@@ -217,13 +217,13 @@ def _open_run(
         from scylla_gha.pipeline.lanes import require_tokens
 
         require_tokens(plan, sources.here, folder)
-    context = RunContext(plan, folder, sources, agents, Cancel(), deadline=options.deadline)
-    require_safe_sandbox(context, _NO_RECORDING, SANDBOXES[plan.sandbox], allowed=options.exposed)
-    context.sandboxes.check()
-    images = context.sandboxes.image_digests
+    settings = RunSettings(plan, folder, sources, agents, RunOptions(options.workers, options.deadline))
+    require_safe_sandbox(settings, _NO_RECORDING, SANDBOXES[plan.sandbox], allowed=options.exposed)
+    settings.sandboxes.check()
+    images = settings.sandboxes.image_digests
     versions = {agent_id: installed.version for agent_id, installed in agents.items()}
     fingerprint = environment_fingerprint(plan, sources, images, versions)
     require_same_environment(plan, packing.footing, fingerprint, sources.here, images)
-    context.sandboxes.make_ready(plan)
-    confirm_spending(context, _NO_RECORDING, yes=options.yes)
-    return context
+    settings.sandboxes.make_ready(plan)
+    confirm_spending(settings, _NO_RECORDING, yes=options.yes)
+    return settings

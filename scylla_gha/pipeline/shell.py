@@ -15,7 +15,7 @@ from scylla_gha.hub.client import HubProcess
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline import stored_plan
-from scylla_gha.pipeline.context import RunContext
+from scylla_gha.pipeline.context import RunContext, RunSettings
 from scylla_gha.pipeline.run_trial import agent_runner
 from scylla_gha.pipeline.stored_cell import CellRef
 from scylla_gha.plan import agent_name, key_of
@@ -23,7 +23,7 @@ from scylla_gha.plan.build import find_agents
 from scylla_gha.prepare.agent_files import with_agent_files
 from scylla_gha.prepare.scenario import prepare_workspace
 from scylla_gha.prepare.workspace import apply_patch
-from scylla_gha.process import Cancel, FinishedProcess, ProcessLimits
+from scylla_gha.process import FinishedProcess, ProcessLimits
 from scylla_gha.run.equip import AgentRunner, equip_agent, sandbox_mounts
 from scylla_gha.run.github import TrialHub, open_github
 from scylla_gha.run.workflow_steps import WorkflowBox
@@ -75,17 +75,17 @@ def run_in_cell(
         ConfigError: the cell is not planned, or nothing of its trial is stored.
     """
     context, cell = _context(cell_ref, library)
-    context.sandboxes.check()
+    context.settings.sandboxes.check()
     patch = _stored_patch(cell_ref) if after else b""
     with _github_of(context, cell, root) as github:
         opened = open_sandbox(context, cell, root, patch, github)
         is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-        report(_description(context, cell, opened.runner, after=after, is_terminal=is_terminal))
+        report(_description(context.settings, cell, opened.runner, after=after, is_terminal=is_terminal))
         if not is_terminal:
-            return attach_pipes(opened.running(argv or ("/bin/sh",)), root, context.cancel, script=not argv)
+            return attach_pipes(opened.running(argv or ("/bin/sh",)), root, context.state.cancel, script=not argv)
         extra = {**opened.mounts.extra, "TERM": os.environ.get("TERM") or "dumb"}
         opened = replace(opened, mounts=replace(opened.mounts, extra=extra))
-        return attach_tty(opened.running(argv or _SHELL), root, context.cancel)
+        return attach_tty(opened.running(argv or _SHELL), root, context.state.cancel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def _context(cell_ref: CellRef, library: Library) -> tuple[RunContext, Cell]:
         raise ConfigError(f"{cell_ref.id}: is not in {cell_ref.run.plan}, so its sandbox is unknown; plan it again")
     # An image contains the agent of the planned version, whatever this machine has.
     agents = find_agents(plan.experiment, install=not SANDBOXES[plan.sandbox].needs_image)
-    return RunContext(plan, cell_ref.run, ConfigSources(library), agents, Cancel()), cell
+    return RunContext(RunSettings(plan, cell_ref.run, ConfigSources(library), agents)), cell
 
 
 def _stored_patch(cell_ref: CellRef) -> bytes:
@@ -161,28 +161,28 @@ def _stored_patch(cell_ref: CellRef) -> bytes:
     return patch.read_bytes() if trial.last.diff.files else b""
 
 
-def _description(context: RunContext, cell: Cell, runner: AgentRunner, *, after: bool, is_terminal: bool) -> str:
+def _description(settings: RunSettings, cell: Cell, runner: AgentRunner, *, after: bool, is_terminal: bool) -> str:
     """Name the sandbox, and what differs from what the agent had."""
     target = runner.target
     image = f", image {target.digest}" if target.digest else ""
     differences = ["no model and no key" if runner.agent.uses_model else "", "no time limit",
                    "TERM is yours" if is_terminal else "", "the workspace is as it was left" if after else "",
                    "its GitHub is as at the start" if after and runner.arm.mode else "",
-                   *_later_changes(context, cell)]  # fmt: skip
+                   *_later_changes(settings, cell)]  # fmt: skip
     return (f"shell: {cell.id}: {target.sandbox.name}{image}, user {target.sandbox.user}; the same sandbox as the "
             f"agent's, except: {'; '.join(filter(None, differences))}; changes are discarded")  # fmt: skip
 
 
-def _later_changes(context: RunContext, cell: Cell) -> list[str]:
+def _later_changes(settings: RunSettings, cell: Cell) -> list[str]:
     """Return what was changed after the cell was planned."""
-    arm = context.plan.arm(cell.arm)
+    arm = settings.plan.arm(cell.arm)
     changes = []
-    if key_of(context.plan, cell, context.scenario(cell.scenario), context.sandboxes.image_digests) != cell.key:
+    if key_of(settings.plan, cell, settings.scenario(cell.scenario), settings.sandboxes.image_digests) != cell.key:
         changes.append("its scenario, image or toolkit was changed since it was planned")
-    current = context.library.tiers.current(arm.variant) if arm.variant else None
+    current = settings.library.tiers.current(arm.variant) if arm.variant else None
     if arm.variant and (current is None or current.digest != arm.variant.digest):
         changes.append(f"the variant {arm.variant.id} was changed since it was planned")
-    version = next(agent.version for name, agent in context.agents.items() if agent_name(name)[0] == arm.agent)
+    version = next(agent.version for name, agent in settings.agents.items() if agent_name(name)[0] == arm.agent)
     if version not in {None, arm.version}:
         changes.append(f"{arm.agent} is version {version}, and was {arm.version}")
     return changes

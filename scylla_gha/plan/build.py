@@ -116,7 +116,7 @@ def check_names(name: str, library: Library, choice: CellSelection) -> dict[str,
 def make_plan(
     name: str,
     library: Library,
-    agents: dict[str, InstalledAgent],
+    agents: Mapping[str, InstalledAgent],
     choice: CellSelection,
     folder: RunFolder,
     *,

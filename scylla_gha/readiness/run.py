@@ -17,8 +17,8 @@ from scylla_gha.model.readiness_score import GuessLevel, ReadinessScore
 from scylla_gha.model.report import Report as RunReport
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline import finish_run
-from scylla_gha.pipeline.context import RunContext
-from scylla_gha.pipeline.model_access import RecordingOptions, gateway_for_run
+from scylla_gha.pipeline.context import RunContext, RunSettings
+from scylla_gha.pipeline.model_access import RecordingOptions, open_services
 from scylla_gha.pipeline.run_experiment import run_all_cells
 from scylla_gha.readiness.closed_book import ask_closed_book, closed_book_levels, stored_answers
 from scylla_gha.readiness.compare_scores import compare_scores
@@ -108,21 +108,21 @@ class TaskProgress:
 
 
 def measure(
-    measurement: Measurement, context: RunContext, recording: RecordingOptions, plan: Plan, jobs: int, report: Report
-) -> tuple[ReadinessReport, RunReport]:
+    measurement: Measurement, settings: RunSettings, recording: RecordingOptions, plan: Plan, report: Report
+) -> tuple[RunContext, ReadinessReport, RunReport]:
     """Run and judge all sessions, ask the control, and write `readiness.json`, even if the run is interrupted."""
     progress = TaskProgress(measurement)
     try:
-        with gateway_for_run(context, recording):
+        with open_services(settings, recording) as context:
             report(progress.begin())
-            run_all_cells(context, jobs, progress.advance)
-            if measurement.closed_book and context.gateway is not None and context.halted is None:
+            run_all_cells(context, progress.advance)
+            if measurement.closed_book and context.services.gateway is not None and context.state.halted is None:
                 _ask_control(measurement, context, report)
     finally:
         result = scored_report(measurement, plan)
         write_record(measurement.folder.root / REPORT_FILE, result)
         whole = finish_run(plan, measurement.folder, measurement.library)  # its page begins with that record
-    return result, whole
+    return context, result, whole
 
 
 def _control_folder(folder: RunFolder) -> Path:
@@ -131,11 +131,11 @@ def _control_folder(folder: RunFolder) -> Path:
 
 
 def _ask_control(measurement: Measurement, context: RunContext, report: Report) -> None:
-    model = next((arm.model for arm in context.plan.arms if arm.model), None)
-    if model is None or context.gateway is None:
+    model = next((arm.model for arm in context.settings.plan.arms if arm.model), None)
+    if model is None or context.services.gateway is None:
         return
     for facts in measurement.written.sides:
-        asked = ask_closed_book(measurement.items(facts.side), context.gateway, model,
+        asked = ask_closed_book(measurement.items(facts.side), context.services.gateway, model,
                                 _control_folder(measurement.folder))  # fmt: skip
         for fault in asked.faults[:1]:
             report(f"note: the closed-book control lacks {len(asked.faults)} of its answers: {fault}")

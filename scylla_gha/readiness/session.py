@@ -22,6 +22,7 @@ from scylla_gha.model.readiness import Dimension
 from scylla_gha.model.readiness_report import REPORT_FILE, MadeSuite, ReadinessReport
 from scylla_gha.model.report import Report as RunReport
 from scylla_gha.model.trial import Outcome, Trajectory, Trial
+from scylla_gha.pipeline.context import RunOptions
 from scylla_gha.pipeline.model_access import RecordingOptions
 from scylla_gha.pipeline.render import render_report
 from scylla_gha.pipeline.run_experiment import approve_run, open_run, require_complete_report, store_plan
@@ -91,19 +92,20 @@ def measure_readiness(request: ReadinessRequest, report: Report) -> tuple[Readin
     measurement = _made(request, report)
     try:
         _require_key(request)
-        context = open_run(SUITE, measurement.library, CellSelection(), request.run, _NOTHING, fresh=False)
+        how = RunOptions(request.jobs)
+        settings = open_run(SUITE, measurement.library, CellSelection(), request.run, _NOTHING, how)
     except ToolError as error:
         return _unavailable(request, measurement, error)
-    if not context.plan.cells:
+    if not settings.plan.cells:
         return _unavailable(request, measurement, ToolError("no dimension has enough anchors"))
-    report(_sessions_line(context.plan, measurement, request))
+    report(_sessions_line(settings.plan, measurement, request))
     if request.uses_model:
         budget = _budget(request, measurement.written)
-        report(budget.line(context.plan.estimate.usd))
-        budget.require(context.plan.estimate.usd)
-    approve_run(context, CellSelection(), _NOTHING, request.jobs, yes=request.yes, exposed=request.allow_exposed_keys)
-    plan = store_plan(context, SUITE, CellSelection())
-    result, whole = measure(measurement, context, _NOTHING, plan, request.jobs, report)
+        report(budget.line(settings.plan.estimate.usd))
+        budget.require(settings.plan.estimate.usd)
+    approve_run(settings, CellSelection(), _NOTHING, yes=request.yes, exposed=request.allow_exposed_keys)
+    plan = store_plan(settings, SUITE, CellSelection())
+    context, result, whole = measure(measurement, settings, _NOTHING, plan, report)
     write_files(result, request.run)
     try:
         require_complete_report(context, whole, CellSelection())

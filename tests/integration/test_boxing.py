@@ -1,6 +1,5 @@
 """Agents and checks of a journey in containers: what is kept of them, and whose fault an end is."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from scylla_gha.pipeline.run_cells import run_cells
 from scylla_gha.plan import AgentInfo, plan_cells
 from tests.support.agents import ShellAgent
 from tests.support.command import NO_ENGINE
-from tests.support.in_process_run import InProcessRun, make_run_context
+from tests.support.in_process_run import InProcessRun, make_run_context, with_settings
 from tests.support.records import make_checkpoint, make_experiment
 from tests.support.repository import Repository, make_repository
 
@@ -42,13 +41,15 @@ def boxed(repository: Repository, runs: Path, script: str, **given: Any) -> RunC
     made = make_run_context(repository, runs, {"shell": ShellAgent(script)}, sandbox="docker", **given)
     library = Library((repository.root, toolkit_root()))
     known = {"shell": AgentInfo("1", uses_model=False)}
-    planned = plan_cells(made.plan.experiment, library, known, images=SandboxPool("docker", library).image_digests)
-    return replace(made, plan=planned, sources=ConfigSources(library))
+    planned = plan_cells(
+        made.settings.plan.experiment, library, known, images=SandboxPool("docker", library).image_digests
+    )
+    return with_settings(made, plan=planned, sources=ConfigSources(library))
 
 
 def travelled(journey: RunContext) -> InProcessRun:
     done = InProcessRun(journey)
-    run_cells(journey, journey.plan.cells, 1, lambda *told: done.told.append(told))
+    run_cells(journey, journey.settings.plan.cells, lambda *told: done.told.append(told))
     return done
 
 
@@ -120,8 +121,10 @@ def test_an_agent_with_a_model_is_in_containers_where_an_engine_answers() -> Non
 
 def test_checks_are_not_run_in_another_image_than_the_planned_one(repository: Repository, tmp_path: Path) -> None:
     journey = boxed(repository, tmp_path / "runs", SOLVE)
-    scenario = journey.plan.cells[0].scenario
-    assert journey.judging_context(scenario).target.digest == journey.plan.check_images[scenario]
-    other = replace(journey, plan=journey.plan.model_copy(update={"check_images": {scenario: "sha256:0"}}))
+    scenario = journey.settings.plan.cells[0].scenario
+    assert journey.judging_context(scenario).target.digest == journey.settings.plan.check_images[scenario]
+    other = with_settings(
+        journey, plan=journey.settings.plan.model_copy(update={"check_images": {scenario: "sha256:0"}})
+    )
     with pytest.raises(ToolError, match=r"101-greet: the image of its checks is sha256:.*, but sha256:0 was planned"):
         other.judging_context(scenario)

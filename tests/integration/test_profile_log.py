@@ -139,15 +139,15 @@ def test_a_line_for_which_there_is_no_room_leaves_whole_lines(tmp_path: Path) ->
     path = tmp_path / "profile-rows.jsonl"
     cells = [make_cell(repetition=repetition) for repetition in (1, 2)]
     log = ProfileLog(path, {cell.id for cell in cells})
-    log.add(context, make_result(cells[0]))
+    log.add(context.settings, make_result(cells[0]))
     before = path.read_bytes()
 
     def add_second() -> None:
         with pytest.raises(OSError, match=r"profile-rows\.jsonl|File too large"):
-            log.add(context, make_result(cells[1], reason="x" * 3000, passed=False))
+            log.add(context.settings, make_result(cells[1], reason="x" * 3000, passed=False))
 
     limited(len(before) // 1024 + 1, add_second)
     assert path.read_bytes() == before
-    log.add(context, make_result(cells[1]))
+    log.add(context.settings, make_result(cells[1]))
     assert path.read_bytes().startswith(before)
     assert len(path.read_bytes().splitlines()) == 2

@@ -11,7 +11,7 @@ import pytest
 
 from scylla_gha.agents.claude import ClaudeCode
 from scylla_gha.model.trial import DiffStat, Outcome, Trial
-from scylla_gha.pipeline.model_access import RecordingOptions, gateway_for_run
+from scylla_gha.pipeline.model_access import RecordingOptions, open_services
 from scylla_gha.pipeline.run_cells import run_cells
 from scylla_gha.prepare.workspace import materialise_diff
 from scylla_gha.store.run_folder import AttemptFolder
@@ -74,8 +74,8 @@ def run_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str = SC
         travelled = InProcessRun(
             make_run_context(repository, tmp_path / "runs", {"claude-code": agent}, retry={"attempts": 1})
         )
-        with gateway_for_run(travelled.journey, RecordingOptions(record=tmp_path / "tapes")):
-            run_cells(travelled.journey, travelled.journey.plan.cells, 1, lambda *told: travelled.told.append(told))
+        with open_services(travelled.journey.settings, RecordingOptions(record=tmp_path / "tapes")) as context:
+            run_cells(context, context.settings.plan.cells, lambda *told: travelled.told.append(told))
     return travelled
 
 
@@ -122,7 +122,7 @@ def assert_diff_is_judged(travelled: InProcessRun, trial: Trial, tmp_path: Path)
 
 
 def trial_scenario(travelled: InProcessRun) -> str:
-    return travelled.journey.plan.cells[0].scenario
+    return travelled.journey.settings.plan.cells[0].scenario
 
 
 def test_what_the_task_itself_holds_stays_and_its_patch_applies(
@@ -173,13 +173,13 @@ def test_whatever_else_it_leaves_a_right_solution_passes(
 def test_a_killed_run_is_swept_when_it_is_taken_up_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left = tmp_path / "runs"
     journey = make_run_context(Repository(make_repository(tmp_path / "r").root), left, {"a": ShellAgent()})
-    folder = journey.folder.cell(journey.plan.cells[0].id).attempt(1).root
+    folder = journey.settings.folder.cell(journey.settings.plan.cells[0].id).attempt(1).root
     folder.mkdir(parents=True)
     (folder / "transcript.jsonl").write_bytes(transcript())
     monkeypatch.setenv("GITHUB_TOKEN", CANARY)
     told: list[Any] = []
-    with gateway_for_run(journey, RecordingOptions()):
-        run_cells(journey, journey.plan.cells, 1, lambda *each: told.append(each[1]))
+    with open_services(journey.settings, RecordingOptions()) as journey:
+        run_cells(journey, journey.settings.plan.cells, lambda *each: told.append(each[1]))
     assert RAW not in (folder / "transcript.jsonl").read_bytes()
     assert told[0].attempts[0].redactions > 0
 

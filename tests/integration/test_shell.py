@@ -4,7 +4,7 @@ import contextlib
 import signal
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from tests.support.agents import ShellAgent
 from tests.support.command import Said, scylla
 from tests.support.engine import found_by
 from tests.support.gateway import until
-from tests.support.in_process_run import make_run_context
+from tests.support.in_process_run import make_run_context, with_settings
 from tests.support.repository import SCENARIO, make_repository, write_greet_experiment
 from tests.support.scripted_claude import running
 from tests.support.terminal import SIZE, Terminal
@@ -47,7 +47,7 @@ def test_the_box_is_the_one_that_the_agent_had(tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "repo")
     journey = boxed(repository, tmp_path / "runs", LOOK)
     cell = travelled(journey).told[0][0]
-    seen = (journey.folder.cell(cell.id).attempt(1).file("transcript.jsonl")).read_text()
+    seen = (journey.settings.folder.cell(cell.id).attempt(1).file("transcript.jsonl")).read_text()
     opened = open_sandbox(journey, cell, tmp_path / "again")
     streams = ProcessStreams(tmp_path / "out", tmp_path / "err")
     assert opened.running(("/bin/sh", "-c", LOOK))(streams).code == 0
@@ -65,9 +65,9 @@ def test_the_box_is_the_one_that_the_agent_had(tmp_path: Path) -> None:
 def test_so_it_is_in_bubblewrap(tmp_path: Path) -> None:
     look = "id; pwd; env | sort; ls -A / .; ls -A ~; grep -E 'Cap|NoNewPrivs' /proc/self/status; ls /proc/*/exe"
     made = make_run_context(make_repository(tmp_path / "repo"), tmp_path / "runs", {"shell": ShellAgent(look)})
-    journey = replace(made, plan=made.plan.model_copy(update={"sandbox": "bubblewrap"}))
+    journey = with_settings(made, plan=made.settings.plan.model_copy(update={"sandbox": "bubblewrap"}))
     cell = travelled(journey).told[0][0]
-    seen = (journey.folder.cell(cell.id).attempt(1).file("transcript.jsonl")).read_text()
+    seen = (journey.settings.folder.cell(cell.id).attempt(1).file("transcript.jsonl")).read_text()
     opened = open_sandbox(journey, cell, tmp_path / "again")
     streams = ProcessStreams(tmp_path / "out", tmp_path / "err")
     opened.running(("/bin/sh", "-c", look))(streams)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 
 from scylla_gha.collect import collect
 from scylla_gha.config.library import ConfigSources, Library
-from scylla_gha.pipeline.model_access import RecordingOptions, gateway_for_run
+from scylla_gha.pipeline.model_access import RecordingOptions, open_services
 from scylla_gha.pipeline.run_cells import run_cells
 from tests.support.agents import ShellAgent
 from tests.support.command import Said, scylla
@@ -84,10 +84,10 @@ def judge(folder: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> 
     agents = {"worker": ShellAgent("printf '#!/bin/sh\\necho hello\\n' >greet.sh")}
     repository = make_repository(folder, rubric=RUBRIC)
     journey = make_run_context(repository, folder / "runs/greet", agents, judges=JUDGES, limits=PATIENCE)
-    journey.sources = ConfigSources(Library((folder, ROOT)))
-    with gateway_for_run(journey, RecordingOptions()):
-        run_cells(journey, journey.plan.cells, 1, lambda *_: None)
-    collect(journey.plan, journey.folder, journey.library)
+    settings = replace(journey.settings, sources=ConfigSources(Library((folder, ROOT))))
+    with open_services(settings, RecordingOptions()) as journey:
+        run_cells(journey, journey.settings.plan.cells, lambda *_: None)
+    collect(journey.settings.plan, journey.settings.folder, journey.settings.library)
     return left(folder)
 
 

@@ -19,12 +19,11 @@ from scylla_gha.hub.fixture import StartCommit
 from scylla_gha.hub.trial_files import REQUESTS_FILE
 from scylla_gha.model.github_repositories import RepositoryPool
 from scylla_gha.model.result import Result
-from scylla_gha.pipeline.context import RunContext
+from scylla_gha.pipeline.context import RunContext, RunSettings
 from scylla_gha.plan import AgentInfo, plan_cells
 from scylla_gha.plan.build import InstalledAgent
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.prepare.start_state import own_files_commit
-from scylla_gha.process import Cancel
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.agents import ShellAgent
 from tests.support.fixture_repositories import empty_site
@@ -65,7 +64,7 @@ class LaneSite:
                   "retry": {"attempts": 1, "backoff_seconds": 0.0}, **experiment}  # fmt: skip
         plan = plan_cells(make_experiment(**fields), library, {"sh": AgentInfo("1", uses_model=False)}, CellSelection())
         installed = {"sh": InstalledAgent(agent or ShellAgent(), "", "1")}
-        return RunContext(plan, RunFolder(self.root / "runs"), ConfigSources(library), installed, Cancel())
+        return RunContext(RunSettings(plan, RunFolder(self.root / "runs"), ConfigSources(library), installed))
 
 
 @contextmanager
@@ -108,5 +107,5 @@ def rows_of(context: RunContext) -> list[Result]:
     from scylla_gha.collect import rows
     from scylla_gha.pipeline.run_cells import run_cells
 
-    run_cells(context, context.plan.cells, 1, lambda *_: None)
-    return list(rows(context.plan, context.folder, context.library))
+    run_cells(context, context.settings.plan.cells, lambda *_: None)
+    return list(rows(context.settings.plan, context.settings.folder, context.settings.library))

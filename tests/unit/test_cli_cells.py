@@ -31,13 +31,13 @@ def travelled(tmp_path_factory: pytest.TempPathFactory) -> InProcessRun:
     """Three cells of one run, in `runs/greet` of a folder."""
     root = tmp_path_factory.mktemp("show")
     made = run_agents(make_repository(root / "repo"), root / "runs" / "greet", AGENTS)
-    write_record(made.journey.folder.plan, made.journey.plan)
+    write_record(made.journey.settings.folder.plan, made.journey.settings.plan)
     return made
 
 
 def show(travelled: InProcessRun, *args: str, **env: str) -> Said:
     """The command in the folder of the runs; whatever happens, nobody is shown a traceback."""
-    folder = travelled.journey.folder.root.parent.parent
+    folder = travelled.journey.settings.folder.root.parent.parent
     said = scylla("show", *args, cwd=folder, env=environment(folder, **env))
     assert "Traceback" not in said.out + said.err
     return said
@@ -70,7 +70,7 @@ def test_an_agents_words_steer_no_terminal(travelled: InProcessRun, options: lis
 
 def test_json_is_all_that_is_stored(travelled: InProcessRun) -> None:
     told = json.loads(show(travelled, TALKER, "--json").out)
-    folder = travelled.journey.folder.cell(TALKER)
+    folder = travelled.journey.settings.folder.cell(TALKER)
     for name, path in (("cell", folder.cell), ("trial", folder.trial), ("judgment", folder.judgment)):
         assert told[name] == json.loads(path.read_text())
     (work,) = told["works"]
@@ -97,7 +97,7 @@ def test_any_encoding_of_the_output_will_do(travelled: InProcessRun, encoding: s
 
 
 def test_a_reader_that_goes_away_is_no_error(travelled: InProcessRun) -> None:
-    folder = travelled.journey.folder.root.parent.parent
+    folder = travelled.journey.settings.folder.root.parent.parent
     script = f"{{ {COMMAND} show {TALKER} --full; echo $? >&2; }} | true"
     whole = {**os.environ, **environment(folder)}
     done = subprocess.run(["sh", "-c", script], cwd=folder, env=whole, capture_output=True, text=True, check=True)
@@ -149,14 +149,14 @@ def test_a_killed_attempt_and_a_cell_without_any_are_shown(tmp_path: Path) -> No
     killed = show(made, SCENARIO)
     assert (killed.code, "    1 no record: it is running, or" in killed.out) == (0, True)
     cell = make_cell("new", scenario="109-new")
-    write_record(made.journey.folder.cell(cell.id).cell, cell)
+    write_record(made.journey.settings.folder.cell(cell.id).cell, cell)
     assert "  trial     none yet" in show(made, "109").out
 
 
 def test_a_killed_attempt_that_was_repeated_is_told_by_its_trial(travelled: InProcessRun) -> None:
-    folder = travelled.journey.folder.cell(LIAR)
+    folder = travelled.journey.settings.folder.cell(LIAR)
     folder.attempt(1).file("attempt.json").unlink()
-    (work,) = stored_cell(CellRef(travelled.journey.folder, LIAR), travelled.journey.plan).works
+    (work,) = stored_cell(CellRef(travelled.journey.settings.folder, LIAR), travelled.journey.settings.plan).works
     assert work.attempt is not None
     assert work.attempt.outcome == "provider_error"
 

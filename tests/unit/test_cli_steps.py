@@ -131,7 +131,7 @@ def cell(tmp_path: Path) -> CellFolder:
     """A trial, not judged, of an agent with a model."""
     made = run_agents(make_repository(tmp_path / "repo"), tmp_path / "repo/runs/greet", {"shell": ShellAgent(SOLVE)},
                    judging=False)  # fmt: skip
-    write_record(made.journey.folder.plan, with_model(made.journey.plan))
+    write_record(made.journey.settings.folder.plan, with_model(made.journey.settings.plan))
     return made.cell()
 
 

@@ -65,10 +65,10 @@ def test_trials_are_reset_read_back_and_judged_though_github_has_faults(site: La
     seen = {request["fault"] for request in site.requests()}
     assert {fault.kind for fault in FAULTS} <= seen
 
-    folder = context.folder.cell(rows[0].cell).attempt(1)
+    folder = context.settings.folder.cell(rows[0].cell).attempt(1)
     assert folder.file("prompt.md").read_text() == "Fix #2 of pool/demo-0.\n"
     assert not folder.file("github-requests.jsonl").exists()
-    written = b"".join(path.read_bytes() for path in context.folder.root.rglob("*") if path.is_file())
+    written = b"".join(path.read_bytes() for path in context.settings.folder.root.rglob("*") if path.is_file())
     assert [user for user in site.pool.accounts if site.token(user).encode() in written] == []
     environment = folder.file("transcript.jsonl").read_text()
     assert "GH_TOKEN=" in environment
@@ -87,9 +87,9 @@ def test_a_repository_that_another_one_has_or_that_cannot_be_reset_is_no_failure
     state = read_state(accounts.admin)[0]
     take_lease(accounts, state, "somebody", 0, 1)
     context = site.context(ShellAgent(SOLVED))
-    context.cancel.set()  # nobody waits for the lease
+    context.state.cancel.set()  # nobody waits for the lease
     site.served.hub.state.update(0, site.served.hub.state.where(IssueRecord)[0], title="Other")
-    trial = run_trial(context, context.plan.cells[0])
+    trial = run_trial(context, context.settings.plan.cells[0])
     assert trial.outcome is Outcome.FIXTURE_ERROR
     assert "pool/demo-0: is leased by somebody (lane 0) until" in trial.last.reason
     later = lambda: datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)  # noqa: E731 a clock
@@ -102,9 +102,9 @@ def test_without_the_administrators_token_a_trial_needs_a_repository_that_was_re
     monkeypatch.delenv("SCYLLA_FIXTURE_TOKEN_KEEPER")
     context = site.context(ShellAgent(SOLVED))
     environ = environment_of(site, "author")
-    require_lane_tokens(context.plan, context.library, environ, leased=True)
+    require_lane_tokens(context.settings.plan, context.settings.library, environ, leased=True)
     with pytest.raises(ConfigError, match="set SCYLLA_FIXTURE_TOKEN_KEEPER: token of keeper of demo"):
-        require_lane_tokens(context.plan, context.library, environ, leased=False)
+        require_lane_tokens(context.settings.plan, context.settings.library, environ, leased=False)
     (row,) = rows_of(context)
     assert row.outcome is Outcome.FIXTURE_ERROR
     assert "no repository was reset for this cell" in row.reason
@@ -114,10 +114,13 @@ def test_a_job_resets_its_repositories_in_a_step_and_its_agents_never_have_that_
     site: LaneSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context = site.context(ShellAgent(f"env; {SOLVED}"))
-    folder = context.folder
+    folder = context.settings.folder
     lines: list[str] = []
-    leased = lease_lanes(context.plan, folder, context.library, site.environ, lines.append)
-    assert (leased, lines[0].split(",")[0]) == (1, f"{context.plan.cells[0].id}: pool/demo-0 matches the fixture")
+    leased = lease_lanes(context.settings.plan, folder, context.settings.library, site.environ, lines.append)
+    assert (leased, lines[0].split(",")[0]) == (
+        1,
+        f"{context.settings.plan.cells[0].id}: pool/demo-0 matches the fixture",
+    )
     monkeypatch.delenv("SCYLLA_FIXTURE_TOKEN_KEEPER")
     monkeypatch.delenv("SCYLLA_FIXTURE_TOKEN_AUTHOR")
     monkeypatch.setenv("SCYLLA_FIXTURE_TOKENS", f"author={site.token('author')}\n")
@@ -128,7 +131,7 @@ def test_a_job_resets_its_repositories_in_a_step_and_its_agents_never_have_that_
     assert site.token("keeper").encode() not in b"".join(
         path.read_bytes() for path in folder.root.rglob("*") if path.is_file()
     )
-    free_lanes(context.plan, folder, context.library, site.environ, lines.append)
+    free_lanes(context.settings.plan, folder, context.settings.library, site.environ, lines.append)
     assert lines[-1] == "pool/demo-0: freed"
 
     (again,) = rows_of(site.context(ShellAgent(SOLVED), repetitions=1, seed=1, limits={"timeout_seconds": 99}))

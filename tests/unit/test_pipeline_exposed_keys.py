@@ -64,7 +64,7 @@ def test_a_key_is_real_where_requests_leave_this_machine(given: dict[str, str], 
 
 def test_a_real_key_beside_an_agent_on_the_host_is_refused(journey: RunContext) -> None:
     with pytest.raises(RefusedError) as caught:
-        require_safe_sandbox(journey, RecordingOptions(), SANDBOXES["host"], allowed=False)
+        require_safe_sandbox(journey.settings, RecordingOptions(), SANDBOXES["host"], allowed=False)
     said = str(caught.value)
     assert said.startswith("shell: in the sandbox host, an agent could read the provider's key")
     assert "keys: exposed" in said
@@ -77,11 +77,11 @@ def test_a_real_key_beside_an_agent_on_the_host_is_refused(journey: RunContext) 
 def test_it_names_what_bubblewrap_lacks(journey: RunContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nothing")
     with pytest.raises(RefusedError, match=r"bubblewrap \(bubblewrap is not installed; .*apt-get install bubblewrap"):
-        require_safe_sandbox(journey, RecordingOptions(), SANDBOXES["host"], allowed=False)
+        require_safe_sandbox(journey.settings, RecordingOptions(), SANDBOXES["host"], allowed=False)
 
 
 def test_who_allows_it_is_told(journey: RunContext, capsys: pytest.CaptureFixture[str]) -> None:
-    require_safe_sandbox(journey, RecordingOptions(), SANDBOXES["host"], allowed=True)
+    require_safe_sandbox(journey.settings, RecordingOptions(), SANDBOXES["host"], allowed=True)
     assert "shell: keys are exposed in the sandbox host" in capsys.readouterr().err
 
 
@@ -89,7 +89,7 @@ def test_who_allows_it_is_told(journey: RunContext, capsys: pytest.CaptureFixtur
 def test_where_keys_are_hidden_nothing_is_said(
     journey: RunContext, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    require_safe_sandbox(journey, RecordingOptions(), SANDBOXES[name], allowed=False)
+    require_safe_sandbox(journey.settings, RecordingOptions(), SANDBOXES[name], allowed=False)
     assert capsys.readouterr().err == ""
 
 
@@ -99,10 +99,10 @@ def test_in_actions_agents_with_a_real_key_work_in_docker_only(
 ) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     if not refused:
-        require_safe_sandbox(journey, RecordingOptions(), SANDBOXES[name], allowed=False)
+        require_safe_sandbox(journey.settings, RecordingOptions(), SANDBOXES[name], allowed=False)
         return
     with pytest.raises(RefusedError, match=f"in GitHub Actions, .* only in docker, and the sandbox is {name}"):
-        require_safe_sandbox(journey, RecordingOptions(), SANDBOXES[name], allowed=True)
+        require_safe_sandbox(journey.settings, RecordingOptions(), SANDBOXES[name], allowed=True)
 
 
 @pytest.mark.parametrize("change", ["built-in", "replay", "loopback", "no key"])
@@ -117,7 +117,7 @@ def test_without_real_key_or_agent_nothing_is_refused(
         monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
     if change == "no key":
         monkeypatch.delenv("ANTHROPIC_API_KEY")
-    require_safe_sandbox(journey, recording, SANDBOXES["host"], allowed=False)
+    require_safe_sandbox(journey.settings, recording, SANDBOXES["host"], allowed=False)
 
 
 def test_built_in_agents_alone_stay_on_the_host_in_actions_beside_a_key(
@@ -127,10 +127,10 @@ def test_built_in_agents_alone_stay_on_the_host_in_actions_beside_a_key(
     own = make_run_context(
         make_repository(tmp_path / "other"), tmp_path / "runs", {"shell": ShellAgent()}, sandbox="host"
     )
-    assert own.plan.sandbox == "host"
-    require_safe_sandbox(own, RecordingOptions(), SANDBOXES["host"], allowed=False)
-    guard_checks(own.plan, RecordingOptions(), SANDBOXES["host"], allowed=False)
-    both = replace(own, agents={**own.agents, **journey.agents})
+    assert own.settings.plan.sandbox == "host"
+    require_safe_sandbox(own.settings, RecordingOptions(), SANDBOXES["host"], allowed=False)
+    guard_checks(own.settings.plan, RecordingOptions(), SANDBOXES["host"], allowed=False)
+    both = replace(own.settings, agents={**own.settings.agents, **journey.settings.agents})
     with pytest.raises(RefusedError, match="only in docker"):
         require_safe_sandbox(both, RecordingOptions(), SANDBOXES["host"], allowed=True)
 

@@ -16,12 +16,11 @@ from scylla_gha.model.mcp_server import McpServer
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
 from scylla_gha.model.variant import AgentResources
-from scylla_gha.pipeline.context import RunContext
+from scylla_gha.pipeline.context import RunContext, RunServices, RunSettings
 from scylla_gha.pipeline.run_cells import run_cells
 from scylla_gha.plan import AgentInfo, plan_cells
 from scylla_gha.plan.build import InstalledAgent
 from scylla_gha.plan.selection import CellSelection
-from scylla_gha.process import Cancel
 from scylla_gha.redaction import Redactor
 from scylla_gha.run.github import open_github
 from scylla_gha.run.workflow_steps import WorkflowBox
@@ -65,12 +64,14 @@ def context_of(root: Path, hub: HubProcess, script: str, rubric: str | None = No
     )
     plan = plan_cells(experiment, library, {"sh": AgentInfo("1", uses_model=False)}, CellSelection())
     installed = {"sh": InstalledAgent(agent, "", "1")}
-    return RunContext(plan, RunFolder(root / "runs"), ConfigSources(library), installed, Cancel(), hub=hub)
+    return RunContext(
+        RunSettings(plan, RunFolder(root / "runs"), ConfigSources(library), installed), RunServices(hub=hub)
+    )
 
 
 def row_of(context: RunContext) -> Result:
-    run_cells(context, context.plan.cells, 1, lambda *_: None)
-    (row,) = rows(context.plan, context.folder, context.library)
+    run_cells(context, context.settings.plan.cells, lambda *_: None)
+    (row,) = rows(context.settings.plan, context.settings.folder, context.settings.library)
     return row
 
 
@@ -84,10 +85,10 @@ def test_a_trial_leaves_its_github_and_is_judged_by_it(tmp_path: Path, hub: HubP
     assert row.github_calls["git.write"] == row.github_calls["pr.write"] == row.github_calls["issue.write"] == 1
     assert row.github_failed == 0
     assert row.checkpoints == row.checkpoints_passed == 5
-    folder = context.folder.cell(row.cell).attempt(1)
+    folder = context.settings.folder.cell(row.cell).attempt(1)
     names = {"github.json", "github.bundle", "github-requests.jsonl"}
     assert names <= {path.name for path in folder.root.iterdir()}
-    trial = context.stored_trial(context.plan.cells[0])
+    trial = context.settings.stored_trial(context.settings.plan.cells[0])
     assert trial is not None
     assert names <= trial.last.files.keys()
     assert folder.file("prompt.md").read_text() == "Fix #2 of octo-org/demo.\n"
@@ -165,16 +166,17 @@ def test_a_branch_that_cannot_be_checked_out_fails_its_checks(tmp_path: Path, hu
     context = context_of(tmp_path, hub, f"{tree}{push}")
     row = row_of(context)
     assert (row.outcome, row.passed) == (Outcome.COMPLETED, False)
-    judgment = context.folder.cell(row.cell).root / "judgment.json"
+    judgment = context.settings.folder.cell(row.cell).root / "judgment.json"
     assert "it cannot be checked out" in judgment.read_text()
 
 
 def test_commits_with_a_secret_are_not_stored(tmp_path: Path, hub: HubProcess) -> None:
     context = context_of(tmp_path, hub, SOLUTION.replace("print(1 + 1)", "print(1 + 1)  # sesame-open-4711"))
-    context.redactor = Redactor(("sesame-open-4711",))
+    services = replace(context.services, redactor=Redactor(("sesame-open-4711",)))
+    context = replace(context, services=services)
     row = row_of(context)
     assert (row.outcome, row.passed) == (Outcome.AGENT_ERROR, False)
     assert row.reason.startswith("pushed text that looks like a secret")
-    folder = context.folder.cell(row.cell).attempt(1)
+    folder = context.settings.folder.cell(row.cell).attempt(1)
     assert not folder.file("github.bundle").exists()
     assert folder.file("github.json").exists()

@@ -60,9 +60,9 @@ def trial_of(
 ) -> tuple[Judgment, Judgment, list[Body]]:
     """The judgments of a trial without and with a panel, and what the judges were sent."""
     context = context_of(root, hub, script, rubric=RUBRIC)
-    run_cells(context, context.plan.cells, 1, lambda *_: None)
-    (cell,) = context.plan.cells
-    folder, prepared = context.folder.cell(cell.id), context.prepared_scenario(cell.scenario)
+    run_cells(context, context.settings.plan.cells, lambda *_: None)
+    (cell,) = context.settings.plan.cells
+    folder, prepared = context.settings.folder.cell(cell.id), context.prepared_scenario(cell.scenario)
     trial = read_record(folder.trial, Trial)
     assert trial is not None
     alone = judge_trial(trial, prepared, folder, make_judging_context())

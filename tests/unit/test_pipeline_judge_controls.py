@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from scylla_gha.pipeline.judge_controls import (
     run_controls,
     stored_controls,
 )
-from scylla_gha.pipeline.model_access import RecordingOptions, gateway_for_run
+from scylla_gha.pipeline.model_access import RecordingOptions, open_services
 from scylla_gha.pipeline.run_cells import run_cells
 from scylla_gha.store.records import write_record
 from scylla_gha.store.run_folder import traffic_of
@@ -57,11 +58,11 @@ def tried(
         monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
         runs = repository.root.parent / "runs"
         journey = make_run_context(repository, runs, {"shell": ShellAgent(SOLVE)}, **fields)
-        journey.overrides = judge_overrides
-        journey.sources = ConfigSources(Library.here(repository.root))  # the judges' wording is the toolkit's
+        sources = ConfigSources(Library.here(repository.root))  # the judges' wording is the toolkit's
+        settings = replace(journey.settings, overrides=judge_overrides, sources=sources)
         told: list[JudgedTrial] = []
-        with gateway_for_run(journey, RecordingOptions()):
-            run_cells(journey, journey.plan.cells, 1, lambda *one: told.append(one))
+        with open_services(settings, RecordingOptions()) as journey:
+            run_cells(journey, journey.settings.plan.cells, lambda *one: told.append(one))
             provider.requests.clear()
             yield journey, told, provider
 
@@ -69,7 +70,8 @@ def tried(
 def wanted(
     journey: RunContext, told: list[JudgedTrial], times: int | None = None, *, with_known_answers: bool = True
 ) -> list[ControlTarget]:
-    return pending_controls(journey, control_targets(journey, told, times, with_known_answers=with_known_answers), None)
+    targets = control_targets(journey.settings, told, times, with_known_answers=with_known_answers)
+    return pending_controls(journey.settings, targets, None)
 
 
 def names(found: list[ControlTarget]) -> list[tuple[str, str]]:
@@ -95,8 +97,8 @@ def test_without_judges_there_is_nothing_to_control(repository: Repository, monk
 def test_three_questions_decide_two_controls(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     with tried(repository, monkeypatch) as (journey, told, provider):
         found = wanted(journey, told)
-        run_controls(journey, found, 2)
-        probes = stored_controls(journey, found)
+        run_controls(journey, found)
+        probes = stored_controls(journey.settings, found)
         asked = [(sees(body), asked_for(body)) for body in provider.requests if body["model"] == "opus"]
         assert asked == [(True, ["Q1", "Q2"]), (False, ["Q1", "Q2"]), (False, ["Q2", "Q1"])]
         assert [(one.kind, one.holds) for one in probes[0].controls] == [("canary", True), ("order_swap", True)]
@@ -108,8 +110,8 @@ def test_the_judgments_own_answer_is_the_first_of_those_that_are_compared(
 ) -> None:
     with tried(repository, monkeypatch) as (journey, told, provider):
         found = wanted(journey, told, 3, with_known_answers=False)
-        run_controls(journey, found, 1)
-        (first, _) = stored_controls(journey, found)
+        run_controls(journey, found)
+        (first, _) = stored_controls(journey.settings, found)
         assert [body["model"] for body in provider.requests].count("opus") == 2
         assert (first.times, first.controls[0].holds, first.controls[0].compared) == (3, True, 4)
 
@@ -126,7 +128,7 @@ def test_a_control_that_is_killed_is_on_record_before_anybody_is_asked(
         return fair(body)
 
     with tried(repository, monkeypatch, script, alone="opus") as (journey, told, _):
-        run_controls(journey, wanted(journey, told), 1)
+        run_controls(journey, wanted(journey, told))
     assert {probe.error for probe in seen} == {"the harness was killed in the middle of it"}
 
 
@@ -134,13 +136,15 @@ def test_what_was_decided_stands_where_it_cannot_be_decided_again(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with tried(repository, monkeypatch, lambda _: Fail(400), alone="opus") as (journey, told, _):
-        (subject,) = pending_controls(journey, control_targets(journey, told, None, with_known_answers=True), None)
+        (subject,) = pending_controls(
+            journey.settings, control_targets(journey.settings, told, None, with_known_answers=True), None
+        )
         (probe,) = subject.controls
         decided = {"kind": "canary", "judge": "opus", "holds": True, "why": "before"}
         earlier = JudgeControl.model_validate({**probe.model_dump(), "controls": (decided,), "error": "half of it"})
-        write_record(journey.folder.probe(SCENARIO, "opus", probe.key), earlier)
-        run_controls(journey, [subject], 1)
-        (found,) = stored_controls(journey, [subject])
+        write_record(journey.settings.folder.probe(SCENARIO, "opus", probe.key), earlier)
+        run_controls(journey, [subject])
+        (found,) = stored_controls(journey.settings, [subject])
     assert [(one.kind, one.holds) for one in found.controls] == [("canary", True), ("order_swap", None)]
     assert found.error is not None
     assert "the provider answered 400" in found.error
@@ -150,10 +154,10 @@ def test_a_wrong_answer_that_does_not_apply_leaves_the_controls_undecided(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with tried(repository, monkeypatch, alone="opus") as (journey, told, provider):
-        journey.scenario(SCENARIO).wrong[0].write_text("no patch at all\n")
+        journey.settings.scenario(SCENARIO).wrong[0].write_text("no patch at all\n")
         found = wanted(journey, told)
-        run_controls(journey, found, 1)
-        (probe,) = stored_controls(journey, found)
+        run_controls(journey, found)
+        (probe,) = stored_controls(journey.settings, found)
         assert provider.requests == []
     assert probe.error is not None
     assert "git apply" in probe.error
@@ -162,10 +166,10 @@ def test_a_wrong_answer_that_does_not_apply_leaves_the_controls_undecided(
 
 def test_a_run_that_is_stopped_asks_nobody(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     with tried(repository, monkeypatch) as (journey, told, provider):
-        journey.cancel.set()
+        journey.state.cancel.set()
         found = wanted(journey, told)
-        run_controls(journey, found, 1)
-        assert (provider.requests, stored_controls(journey, found)) == ([], ())
+        run_controls(journey, found)
+        assert (provider.requests, stored_controls(journey.settings, found)) == ([], ())
 
 
 def test_what_controls_cost_is_spent_of_the_experiments_budget(
@@ -173,19 +177,17 @@ def test_what_controls_cost_is_spent_of_the_experiments_budget(
 ) -> None:
     with tried(repository, monkeypatch) as (journey, told, _):
         found = wanted(journey, told)
-        run_controls(journey, found, 1)
-        probes = stored_controls(journey, found)
-        journals = [traffic_of(path) for path in journey.folder.probes()]
+        run_controls(journey, found)
+        probes = stored_controls(journey.settings, found)
+        journals = [traffic_of(path) for path in journey.settings.folder.probes()]
     assert all(journal.is_file() for journal in journals)
     spent = sum(probe.usage.usd or 0 for probe in probes)
-    journey.plan = journey.plan.model_copy(
-        update={"experiment": journey.plan.experiment.model_copy(update={"budget_usd": spent + 1e-9})}
-    )
+    plan = journey.settings.plan
+    experiment = plan.experiment.model_copy(update={"budget_usd": spent + 1e-9})
+    again = replace(journey.settings, plan=plan.model_copy(update={"experiment": experiment}), agents={})
     with serve(fair) as provider:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
-        again = RunContext(journey.plan, journey.folder, journey.sources, {}, journey.cancel)
-        with gateway_for_run(again, RecordingOptions()):
-            run_controls(
-                again, pending_controls(again, control_targets(again, told, 2, with_known_answers=False), None), 1
-            )
+        with open_services(again, RecordingOptions()) as context:
+            targets = control_targets(again, told, 2, with_known_answers=False)
+            run_controls(context, pending_controls(again, targets, None))
         assert provider.requests == []

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.settings import Session
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.pipeline.context import RunContext
-from scylla_gha.pipeline.model_access import RecordingOptions, gateway_for_run, require_credentials, spent_usd
+from scylla_gha.pipeline.model_access import RecordingOptions, open_services, require_credentials, spent_usd
 from scylla_gha.pipeline.run_cells import run_cells
 from scylla_gha.plan.build import InstalledAgent
 from tests.support.agents import ShellAgent
@@ -130,15 +131,15 @@ def test_any_key_is_access_unless_it_is_empty(monkeypatch: pytest.MonkeyPatch, k
 
 def ask_through(journey: RunContext, folder: Path, **body: Any) -> Reply:
     """Return what a session of the run's gateway answers."""
-    assert journey.gateway is not None
-    handle = journey.gateway.open(Session(cell="cell", role="agent", journal=folder / "probe.jsonl"))
+    assert journey.services.gateway is not None
+    handle = journey.services.gateway.open(Session(cell="cell", role="agent", journal=folder / "probe.jsonl"))
     return ask(handle, question(**body))
 
 
 def test_nobody_who_needs_it_no_gateway(journey_of: Any) -> None:
     journey = journey_of(BUILT_IN)
-    with gateway_for_run(journey, RecordingOptions()):
-        assert (journey.gateway, journey.panel) == (None, None)
+    with open_services(journey.settings, RecordingOptions()) as run:
+        assert (run.services.gateway, run.panel) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -146,13 +147,13 @@ def test_nobody_who_needs_it_no_gateway(journey_of: Any) -> None:
 )
 def test_the_gateway_runs_as_long_as_it_is_needed(journey_of: Any, agent: ShellAgent, judges: tuple[str, ...]) -> None:
     journey = journey_of(agent, judges=judges)
-    journey.sources = ConfigSources(
-        journey.library.here(journey.library.roots[0])
-    )  # the judges' wording is the toolkit's
-    with gateway_for_run(journey, RecordingOptions()):
-        assert journey.gateway.alive
-        assert bool(journey.panel) == bool(judges)
-    assert not journey.gateway.alive
+    library = journey.settings.library
+    sources = ConfigSources(library.here(library.roots[0]))  # the judges' wording is the toolkit's
+    with open_services(replace(journey.settings, sources=sources), RecordingOptions()) as run:
+        assert run.services.gateway is not None
+        assert run.services.gateway.alive
+        assert bool(run.panel) == bool(judges)
+    assert not run.services.gateway.alive
 
 
 def test_the_gateway_ends_with_a_run_that_fails(journey_of: Any) -> None:
@@ -160,8 +161,9 @@ def test_the_gateway_ends_with_a_run_that_fails(journey_of: Any) -> None:
     running: list[GatewayProcess] = []
 
     def fail() -> None:
-        with gateway_for_run(journey, RecordingOptions()):
-            running.append(journey.gateway)
+        with open_services(journey.settings, RecordingOptions()) as run:
+            assert run.services.gateway is not None
+            running.append(run.services.gateway)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -183,8 +185,8 @@ def test_the_environments_address_and_key_are_the_gateways(
     journey = journey_of(CLI)
     with serve(lambda _: Say("Hi.")) as provider:
         point_to(provider, monkeypatch, key)
-        with gateway_for_run(journey, RecordingOptions()):
-            assert ask_through(journey, tmp_path).status == 200
+        with open_services(journey.settings, RecordingOptions()) as run:
+            assert ask_through(run, tmp_path).status == 200
     assert [headers.get(header) for headers in provider.headers] == [value]
 
 
@@ -195,8 +197,8 @@ def test_agents_of_a_journey_are_paid_for_at_the_librarys_prices(
     told: list[float | None] = []
     with serve(lambda _: Say("Hi.")) as provider:
         point_to(provider, monkeypatch)
-        with gateway_for_run(journey, RecordingOptions()):
-            run_cells(journey, journey.plan.cells, 1, lambda _, trial, __: told.append(trial.usage.usd))
+        with open_services(journey.settings, RecordingOptions()) as run:
+            run_cells(run, journey.settings.plan.cells, lambda _, trial, __: told.append(trial.usage.usd))
     assert told == [pytest.approx(EACH)]
 
 
@@ -204,20 +206,22 @@ def test_what_earlier_attempts_cost_is_spent_of_the_experiments_budget(
     journey_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = journey_of(CLI)
-    attempt = before.folder.cell(before.plan.cells[0].id).attempt(1)
+    folder, plan = before.settings.folder, before.settings.plan
+    attempt = folder.cell(plan.cells[0].id).attempt(1)
     with serve(lambda _: Say("Hi.")) as provider:
         point_to(provider, monkeypatch)
-        with gateway_for_run(before, RecordingOptions()):
+        with open_services(before.settings, RecordingOptions()) as run:
             for role, name in (("agent", "traffic.jsonl"), ("judge", "judge-traffic.jsonl")):
                 session = Session.model_validate({"cell": "cell", "role": role, "journal": attempt.file(name)})
-                ask(before.gateway.open(session), question())
+                assert run.services.gateway is not None
+                ask(run.services.gateway.open(session), question())
         for budget, status in ((2.5, 403), (3.5, 200)):  # of answers; both roles have spent one each
             journey = journey_of(CLI, budget_usd=budget * EACH)
-            with gateway_for_run(journey, RecordingOptions()):
-                reply = ask_through(journey, tmp_path)
+            with open_services(journey.settings, RecordingOptions()) as run:
+                reply = ask_through(run, tmp_path)
             assert reply.status == status
             assert (b"of this account is reached" in reply.body) == (status == 403)
-    assert spent_usd(before.folder) == {"agent": pytest.approx(EACH), "judge": pytest.approx(EACH)}
+    assert spent_usd(folder) == {"agent": pytest.approx(EACH), "judge": pytest.approx(EACH)}
 
 
 def test_the_experiments_patience_with_rate_limits_is_the_gateways(
@@ -226,8 +230,8 @@ def test_the_experiments_patience_with_rate_limits_is_the_gateways(
     journey = journey_of(CLI, limits={"rate_limit_seconds": 0.5})
     with serve(lambda _: Fail(429, {"retry-after": "3600"})) as provider:
         point_to(provider, monkeypatch)
-        with gateway_for_run(journey, RecordingOptions()):
-            replies = [ask_through(journey, tmp_path / name) for name in "ab"]
+        with open_services(journey.settings, RecordingOptions()) as run:
+            replies = [ask_through(run, tmp_path / name) for name in "ab"]
     assert [reply.status for reply in replies] == [429, 429]
     assert len(provider.requests) == 1, "the second one would have to wait longer than that"
 
@@ -239,11 +243,11 @@ def test_what_is_recorded_is_answered_again_without_key_or_provider(
     with serve(lambda _: Say("Hi.")) as provider, monkeypatch.context() as patch:
         point_to(provider, patch)
         journey = journey_of(CLI)
-        with gateway_for_run(journey, RecordingOptions(record=tapes)):
-            first = ask_through(journey, tmp_path / "a")
+        with open_services(journey.settings, RecordingOptions(record=tapes)) as run:
+            first = ask_through(run, tmp_path / "a")
     journey = journey_of(CLI)
-    with gateway_for_run(journey, RecordingOptions(replay=tapes)):
-        again, other = ask_through(journey, tmp_path / "b"), ask_through(journey, tmp_path / "c", text="Else?")
+    with open_services(journey.settings, RecordingOptions(replay=tapes)) as run:
+        again, other = ask_through(run, tmp_path / "b"), ask_through(run, tmp_path / "c", text="Else?")
     assert (again.status, again.body) == (first.status, first.body)
     assert (other.status, other.error["type"]) == (404, "unmatched_request")
 
@@ -261,8 +265,8 @@ def test_the_harnesss_own_secrets_are_looked_for_and_what_cannot_be_is_told(
     monkeypatch.setenv("GITHUB_TOKEN", "s3cret-0123456789")
     monkeypatch.setenv("SOME_TOKEN", "abc")
     journey = journey_of(BUILT_IN)
-    with gateway_for_run(journey, RecordingOptions()):
-        assert journey.redactor.redact_bytes(b"a s3cret-0123456789") == (b"a [redacted]", 1)
+    with open_services(journey.settings, RecordingOptions()) as run:
+        assert run.services.redactor.redact_bytes(b"a s3cret-0123456789") == (b"a [redacted]", 1)
     said = capsys.readouterr().err
     assert "SOME_TOKEN is not redacted in stored files, because it is shorter than 8 characters\n" in said
     assert "abc" not in said

@@ -12,12 +12,11 @@ from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
-from scylla_gha.pipeline.context import RunContext
+from scylla_gha.pipeline.context import RunContext, RunServices, RunSettings
 from scylla_gha.pipeline.run_cells import run_cells
 from scylla_gha.plan import AgentInfo, plan_cells
 from scylla_gha.plan.build import InstalledAgent
 from scylla_gha.plan.selection import CellSelection
-from scylla_gha.process import Cancel
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.agents import ShellAgent
 from tests.support.command import scylla
@@ -66,9 +65,11 @@ def row_of(root: Path, hub: HubProcess, script: str) -> Result:
     )  # fmt: skip
     plan = plan_cells(experiment, library, {"sh": AgentInfo("1", uses_model=False)}, CellSelection())
     installed = {"sh": InstalledAgent(ShellAgent(script), "", "1")}
-    context = RunContext(plan, RunFolder(root / "runs"), ConfigSources(library), installed, Cancel(), hub=hub)
-    run_cells(context, plan.cells, 1, lambda *_: None)
-    (row,) = rows(plan, context.folder, library)
+    context = RunContext(
+        RunSettings(plan, RunFolder(root / "runs"), ConfigSources(library), installed), RunServices(hub=hub)
+    )
+    run_cells(context, plan.cells, lambda *_: None)
+    (row,) = rows(plan, context.settings.folder, library)
     return row
 
 

@@ -127,7 +127,7 @@ def test_a_provider_that_refuses_stops_its_arm_and_no_other(repository: Reposito
     refused = counting(tmp_path, "echo end provider_error")
     done = run_agents(repository, tmp_path / "runs", {"shell": ShellAgent(SOLVE), "other": refused}, repetitions=5)
     assert starts(tmp_path) == 1
-    assert done.journey.stopped == {"other": "as it said"}
+    assert done.journey.state.stopped == {"other": "as it said"}
     assert [trial.outcome for trial in done.trials()].count(Outcome.COMPLETED) == 5
 
 
@@ -213,14 +213,14 @@ def test_without_judging_nothing_is_judged(repository: Repository, tmp_path: Pat
 def test_several_lanes_do_every_cell_once(repository: Repository, tmp_path: Path) -> None:
     agents = {"shell": counting(tmp_path, SOLVE), "other": ShellAgent("true")}
     done = run_agents(repository, tmp_path / "runs", agents, jobs=4, repetitions=6)
-    assert sorted(cell.id for cell, _, _ in done.told) == sorted(cell.id for cell in done.journey.plan.cells)
+    assert sorted(cell.id for cell, _, _ in done.told) == sorted(cell.id for cell in done.journey.settings.plan.cells)
     assert starts(tmp_path) == 6
 
 
 def test_one_lane_goes_in_the_order_of_the_plan(repository: Repository, tmp_path: Path) -> None:
     agents = {name: ShellAgent("true") for name in ("a", "b", "c")}
     done = run_agents(repository, tmp_path / "runs", agents, repetitions=3)
-    assert [cell for cell, _, _ in done.told] == list(done.journey.plan.cells)
+    assert [cell for cell, _, _ in done.told] == list(done.journey.settings.plan.cells)
 
 
 def test_after_an_interruption_nothing_more_is_started_and_the_attempt_is_kept(

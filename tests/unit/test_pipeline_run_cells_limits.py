@@ -41,8 +41,10 @@ def test_below_the_disks_floor_nothing_new_starts(repository: Repository, tmp_pa
     agents = {"shell": ShellAgent(f"echo 1 >>{tmp_path}/starts")}
     done = run_agents(repository, tmp_path / "runs", agents, repetitions=2, limits={"free_disk_mb": NEVER})
     assert (done.told, (tmp_path / "starts").exists()) == ([], False)
-    assert [why.partition(" has ")[0] for why in done.journey.unstarted.values()] == [f"the disk of {tmp_path}"] * 2
-    assert done.journey.full_disk in done.journey.unstarted.values()
+    assert [why.partition(" has ")[0] for why in done.journey.state.unstarted.values()] == [
+        f"the disk of {tmp_path}"
+    ] * 2
+    assert done.journey.state.full_disk in done.journey.state.unstarted.values()
 
 
 def test_what_is_stored_is_taken_whatever_the_disk_says(repository: Repository, tmp_path: Path) -> None:
@@ -119,17 +121,20 @@ def test_a_real_key_is_refused_before_anything_is_written(repository: Repository
 
 @pytest.mark.parametrize("budget_usd", [None, 1.0])
 def test_after_the_deadline_no_cell_starts(repository: Repository, tmp_path: Path, budget_usd: float | None) -> None:
-    context = make_run_context(repository, tmp_path / "runs", {"shell": ShellAgent(SOLVE)}, repetitions=3,
-                               budget_usd=budget_usd)  # fmt: skip
+    deadline = time.monotonic() + 3.0
+    agents = {"shell": ShellAgent(SOLVE)}
+    context = make_run_context(
+        repository, tmp_path / "runs", agents, repetitions=3, budget_usd=budget_usd, deadline=deadline
+    )
     done: list[str] = []
 
     def end_time(cell: Cell, _trial: Trial, _judgment: Judgment | None) -> None:
         done.append(cell.id)
-        context.deadline = time.monotonic()
+        time.sleep(max(0.0, deadline - time.monotonic()))
 
-    run_cells(context, context.plan.cells, 1, end_time)
-    first, *others = [cell.id for cell in context.plan.cells]
-    assert (done, context.unstarted) == ([first], dict.fromkeys(others, TIME_OVER))
+    run_cells(context, context.settings.plan.cells, end_time)
+    first, *others = [cell.id for cell in context.settings.plan.cells]
+    assert (done, context.state.unstarted) == ([first], dict.fromkeys(others, TIME_OVER))
 
 
 @pytest.fixture

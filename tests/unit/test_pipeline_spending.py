@@ -8,7 +8,7 @@ import pytest
 from scylla_gha.agents.base import AgentPackage
 from scylla_gha.model.trial import Attempt
 from scylla_gha.pipeline.context import RunContext
-from scylla_gha.pipeline.model_access import RecordingOptions, gateway_for_run, spent_usd
+from scylla_gha.pipeline.model_access import RecordingOptions, open_services, spent_usd
 from scylla_gha.pipeline.run_cells import run_cells
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.agents import ShellAgent
@@ -48,13 +48,13 @@ def go(
     journey = make_run_context(repository, runs, {"shell": CLI}, **given)
     with serve(lambda _: Say("Hi.")) as provider:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
-        with gateway_for_run(journey, RecordingOptions()):
-            run_cells(journey, journey.plan.cells, 1, lambda *_: None)
+        with open_services(journey.settings, RecordingOptions()) as journey:
+            run_cells(journey, journey.settings.plan.cells, lambda *_: None)
     return journey, provider
 
 
 def attempt(journey: RunContext) -> Attempt:
-    place = journey.folder.cell(journey.plan.cells[0].id).attempt(1)
+    place = journey.settings.folder.cell(journey.settings.plan.cells[0].id).attempt(1)
     return Attempt.model_validate_json(place.file("attempt.json").read_bytes())
 
 
@@ -108,7 +108,7 @@ def test_what_a_subscription_pays_for_is_said_so(
     assert attempt(journey).subscription is subscription
     assert ("oauth-2025-04-20" in sent.get("anthropic-beta", "")) is subscription
     assert attempt(journey).usage.usd == pytest.approx(EACH), "list prices all the same"
-    kept = b"".join(path.read_bytes() for path in journey.folder.root.rglob("*") if path.is_file())
+    kept = b"".join(path.read_bytes() for path in journey.settings.folder.root.rglob("*") if path.is_file())
     assert TOKEN.encode() not in kept
 
 
@@ -118,7 +118,7 @@ def test_what_was_put_aside_is_spent_as_well(
     for epoch in ("one", "two"):
         journey, _ = go(repository, tmp_path / "runs", monkeypatch, epoch=epoch)
     assert [path.name for path in (tmp_path / "runs" / "old").iterdir()]
-    assert spent_usd(journey.folder) == {"agent": pytest.approx(2 * EACH), "judge": 0.0}
+    assert spent_usd(journey.settings.folder) == {"agent": pytest.approx(2 * EACH), "judge": 0.0}
     assert spent_usd(RunFolder(tmp_path / "none")) == {"agent": 0.0, "judge": 0.0}
 
 
@@ -135,6 +135,6 @@ def test_a_cell_that_no_budget_is_left_for_is_not_started(
 ) -> None:
     journey, provider = go(repository, tmp_path / "runs", monkeypatch, repetitions=4, **given)
     assert len(provider.requests) == 4 - left
-    assert len(journey.unstarted) == left
+    assert len(journey.state.unstarted) == left
     assert journey.is_budget_spent is bool(left)
-    assert [name for name in journey.unstarted if (tmp_path / "runs" / name).exists()] == []
+    assert [name for name in journey.state.unstarted if (tmp_path / "runs" / name).exists()] == []

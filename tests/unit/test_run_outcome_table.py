@@ -20,7 +20,7 @@ from scylla_gha.process import FinishedProcess, LimitHit
 from scylla_gha.run.classify_outcome import AttemptTraffic, classify_outcome
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.agents import ShellAgent
-from tests.support.in_process_run import make_run_context
+from tests.support.in_process_run import make_run_context, with_settings
 from tests.support.library import write, write_scenario
 from tests.support.records import make_judgment, make_trial
 from tests.support.repository import cache, make_repository
@@ -124,7 +124,7 @@ def test_no_row_is_without_a_case() -> None:
 def worked(journey: RunContext) -> Outcome:
     """The outcome of its one cell."""
     told: list[Trial] = []
-    run_cells(journey, journey.plan.cells, 1, lambda _cell, trial, _judgment: told.append(trial))
+    run_cells(journey, journey.settings.plan.cells, lambda _cell, trial, _judgment: told.append(trial))
     (trial,) = told
     return trial.outcome
 
@@ -139,8 +139,8 @@ def test_the_second_row_is_a_box_that_cannot_be_made(tmp_path: Path, monkeypatch
     monkeypatch.setenv("PATH", f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}")
     repository = make_repository(tmp_path / "repo")
     journey = make_run_context(repository, tmp_path / "runs", {"shell": ShellAgent("true")})
-    journey.plan = journey.plan.model_copy(update={"sandbox": "bubblewrap"})
-    assert worked(journey) is OUTCOMES[1]
+    plan = journey.settings.plan.model_copy(update={"sandbox": "bubblewrap"})
+    assert worked(with_settings(journey, plan=plan)) is OUTCOMES[1]
 
 
 def test_the_last_row_is_a_judgment_that_failed(tmp_path: Path) -> None:
