@@ -30,7 +30,7 @@ from scylla_gha.pipeline.run_experiment import (
     run_all_cells,
     store_plan,
 )
-from scylla_gha.plan.build import refuse_changed_fixtures
+from scylla_gha.plan.build import PlanRequest, refuse_changed_fixtures
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.prepare.scenario import Keep
 
@@ -64,15 +64,16 @@ def evaluate(
     scylla-gha evaluate
     scylla-gha evaluate hello-claude --model claude-opus-5 --repetitions 5
     """  # noqa: D301
-    folder, library = options.run_folder(runs, experiment, replay=replay), options.library()
+    folder = options.run_folder(runs, experiment, replay=replay)
+    request = PlanRequest(experiment, options.library(), choice, folder)
     if dry_run:
-        print_dry_run(experiment, library, choice, folder, jobs)
+        print_dry_run(request, jobs)
         return
     recording = options.recording(experiment, record, replay=replay)
     how = RunOptions(jobs, fresh=fresh, keep=keep)
-    settings = open_run(experiment, library, choice, folder, recording, how)
+    settings = open_run(request, recording, how)
     approve_run(settings, choice, recording, yes=yes, exposed=allow_exposed_keys)
-    plan = store_plan(settings, experiment, choice)
+    plan = store_plan(settings, request)
     context, report = evaluate_cells(settings, recording, plan)
     print_report(report, folder, as_json=as_json)
     require_complete_report(context, report, choice)
@@ -92,9 +93,10 @@ def run(
     folder = options.run_folder(runs, experiment, replay=replay)
     recording = options.recording(experiment, record, replay=replay)
     how = RunOptions(jobs, fresh=fresh, judging=False, keep=keep)
-    settings = open_run(experiment, options.library(), choice, folder, recording, how)
+    request = PlanRequest(experiment, options.library(), choice, folder)
+    settings = open_run(request, recording, how)
     approve_run(settings, choice, recording, yes=yes, exposed=allow_exposed_keys)
-    store_plan(settings, experiment, choice)
+    store_plan(settings, request)
     with open_services(settings, recording) as context:
         run_all_cells(context)
     require_complete_run(context)

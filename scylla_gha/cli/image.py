@@ -15,11 +15,10 @@ from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.images import SandboxPool, archive, layers
 from scylla_gha.images.archive import ImageLayer, pack_layers, unpack_layers
-from scylla_gha.model.experiment import Experiment, SandboxName, SandboxWish
+from scylla_gha.model.experiment import Experiment, SandboxName, SandboxWish, agent_name
 from scylla_gha.model.plan import Plan
 from scylla_gha.pipeline import stored_plan
 from scylla_gha.pipeline.model_access import confirm
-from scylla_gha.plan import agent_name
 from scylla_gha.plan.selection import select_scenarios
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.sandboxes import SANDBOXES

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from scylla_gha.agents.installed import find_agents
 from scylla_gha.cli import options
 from scylla_gha.config.library import ConfigSources
 from scylla_gha.counting import counted, dollars
@@ -16,8 +17,9 @@ from scylla_gha.model.experiment import SandboxName
 from scylla_gha.model.plan import MOST_SHARDS, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.pipeline import stored_plan, without_garbage_collection
+from scylla_gha.pipeline.run_experiment import print_plan
 from scylla_gha.plan.budget import refuse_above_budget
-from scylla_gha.plan.build import find_agents, make_plan, past_costs, print_plan, wall_minutes
+from scylla_gha.plan.build import PlanRequest, make_plan, past_costs, wall_minutes
 from scylla_gha.plan.notes import reject_impossible_gate, require_statistics
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.plan.shards import WaveLimits
@@ -76,10 +78,10 @@ def plan(
     job = actions_output.actions_job() if github else None
     with actions_output.refusals(job):
         folder, library = options.run_folder(runs, experiment), options.library()
-        agents = find_agents(choice.apply(library.experiment(experiment)), install=not dry_run)
+        request = PlanRequest(experiment, library, choice, folder, sandbox, done)
+        agents = find_agents(request.experiment, install=not dry_run)
         history = past_costs(folder, done)
-        planned = make_plan(experiment, library, agents, choice, folder, build_images=not dry_run, history=history,
-                            sandbox=sandbox, done=done)  # fmt: skip
+        planned = make_plan(request, agents, build_images=not dry_run, history=history)
         print_plan(planned, jobs)
         if job is None:
             refuse_above_budget(planned)
@@ -157,9 +159,8 @@ def power(experiment: str, runs: Path, effect: float, pilot: str | None, *, as_j
     folder = options.run_folder(runs, experiment)
     planned = read_record(folder.plan, Plan)
     if planned is None:
-        library = options.library()
-        agents = find_agents(library.experiment(experiment), install=False)
-        planned = make_plan(experiment, library, agents, CellSelection(), folder, build_images=False)
+        request = PlanRequest(experiment, options.library(), CellSelection(), folder)
+        planned = make_plan(request, find_agents(request.experiment, install=False), build_images=False)
     arms = list(dict.fromkeys(cell.arm for cell in planned.cells))
     question = design.PowerQuestion(
         experiment=planned.experiment.id, arms=len(arms), scenarios=len({cell.scenario for cell in planned.cells}),

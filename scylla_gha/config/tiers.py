@@ -44,6 +44,7 @@ class Tiers:
 
     roots: tuple[Path, ...]
     _digests: dict[Path, str] = field(default_factory=dict, repr=False)
+    _checked: dict[tuple[str, str], str] = field(default_factory=dict, repr=False)  # digests by kind and name
     _later: dict[tuple[Path, ...], "Tiers"] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -192,10 +193,7 @@ class Tiers:
         for kind, names in material_names(treatment).items():
             for name in names:
                 try:
-                    path = material_path(self.roots, kind, name)
-                    if path not in self._digests:
-                        self._digests[path] = material_digest(kind, path)
-                    digests[f"{kind}/{name}"] = self._digests[path]
+                    digests[f"{kind}/{name}"] = self._material_digest(kind, name)
                 except ConfigError as error:
                     faults += [f"{where}: {line}" for line in str(error).splitlines()]
         try:
@@ -205,6 +203,14 @@ class Tiers:
         if faults:
             raise ConfigError("\n".join(faults))
         return digests
+
+    def _material_digest(self, kind: str, name: str) -> str:
+        if (kind, name) not in self._checked:
+            path = material_path(self.roots, kind, name)
+            if path not in self._digests:
+                self._digests[path] = material_digest(kind, path)
+            self._checked[kind, name] = self._digests[path]
+        return self._checked[kind, name]
 
 
 def _without_block(whole: Variant, prompt: SystemPrompt, block: str) -> Variant:

@@ -293,3 +293,9 @@ class Experiment(Record):
         if self.expected and not self.hypothesis:
             raise ValueError("`expected` needs `hypothesis`; add one")
         return self
+
+
+def agent_name(text: str) -> tuple[str, str | None]:
+    """Split an agent of an experiment, `name` or `name@version`."""
+    name, _, version = text.partition("@")
+    return name, version or None

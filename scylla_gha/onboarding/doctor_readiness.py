@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from scylla_gha.agents import AGENTS
+from scylla_gha.agents.installed import find_agent
 from scylla_gha.config.installed_packages import installation
 from scylla_gha.errors import ToolError
 from scylla_gha.onboarding.doctor import Finding
-from scylla_gha.plan.build import find_agent
 from scylla_gha.providers import PROVIDERS, missing_key
 from scylla_gha.sandboxes import SANDBOXES
 

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Sequence
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ToolError
 from scylla_gha.model.delivery import Inventory, Observed
-from scylla_gha.model.experiment import SandboxWish
+from scylla_gha.model.experiment import SandboxWish, agent_name
 from scylla_gha.model.plan import Arm
 from scylla_gha.pipeline.measure_variants import AgentStart, startable
-from scylla_gha.plan import agent_name
 from scylla_gha.variants.delivery import ALWAYS_SEEN, line_hash
 
 

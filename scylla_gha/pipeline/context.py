@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from scylla_gha.agents.installed import InstalledAgent
 from scylla_gha.config.keys import judgment_key, panel_digest
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.config.materials import PromptTexts
@@ -20,7 +21,6 @@ from scylla_gha.judge.panel import GatewayPanel, open_panel
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.trial import Trial
 from scylla_gha.plan.budget import CellBudget
-from scylla_gha.plan.build import InstalledAgent
 from scylla_gha.plan.estimate import is_for_judges, panel_worst
 from scylla_gha.prepare.scenario import Keep, PreparedScenario, prepare_scenario
 from scylla_gha.prepare.tools import cache_root

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from scylla_gha.agents.installed import InstalledAgent, find_agent
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.config.materials import material_names, material_path
 from scylla_gha.errors import ConfigError
@@ -14,12 +15,10 @@ from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.settings import GatewaySettings
 from scylla_gha.images import SandboxPool, most_isolated
 from scylla_gha.model.delivery import Inventory
-from scylla_gha.model.experiment import SandboxWish, TrialLimits
+from scylla_gha.model.experiment import SandboxWish, TrialLimits, agent_name
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.trial import Attempt
 from scylla_gha.model.variant import AgentResources, Variant
-from scylla_gha.plan import agent_name
-from scylla_gha.plan.build import InstalledAgent, find_agent
 from scylla_gha.prepare.scenario import prepare_scenario, prepare_workspace
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.prepare.workspace import scratch
@@ -89,8 +88,18 @@ class AgentStart:
         own = Library((toolkit_root(),))  # a user's scenario may bring skills, which are not the CLI's
         prepared = prepare_scenario(own.scenario(next(iter(own.scenarios))), own, cache_root())
         target = self.sandboxes.target(prepared.folder.scenario.tools, arm)
-        runner = AgentRunner(arm, self.installed.agent, self.installed.program_in(target), self.gateway, target,
-                             self.limits, Cancel(), resources=resources, inventory=inventory)  # fmt: skip
+        program = self.installed.program_in(image=target.image is not None)
+        runner = AgentRunner(
+            arm,
+            self.installed.agent,
+            program,
+            self.gateway,
+            target,
+            self.limits,
+            Cancel(),
+            resources=resources,
+            inventory=inventory,
+        )
         with scratch() as root:
             folder = AttemptFolder(root / "inventory" / "attempt-1")
             yield run_attempt(runner, prepared, prepare_workspace(prepared, root / "ground"), folder), folder

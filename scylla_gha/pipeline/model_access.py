@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import click
 
 from scylla_gha.config.library import Library
+from scylla_gha.agents.installed import InstalledAgent
 from scylla_gha.counting import counted, dollars
 from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import RefusedError, ToolError
@@ -29,7 +30,7 @@ from scylla_gha.model.plan import Cell, Estimate, Plan
 from scylla_gha.model.traffic import Role
 from scylla_gha.pipeline.context import RunContext, RunServices, RunSettings, RunState
 from scylla_gha.plan.budget import CellBudget
-from scylla_gha.plan.build import InstalledAgent, past_costs
+from scylla_gha.plan.build import past_costs
 from scylla_gha.plan.estimate import DueCells, estimate_cells, is_for_judges
 from scylla_gha.plan.model_ids import with_model_ids
 from scylla_gha.providers import KEYS, PROVIDERS, missing_key, missing_key_text, provider_environment, provider_name

@@ -1,13 +1,15 @@
 """Run of an experiment: its plan, approval, cells and report, and what is missing of it."""
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 
 import click
 
-from scylla_gha.config.library import ConfigSources, Library
+from scylla_gha.agents.installed import find_agents
+from scylla_gha.config.library import ConfigSources
 from scylla_gha.counting import counted, dollars
-from scylla_gha.errors import BudgetError, IncompleteError, RefusedError
+from scylla_gha.errors import BudgetError, IncompleteError, RefusedError, ToolError
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Plan, UnstartedCells
 from scylla_gha.model.report import Report
@@ -25,7 +27,7 @@ from scylla_gha.pipeline.model_access import (
 from scylla_gha.pipeline.profile_log import ProfileLog, profile_path
 from scylla_gha.pipeline.run_cells import CellLines, run_cells_with_progress
 from scylla_gha.plan.budget import refuse_above_budget
-from scylla_gha.plan.build import check_names, find_agents, make_plan, print_plan, require_git
+from scylla_gha.plan.build import PlanRequest, check_names, make_plan, plan_lines
 from scylla_gha.plan.notes import reject_impossible_gate
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.prepare.workspace import remove_stale_workspaces
@@ -33,52 +35,50 @@ from scylla_gha.report.summary import require_gate
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import remove_stale_folders
 from scylla_gha.store.records import read_record, write_record
-from scylla_gha.store.run_folder import RunFolder, lock_run
+from scylla_gha.store.run_folder import lock_run
 
 
-def print_dry_run(experiment: str, library: Library, choice: CellSelection, folder: RunFolder, jobs: int) -> None:
+def print_dry_run(request: PlanRequest, jobs: int) -> None:
     """Print the plan and the ids of its cells; start nothing and write nothing.
 
     Raises:
         RefusedError: the likely cost is above the budget, or the gate cannot be passed.
     """
-    agents = find_agents(choice.apply(library.experiment(experiment)), install=False)
-    plan = make_plan(experiment, library, agents, choice, folder, build_images=False)
+    plan = make_plan(request, find_agents(request.experiment, install=False), build_images=False)
     print_plan(plan, jobs)
     for cell in plan.cells:
         click.echo(cell.id)
     refuse_above_budget(plan)
-    reject_impossible_gate(plan, folder, choice)
+    reject_impossible_gate(plan, request.folder, request.choice)
 
 
-def open_run(
-    experiment: str,
-    library: Library,
-    choice: CellSelection,
-    folder: RunFolder,
-    recording: RecordingOptions,
-    options: RunOptions,
-) -> RunSettings:
+def print_plan(plan: Plan, jobs: int) -> None:
+    """Print a plan and its estimate on standard error."""
+    for line in plan_lines(plan, jobs):
+        click.echo(line, err=True)
+
+
+def open_run(request: PlanRequest, recording: RecordingOptions, options: RunOptions) -> RunSettings:
     """Plan an experiment with the agents of this machine, after checking what its first cell needs.
 
     Raises:
-        ToolError: an agent or its credentials are missing.
+        ToolError: git, an agent or its credentials are missing.
     """
     remove_stale_workspaces()
     remove_stale_folders()
-    require_git()
-    named_agents = check_names(experiment, library, choice)
-    chosen = choice.apply(library.experiment(experiment))
-    require_credentials(named_agents, chosen, library, recording)
-    agents = find_agents(chosen, install=True)
-    plan = make_plan(experiment, library, agents, choice, folder)
+    if shutil.which("git") is None:
+        raise ToolError("git is not on PATH; start states and diffs need it; run `apt-get install git`")
+    require_credentials(check_names(request), request.experiment, request.library, recording)
+    agents = find_agents(request.experiment, install=True)
+    library, folder = request.library, request.folder
+    plan = make_plan(request, agents)
     if plan.experiment.github != "hub":
         from scylla_gha.pipeline.lanes import require_tokens
 
         require_tokens(plan, library, folder)
     if recording.replay:
         plan = plan.model_copy(update={"replayed": True, "estimate": plan.estimate.unpaid})
-    settings = RunSettings(plan, folder, ConfigSources.of(library, choice.head), agents, options)
+    settings = RunSettings(plan, folder, ConfigSources.of(library, request.choice.head), agents, options)
     settings.sandboxes.make_ready(plan)
     return settings
 
@@ -115,20 +115,20 @@ def approve_run(
     confirm_spending(settings, recording, yes=yes)
 
 
-def store_plan(settings: RunSettings, experiment: str, choice: CellSelection) -> Plan:
+def store_plan(settings: RunSettings, request: PlanRequest) -> Plan:
     """Lock the run's folder and write the plan of its report, with the cells that were planned there before.
 
     Raises:
         RefusedError: another command works in the folder.
     """
-    folder = settings.folder
+    folder, choice = settings.folder, request.choice
     lock_run(folder.root)
     earlier = read_record(folder.plan, Plan) if choice.only else None
     earlier_cells = {(cell.id, cell.key) for cell in earlier.cells} if earlier else set()
     own_cells = {(cell.id, cell.key) for cell in settings.plan.cells}
     plan = settings.plan
     if earlier_cells - own_cells:
-        whole = make_plan(experiment, settings.library, settings.agents, replace(choice, only=()), folder)
+        whole = make_plan(replace(request, choice=replace(choice, only=())), settings.agents)
         cells = tuple(cell for cell in whole.cells if (cell.id, cell.key) in earlier_cells | own_cells)
         only = choice.only if len(cells) < len(whole.cells) else ()
         unchanged = {"replayed": plan.replayed, "estimate": plan.estimate}
@@ -207,7 +207,8 @@ def require_complete_report(context: RunContext, report: Report, choice: CellSel
         _require_budget(context, shortage)
         stopped = "; ".join(f"{arm} was stopped: {reason}" for arm, reason in state.stopped.items())
         reason = state.full_disk or state.halted or stopped or "the report lists them, with reasons"
-        raise IncompleteError(f"{shortage}: {reason}; {_stored_part(settings)}; run the same command again for the rest")
+        stored = _stored_part(settings)
+        raise IncompleteError(f"{shortage}: {reason}; {stored}; run the same command again for the rest")
     if not choice.only:
         require_gate(settings.plan.experiment, report)
 

@@ -122,7 +122,7 @@ def agent_runner(context: RunContext, cell: Cell) -> AgentRunner:
     return AgentRunner(
         arm=arm,
         agent=installed.agent,
-        program=installed.program_in(target),
+        program=installed.program_in(image=target.image is not None),
         gateway=context.services.gateway,
         target=target,
         limits=experiment.limits,

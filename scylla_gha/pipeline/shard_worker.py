@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from scylla_gha import __version__
+from scylla_gha.agents.installed import find_agent
 from scylla_gha.collect import rows
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.errors import ConfigError, ScyllaError
+from scylla_gha.model.experiment import agent_name
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Plan, Shard, ShardManifest, WavePacking
 from scylla_gha.model.result import Result
@@ -27,9 +29,7 @@ from scylla_gha.pipeline.model_access import (
 )
 from scylla_gha.pipeline.profile_log import ProfileLog, profile_path
 from scylla_gha.pipeline.run_cells import run_cells_with_progress
-from scylla_gha.plan import agent_name
 from scylla_gha.plan.budget import budgets_left
-from scylla_gha.plan.build import find_agent
 from scylla_gha.plan.reuse_results import environment_fingerprint, require_same_environment
 from scylla_gha.plan.shards import account_for
 from scylla_gha.prepare.workspace import remove_stale_workspaces

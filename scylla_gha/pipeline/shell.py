@@ -9,17 +9,18 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha.agents.base import ModelAccess
+from scylla_gha.agents.installed import find_agents
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.errors import ConfigError
 from scylla_gha.hub.client import HubProcess
+from scylla_gha.model.experiment import agent_name
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline import stored_plan
 from scylla_gha.pipeline.context import RunContext, RunSettings
 from scylla_gha.pipeline.run_trial import agent_runner
 from scylla_gha.pipeline.stored_cell import CellRef
-from scylla_gha.plan import agent_name, key_of
-from scylla_gha.plan.build import find_agents
+from scylla_gha.plan import key_of
 from scylla_gha.prepare.agent_files import with_agent_files
 from scylla_gha.prepare.scenario import prepare_workspace
 from scylla_gha.prepare.workspace import apply_patch

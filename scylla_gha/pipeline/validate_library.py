@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
 
+from scylla_gha.agents.installed import find_agents
 from scylla_gha.config import did_you_mean, load_yaml
 from scylla_gha.config.library import Library
 from scylla_gha.config.modes import resolve_mode
@@ -23,7 +24,7 @@ from scylla_gha.model.scenario_proof import ScenarioProof
 from scylla_gha.pipeline.proof_records import proof_digest, record_proof, recorded_proof
 from scylla_gha.pipeline.validate_scenario import stop, validate_scenario
 from scylla_gha.plan import plan_cells
-from scylla_gha.plan.build import find_agents
+from scylla_gha.plan.build import infos_of
 from scylla_gha.plan.notes import model_notes
 from scylla_gha.prepare.start_state import changed_fixture, start_state
 from scylla_gha.prepare.tools import cache_root
@@ -39,7 +40,7 @@ def validate_experiment(library: Library, name: str, note: Report) -> None:
         ConfigError: it is invalid.
     """
     experiment = library.experiment(name)
-    agents = {agent: installed.info for agent, installed in find_agents(experiment, install=False).items()}
+    agents = infos_of(find_agents(experiment, install=False))
     plan = plan_cells(experiment, library, agents)
     for text in model_notes(plan, library, datetime.datetime.now(datetime.UTC).date()):
         note(f"note: {name}: {text}")

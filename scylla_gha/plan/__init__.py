@@ -14,7 +14,7 @@ from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.images import SandboxImages
 from scylla_gha.model import slug
-from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.experiment import Experiment, agent_name
 from scylla_gha.model.mode import Mode
 from scylla_gha.model.plan import Arm, Cell, Plan
 from scylla_gha.model.variant import Variant
@@ -37,10 +37,33 @@ class AgentInfo:
     uses_model: bool
 
 
-def agent_name(text: str) -> tuple[str, str | None]:
-    """Split `name@version` of an experiment."""
-    name, _, version = text.partition("@")
-    return name, version or None
+@dataclass(frozen=True, slots=True)
+class ExpandedExperiment:
+    """An experiment with its arms and scenarios, before its cells have keys."""
+
+    experiment: Experiment
+    arms: tuple[Arm, ...]
+    folders: tuple[ScenarioFolder, ...]
+
+
+def expand(
+    experiment: Experiment, library: Library, agents: Mapping[str, AgentInfo], choice: CellSelection
+) -> ExpandedExperiment:
+    """Return the arms and scenarios of an experiment; arguments and errors as in `plan_cells`."""
+    experiment = with_model_ids(choice.apply(experiment), library)
+    arms = _arms(experiment, library, agents, choice.best)
+    experiment = _with_baseline(experiment, [arm.id for arm in arms], choice)
+    if choice.head:
+        head = Library.here(choice.head)
+        arms = _changed_arms(experiment, arms, _arms(experiment, head, agents, choice.best), library, head)
+        experiment = experiment.model_copy(update={"baseline": next(arm.against for arm in arms if arm.side)})
+    folders = tuple(library.scenario(name) for name in select_scenarios(experiment.scenarios, library))
+    check_modes(experiment, folders, [arm.variant for arm in arms if arm.variant], library)
+    if experiment.github != "hub":
+        from scylla_gha.plan.github_com import check_github_com
+
+        check_github_com(experiment, folders, arms, library)
+    return ExpandedExperiment(experiment, arms, folders)
 
 
 def plan_cells(
@@ -65,19 +88,11 @@ def plan_cells(
         ConfigError: a name matches nothing, the baseline is not an arm, two arms are equal, or no cell is left.
         RefusedError: `choice.head` changes no variant.
     """
-    experiment = with_model_ids(choice.apply(experiment), library)
-    arms = _arms(experiment, library, agents, choice.best)
-    experiment = _with_baseline(experiment, [arm.id for arm in arms], choice)
-    if choice.head:
-        head = Library.here(choice.head)
-        arms = _changed_arms(experiment, arms, _arms(experiment, head, agents, choice.best), library, head)
-        experiment = experiment.model_copy(update={"baseline": next(arm.against for arm in arms if arm.side)})
-    folders = [library.scenario(name) for name in select_scenarios(experiment.scenarios, library)]
-    check_modes(experiment, folders, [arm.variant for arm in arms if arm.variant], library)
+    expanded = expand(experiment, library, agents, choice)
+    experiment, arms, folders = expanded.experiment, expanded.arms, expanded.folders
     if experiment.github != "hub":
-        from scylla_gha.plan.github_com import check_github_com, require_reachable
+        from scylla_gha.plan.github_com import require_reachable
 
-        check_github_com(experiment, folders, arms, library)
         require_reachable(experiment, arms, images.sandbox)
     not_possible = impossible_tasks(experiment, folders, arms)
     cells = select_cells(list(_cells(experiment, folders, arms, choice.epoch, images)), choice.only)

@@ -1,173 +1,129 @@
-"""Plan of an experiment: agents of this machine, costs of earlier trials, and the printed summary."""
+"""Plan of an experiment with the agents of this machine and the costs of earlier trials, and its summary."""
 
 import contextlib
 import datetime
+import functools
 import itertools
-import shutil
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import click
-
-from scylla_gha.agents import AGENTS
-from scylla_gha.agents.base import Agent
-from scylla_gha.config import did_you_mean
+from scylla_gha.agents.installed import InstalledAgent, find_agents
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.counting import counted, dollars
-from scylla_gha.errors import ConfigError, ToolError
+from scylla_gha.errors import ConfigError
 from scylla_gha.images import SandboxImages, SandboxPool, select_sandbox
 from scylla_gha.model.experiment import Experiment, SandboxName
 from scylla_gha.model.plan import CostRange, Plan
 from scylla_gha.model.result import Result
-from scylla_gha.plan import AgentInfo, agent_name, plan_cells
+from scylla_gha.plan import AgentInfo, expand, plan_cells
 from scylla_gha.plan.agent_files import unread_notes
 from scylla_gha.plan.best_sub_tests import best_sub_tests
 from scylla_gha.plan.estimate import History, PastCost
 from scylla_gha.plan.model_ids import alias_notes, with_model_ids
 from scylla_gha.plan.modes import comparison_notes, impossible_notes, unproved_notes
-from scylla_gha.plan.notes import choice_notes, model_notes, power_notes
+from scylla_gha.plan.notes import check_models, choice_notes, model_notes, power_notes
 from scylla_gha.plan.reuse_results import judging_of, stored_rows
 from scylla_gha.plan.selection import CellSelection, select
 from scylla_gha.prepare.start_state import changed_fixture
-from scylla_gha.prepare.tools import cache_root, find_program, npm_program
 from scylla_gha.sandboxes import SANDBOXES
-from scylla_gha.sandboxes.base import SandboxTarget
 from scylla_gha.store.records import read_lines
 from scylla_gha.store.run_folder import RunFolder
 
 
-@dataclass(frozen=True, slots=True)
-class InstalledAgent:
-    """An agent on this machine; `version` is None if it was only looked up, not started."""
+@dataclass(frozen=True)
+class PlanRequest:
+    """What is to be planned.
 
-    agent: Agent
-    program: str
-    version: str | None
-
-    def program_in(self, target: SandboxTarget) -> str:
-        """Return the path of the program; in an image it is found by its name."""
-        return self.agent.package.program if self.agent.package and target.image else self.program
-
-    @property
-    def info(self) -> AgentInfo:
-        """The facts that planning needs."""
-        return AgentInfo(self.version, uses_model=self.agent.uses_model)
-
-
-def find_agents(experiment: Experiment, *, install: bool) -> dict[str, InstalledAgent]:
-    """Find the agents of an experiment, by their names in it.
-
-    Args:
-        experiment: names them, with or without a version.
-        install: fetch pinned versions, and ask each program for its version; else nothing is started.
-
-    Raises:
-        ConfigError: there is no such agent.
-        ToolError: an agent CLI is missing, too old, or of another version than pinned.
+    Attributes:
+        name: id of the experiment, or its file.
+        library: holds the experiment.
+        choice: part or variation of the experiment.
+        folder: the run's folder.
+        sandbox: for all agents and checks; None: the experiment's.
+        done: files and folders with stored rows, beside the runs in the same folder.
     """
-    return {name: find_agent(name, install=install) for name in experiment.agents}
+
+    name: str
+    library: Library
+    choice: CellSelection
+    folder: RunFolder
+    sandbox: SandboxName | None = None
+    done: tuple[Path, ...] = ()
+
+    @functools.cached_property
+    def experiment(self) -> Experiment:
+        """The experiment with what the choice puts in place of its fields."""
+        experiment = self.choice.apply(self.library.experiment(self.name))
+        return experiment if self.sandbox is None else experiment.model_copy(update={"sandbox": self.sandbox})
 
 
-def find_agent(agent_id: str, *, install: bool) -> InstalledAgent:
-    """Find one agent by `name` or `name@version`; arguments and errors as in `find_agents`."""
-    name, pinned = agent_name(agent_id)
-    if name not in AGENTS:
-        raise ConfigError(f"agents: there is no agent {name!r}{did_you_mean(name, list(AGENTS))}; "
-                          f"there are: {', '.join(AGENTS)}")  # fmt: skip
-    agent = AGENTS[name]
-    program = ""
-    if agent.package is not None:
-        if not install:
-            return InstalledAgent(agent, program, pinned)
-        program = str(npm_program(agent.package.npm, pinned, agent.package.program, cache_root()) if pinned
-                      else find_program(agent.package.program, agent.package.npm))  # fmt: skip
-    version = agent.version(program)
-    if pinned not in {None, version}:
-        raise ToolError(f"agents: {agent_id}: the version here is {version}; correct the pin, or remove it")
-    return InstalledAgent(agent, program, version)
-
-
-def require_git() -> None:
-    """Check that git is installed; start states and diffs are made with it.
-
-    Raises:
-        ToolError: it is not installed.
-    """
-    if shutil.which("git") is None:
-        raise ToolError("git is not on PATH; start states and diffs need it; run `apt-get install git`")
-
-
-def check_names(name: str, library: Library, choice: CellSelection) -> dict[str, InstalledAgent]:
+def check_names(request: PlanRequest) -> dict[str, InstalledAgent]:
     """Look up everything that an experiment names, before a key is needed or a tool is installed; return its agents.
 
     Raises:
         ConfigError: there is no such agent, scenario, variant, skill or model.
     """
-    experiment = choice.apply(library.experiment(name))
-    agents = find_agents(experiment, install=False)
-    infos = {name: installed.info for name, installed in agents.items()}
-    plan = plan_cells(experiment, library, infos, replace(choice, only=(), repetitions=1))
-    model_notes(plan, library, datetime.datetime.now(datetime.UTC).date())
+    agents = find_agents(request.experiment, install=False)
+    expanded = expand(request.experiment, request.library, infos_of(agents), request.choice)
+    check_models(expanded.arms, expanded.experiment, request.library)
     return agents
 
 
+def infos_of(agents: Mapping[str, InstalledAgent]) -> dict[str, AgentInfo]:
+    """Return the facts of agents that planning needs."""
+    return {name: AgentInfo(one.version, uses_model=one.agent.uses_model) for name, one in agents.items()}
+
+
 def make_plan(
-    name: str,
-    library: Library,
+    request: PlanRequest,
     agents: Mapping[str, InstalledAgent],
-    choice: CellSelection,
-    folder: RunFolder,
     *,
     build_images: bool = True,
     history: History | None = None,
-    sandbox: SandboxName | None = None,
-    done: Sequence[Path] = (),
 ) -> Plan:
     """Plan an experiment.
 
     Args:
-        name: id of the experiment, or its file.
-        library: holds the experiment.
+        request: the experiment, with what changes it.
         agents: those of this machine.
-        choice: part or variation of the experiment.
-        folder: the run's folder.
         build_images: build missing images, since keys need their digests.
         history: costs of earlier trials; None: those of the rows in the folder.
-        sandbox: for all agents and checks; None: the experiment's.
-        done: files and folders with stored rows, beside the runs in the same folder.
 
     Raises:
         ConfigError: the experiment is not valid.
         ToolError: an image cannot be built.
     """
-    experiment = choice.apply(library.experiment(name))
-    if sandbox is not None:
-        experiment = experiment.model_copy(update={"sandbox": sandbox})
-    infos = {name: installed.info for name, installed in agents.items()}
+    experiment, library, folder = request.experiment, request.library, request.folder
     chosen = select_sandbox(experiment, (installed.agent for installed in agents.values()), library)
-    pool = SandboxPool(chosen, library, sources=ConfigSources.of(library, choice.head))
+    pool = SandboxPool(chosen, library, sources=ConfigSources.of(library, request.choice.head))
     images = pool.image_digests if build_images else SandboxImages(chosen)
-    if SANDBOXES[chosen].needs_image and not build_images:
-        click.echo("images are not built now, so the keys differ from those of a run", err=True)
     past = past_costs(folder) if history is None else history
-    choice = replace(choice, best=_best(experiment, library, choice.epoch, (*_runs(folder), *done)))
-    plan = plan_cells(experiment, library, infos, choice, past, images)
+    best = _best(experiment, library, request.choice.epoch, (*_runs(folder), *request.done))
+    choice = replace(request.choice, best=best)
+    plan = plan_cells(experiment, library, infos_of(agents), choice, past, images)
     refuse_changed_fixtures({cell.scenario for cell in plan.cells}, library)
     now = datetime.datetime.now(datetime.UTC)
     plan = plan.model_copy(update={"not_before": _oldest(experiment, now), "judging": judging_of(plan, library)})
-    notes = (
-        *comparison_notes(plan),
-        *unread_notes(plan),
-        *impossible_notes(plan.not_possible),
-        *unproved_notes(plan.unproved),
-        *alias_notes(experiment, library),
-        *model_notes(plan, library, now.date()),
-        *choice_notes(plan, choice.best),
-        *power_notes(plan, folder),
-    )
-    return plan.model_copy(update={"notes": notes})
+    return plan.model_copy(update={"notes": tuple(_notes(plan, request, best, now, build_images=build_images))})
+
+
+def _notes(
+    plan: Plan, request: PlanRequest, best: Mapping[str, str], now: datetime.datetime, *, build_images: bool
+) -> Iterator[str]:
+    if SANDBOXES[plan.sandbox].needs_image and not build_images:
+        yield "images are not built now, so the keys differ from those of a run"
+    if fault := unreadable_rows(request.folder.results):
+        yield fault
+    yield from comparison_notes(plan)
+    yield from unread_notes(plan)
+    yield from impossible_notes(plan.not_possible)
+    yield from unproved_notes(plan.unproved)
+    yield from alias_notes(request.experiment, request.library)
+    yield from model_notes(plan, request.library, now.date())
+    yield from choice_notes(plan, best)
+    yield from power_notes(plan, request.folder)
 
 
 def _oldest(experiment: Experiment, now: datetime.datetime) -> datetime.datetime | None:
@@ -213,13 +169,21 @@ def past_costs(folder: RunFolder, done: Sequence[Path] = ()) -> History:
     return history_of(folder.results, [*others, *done])
 
 
+def unreadable_rows(results: Path) -> str | None:
+    """Return a message about rows of another version, which no estimate can use; None if they can be read."""
+    try:
+        next(iter(read_lines(results, Result)), None) if results.exists() else None
+    except ConfigError:
+        return f"{results}: was written by another version, so the estimate does not use it"
+    return None
+
+
 def history_of(results: Path, done: Sequence[Path] = ()) -> History:
     """Return costs of the trials in `results` and in the rows under `done`; rows of another version are skipped."""
     costs: dict[tuple[str, str], list[PastCost]] = defaultdict(list)
     try:
         rows = list(read_lines(results, Result)) if results.exists() else []
     except ConfigError:
-        click.echo(f"{results}: was written by another version, so the estimate does not use it", err=True)
         return costs
     paid = (row for row in stored_rows(done) if not row.replayed)  # a replay takes no time
     for row in itertools.chain(rows, paid):
@@ -229,22 +193,19 @@ def history_of(results: Path, done: Sequence[Path] = ()) -> History:
     return costs
 
 
-def print_plan(plan: Plan, jobs: int) -> None:
-    """Print the plan and its estimate on standard error."""
+def plan_lines(plan: Plan, jobs: int) -> Iterator[str]:
+    """Yield the lines that describe a plan and its estimate, with so many cells at once."""
     scenarios = {cell.scenario for cell in plan.cells}
     where = ", in containers" if SANDBOXES[plan.sandbox].needs_image else ""
-    click.echo(f"{plan.experiment.id}: {plan.experiment.question}\n"
-               f"{counted(len(plan.cells), 'cell')}: {counted(len(scenarios), 'scenario')}, "
-               f"{counted(len(plan.arms), 'arm')}{where}",
-               err=True)  # fmt: skip
-    wall = wall_minutes(plan, jobs)
-    click.echo(f"estimate: {_range(plan.estimate.usd, dollars)}; {_range(wall, _minutes)} minutes with {jobs} at once "
-               f"({plan.estimate.basis})", err=True)  # fmt: skip
+    cells, arms = counted(len(plan.cells), "cell"), counted(len(plan.arms), "arm")
+    yield f"{plan.experiment.id}: {plan.experiment.question}"
+    yield f"{cells}: {counted(len(scenarios), 'scenario')}, {arms}{where}"
+    usd, minutes = _range(plan.estimate.usd, dollars), _range(wall_minutes(plan, jobs), _minutes)
+    yield f"estimate: {usd}; {minutes} minutes with {jobs} at once ({plan.estimate.basis})"
     if plan.experiment.judges:
         agents, judges = plan.estimate.agents, plan.estimate.judges
-        click.echo(f"  agents {_range(agents.usd, dollars)}; judges {_range(judges.usd, dollars)}", err=True)
-    for note in plan.notes:
-        click.echo(f"note: {note}", err=True)
+        yield f"  agents {_range(agents.usd, dollars)}; judges {_range(judges.usd, dollars)}"
+    yield from (f"note: {note}" for note in plan.notes)
 
 
 def wall_minutes(plan: Plan, jobs: int) -> CostRange:

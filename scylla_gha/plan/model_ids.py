@@ -12,7 +12,7 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.judge.judge_client import API_STYLE
 from scylla_gha.model import slug
 from scylla_gha.model.experiment import Experiment
-from scylla_gha.model.plan import Plan
+from scylla_gha.model.plan import Arm
 from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.providers import PROVIDERS, provider_name
 
@@ -83,14 +83,14 @@ def used_providers(experiment: Experiment, library: Library) -> list[str]:
     return list(dict.fromkeys(provider_name(name, models) for name in (*names, *experiment.judges)))
 
 
-def require_spoken_models(plan: Plan, models: Mapping[str, ModelInfo]) -> None:
+def require_spoken_models(arms: Iterable[Arm], experiment: Experiment, models: Mapping[str, ModelInfo]) -> None:
     """Check that the agent of each arm speaks the API of its model's provider.
 
     Raises:
         ConfigError: one does not, or there is no such provider.
     """
-    source = f"experiment {plan.experiment.id}"
-    for agent, model in dict.fromkeys((arm.agent, arm.model) for arm in plan.arms if arm.model):
+    source = f"experiment {experiment.id}"
+    for agent, model in dict.fromkeys((arm.agent, arm.model) for arm in arms if arm.model):
         provider = provider_name(model, models)
         style, spoken = PROVIDERS[provider].api_style, AGENTS[agent].api_styles if agent in AGENTS else None
         if spoken is not None and style not in spoken:
@@ -99,7 +99,7 @@ def require_spoken_models(plan: Plan, models: Mapping[str, ModelInfo]) -> None:
                 f"{source}: {agent} cannot use the model {model}: its provider {provider} speaks {style}, and {agent} "
                 f"speaks {' and '.join(spoken)}; choose another model, or an agent that speaks {style} ({others})"
             )
-    require_judges(plan.experiment.judges, models, source)
+    require_judges(experiment.judges, models, source)
 
 
 def require_judges(judges: Iterable[str], models: Mapping[str, ModelInfo], source: str) -> None:

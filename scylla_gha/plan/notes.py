@@ -2,7 +2,7 @@
 
 import datetime
 import importlib.util
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +11,8 @@ from scylla_gha.config.library import Library
 from scylla_gha.config.model_names import SDK_PROVIDER, sdk_models
 from scylla_gha.counting import dollars
 from scylla_gha.errors import ConfigError, RefusedError
-from scylla_gha.model.plan import Plan
+from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.plan import Arm, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.plan.estimate import is_for_judges, panel_worst, request_worst
@@ -35,14 +36,26 @@ def model_notes(plan: Plan, library: Library, today: datetime.date) -> tuple[str
     Raises:
         ConfigError: neither config/models/ nor the SDK knows a model, or an agent or judge cannot speak its API.
     """
-    names = dict.fromkeys([*(arm.model for arm in plan.arms if arm.model), *plan.experiment.judges])
+    names = check_models(plan.arms, plan.experiment, library)
     if not names:
         return ()
     models, listed = library.priced_models(plan.experiment.prices), sdk_models()
-    require_known_models(names, models, f"experiment {plan.experiment.id}")
-    require_spoken_models(plan, models)
     notes = (f"{name}: {note}" for name in names for note in _notes_on(name, models, listed, today))
     return (*notes, *_budget_notes(plan, models), *_reserve_notes(plan, library, models))
+
+
+def check_models(arms: Sequence[Arm], experiment: Experiment, library: Library) -> list[str]:
+    """Return the models of arms and judges.
+
+    Raises:
+        ConfigError: neither config/models/ nor the SDK knows one of them, or an agent or judge cannot speak its API.
+    """
+    names = list(dict.fromkeys([*(arm.model for arm in arms if arm.model), *experiment.judges]))
+    if names:
+        models = library.priced_models(experiment.prices)
+        require_known_models(names, models, f"experiment {experiment.id}")
+        require_spoken_models(arms, experiment, models)
+    return names
 
 
 def choice_notes(plan: Plan, best: Mapping[str, str]) -> Iterator[str]:

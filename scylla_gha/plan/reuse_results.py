@@ -19,9 +19,10 @@ from scylla_gha.config.keys import KEY_VERSION, judging_digest, panel_digest
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.errors import RefusedError
 from scylla_gha.images import SandboxImages
+from scylla_gha.model.experiment import agent_name
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result
-from scylla_gha.plan import agent_name, key_of
+from scylla_gha.plan import key_of
 from scylla_gha.prepare.tools import toolbox_digest
 from scylla_gha.store.untrusted_files import LINE_BYTES, UntrustedFileError, open_file, row_fault
 

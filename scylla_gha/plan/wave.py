@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from scylla_gha.agents.installed import InstalledAgent
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, RefusedError
@@ -18,7 +19,6 @@ from scylla_gha.model.experiment import RoleBudgets
 from scylla_gha.model.plan import TIME_OVER, Cell, Plan, Shard, UnstartedCells, WavePacking
 from scylla_gha.model.result import Result
 from scylla_gha.plan.budget import BudgetClaim, refuse_above_budget, split_budget
-from scylla_gha.plan.build import InstalledAgent
 from scylla_gha.plan.estimate import CellGroup, DueCells, ExpectedCost, History, estimate_cells, expected_costs
 from scylla_gha.plan.reuse_results import environment_fingerprint, reusable
 from scylla_gha.plan.shards import NOTHING, PackedWave, WaveLimits, account_for, check_limits, drift, pack_shards

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha.agents import AGENTS
+from scylla_gha.agents.installed import find_agent
 from scylla_gha.config.library import Library
 from scylla_gha.counting import counted
 from scylla_gha.errors import RefusedError, ScyllaError, ToolError
 from scylla_gha.images import SandboxPool, select_sandbox
-from scylla_gha.model.experiment import SandboxWish
+from scylla_gha.model.experiment import SandboxWish, agent_name
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.printable_text import one_line
@@ -26,8 +27,7 @@ from scylla_gha.pipeline.context import RunOptions
 from scylla_gha.pipeline.model_access import RecordingOptions
 from scylla_gha.pipeline.render import render_report
 from scylla_gha.pipeline.run_experiment import approve_run, open_run, require_complete_report, store_plan
-from scylla_gha.plan import agent_name
-from scylla_gha.plan.build import find_agent
+from scylla_gha.plan.build import PlanRequest
 from scylla_gha.plan.estimate import prior_tokens
 from scylla_gha.plan.model_ids import require_known_models
 from scylla_gha.plan.selection import CellSelection
@@ -93,7 +93,8 @@ def measure_readiness(request: ReadinessRequest, report: Report) -> tuple[Readin
     try:
         _require_key(request)
         how = RunOptions(request.jobs)
-        settings = open_run(SUITE, measurement.library, CellSelection(), request.run, _NOTHING, how)
+        planned = PlanRequest(SUITE, measurement.library, CellSelection(), request.run)
+        settings = open_run(planned, _NOTHING, how)
     except ToolError as error:
         return _unavailable(request, measurement, error)
     if not settings.plan.cells:
@@ -104,7 +105,7 @@ def measure_readiness(request: ReadinessRequest, report: Report) -> tuple[Readin
         report(budget.line(settings.plan.estimate.usd))
         budget.require(settings.plan.estimate.usd)
     approve_run(settings, CellSelection(), _NOTHING, yes=request.yes, exposed=request.allow_exposed_keys)
-    plan = store_plan(settings, SUITE, CellSelection())
+    plan = store_plan(settings, planned)
     context, result, whole = measure(measurement, settings, _NOTHING, plan, report)
     write_files(result, request.run)
     try:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from scylla_gha.agents.installed import InstalledAgent
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell
@@ -11,7 +12,6 @@ from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline.context import RunContext, RunOptions, RunSettings, RunState
 from scylla_gha.pipeline.run_cells import run_cells
 from scylla_gha.plan import AgentInfo, plan_cells
-from scylla_gha.plan.build import InstalledAgent
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.process import Cancel
 from scylla_gha.store.run_folder import CellFolder, RunFolder

@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from scylla_gha.agents.installed import InstalledAgent
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.github.client import RetryPolicy
 from scylla_gha.github_fixture.accounts import FixtureAccounts, limits_of
@@ -21,7 +22,6 @@ from scylla_gha.model.github_repositories import RepositoryPool
 from scylla_gha.model.result import Result
 from scylla_gha.pipeline.context import RunContext, RunSettings
 from scylla_gha.plan import AgentInfo, plan_cells
-from scylla_gha.plan.build import InstalledAgent
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.prepare.start_state import own_files_commit
 from scylla_gha.store.run_folder import RunFolder

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from scylla_gha.agents.installed import find_agents
 from scylla_gha.analysis.design import USUAL_BASIS, plan_notes, planned_comparisons
 from scylla_gha.analysis.frame import build_frame
 from scylla_gha.analysis.interactions import ArmParts, interactions
@@ -12,7 +13,7 @@ from scylla_gha.analysis.verdicts import scenarios_needed
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.model.plan import Plan
 from scylla_gha.plan import plan_cells
-from scylla_gha.plan.build import find_agents
+from scylla_gha.plan.build import infos_of
 from scylla_gha.plan.selection import select_scenarios
 from scylla_gha.stats.resampling import Resampling
 from tests.support.frames import row
@@ -36,8 +37,7 @@ def library() -> Library:
 @functools.cache
 def plan(name: str) -> Plan:
     experiment = library().experiment(name)
-    agents = {agent: installed.info for agent, installed in find_agents(experiment, install=False).items()}
-    return plan_cells(experiment, library(), agents)
+    return plan_cells(experiment, library(), infos_of(find_agents(experiment, install=False)))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,6 +9,7 @@ from typing import ClassVar
 import pytest
 
 from scylla_gha.agents.base import AgentCommand, AgentTask
+from scylla_gha.agents.installed import InstalledAgent
 from scylla_gha.collect import rows
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.hub.client import HubProcess
@@ -19,7 +20,6 @@ from scylla_gha.model.variant import AgentResources
 from scylla_gha.pipeline.context import RunContext, RunServices, RunSettings
 from scylla_gha.pipeline.run_cells import run_cells
 from scylla_gha.plan import AgentInfo, plan_cells
-from scylla_gha.plan.build import InstalledAgent
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.redaction import Redactor
 from scylla_gha.run.github import open_github

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from scylla_gha.agents.base import AgentPackage
+from scylla_gha.agents.installed import InstalledAgent
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.errors import ToolError
 from scylla_gha.gateway.client import GatewayProcess
@@ -13,7 +14,6 @@ from scylla_gha.model.experiment import Experiment
 from scylla_gha.pipeline.context import RunContext
 from scylla_gha.pipeline.model_access import RecordingOptions, open_services, require_credentials, spent_usd
 from scylla_gha.pipeline.run_cells import run_cells
-from scylla_gha.plan.build import InstalledAgent
 from tests.support.agents import ShellAgent
 from tests.support.ask import ASK
 from tests.support.gateway import Reply, ask, question

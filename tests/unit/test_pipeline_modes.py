@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from scylla_gha.agents.installed import InstalledAgent
 from scylla_gha.collect import rows
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.hub.client import HubProcess
@@ -15,7 +16,6 @@ from scylla_gha.model.trial import Outcome
 from scylla_gha.pipeline.context import RunContext, RunServices, RunSettings
 from scylla_gha.pipeline.run_cells import run_cells
 from scylla_gha.plan import AgentInfo, plan_cells
-from scylla_gha.plan.build import InstalledAgent
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.agents import ShellAgent

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from scylla_gha.agents.installed import InstalledAgent, find_agents
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.model.experiment import Experiment
@@ -10,12 +11,12 @@ from scylla_gha.model.plan import Cell, CostRange, Estimate, EstimateShare, Plan
 from scylla_gha.model.trial import Outcome
 from scylla_gha.plan import AgentInfo
 from scylla_gha.plan.build import (
-    InstalledAgent,
-    find_agents,
+    PlanRequest,
     history_of,
+    infos_of,
     make_plan,
     past_costs,
-    print_plan,
+    plan_lines,
     wall_minutes,
 )
 from scylla_gha.plan.reuse_results import JudgingDigests
@@ -36,10 +37,8 @@ def experiment_of(*agents: str) -> Experiment:
 @pytest.mark.parametrize("install", [True, False])
 def test_built_in_agents_are_always_there(install: bool) -> None:
     found = find_agents(experiment_of("oracle", "nop"), install=install)
-    assert {name: (one.program, one.info) for name, one in found.items()} == {
-        "oracle": ("", AgentInfo("1", uses_model=False)),
-        "nop": ("", AgentInfo("1", uses_model=False)),
-    }
+    assert {one.program for one in found.values()} == {""}
+    assert infos_of(found) == dict.fromkeys(("oracle", "nop"), AgentInfo("1", uses_model=False))
 
 
 @pytest.mark.parametrize(
@@ -68,8 +67,9 @@ def test_the_pinned_version_is_taken() -> None:
 def test_an_agent_cli_on_path_is_asked_for_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bin_folder = stand_in(tmp_path, "exit 9")
     monkeypatch.setenv("PATH", f"{bin_folder}:/usr/bin:/bin")
-    found = find_agents(experiment_of("claude-code"), install=True)["claude-code"]
-    assert (found.program, found.info) == (f"{bin_folder}/claude", AgentInfo("2.1.197", uses_model=True))
+    found = find_agents(experiment_of("claude-code"), install=True)
+    assert found["claude-code"].program == f"{bin_folder}/claude"
+    assert infos_of(found)["claude-code"] == AgentInfo("2.1.197", uses_model=True)
 
 
 @pytest.mark.parametrize(("named", "version"), [("claude-code", None), ("claude-code@2.1.197", "2.1.197")])
@@ -77,8 +77,9 @@ def test_without_installing_nothing_is_started(
     monkeypatch: pytest.MonkeyPatch, named: str, version: str | None
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    found = find_agents(experiment_of(named), install=False)[named]
-    assert (found.program, found.info) == ("", AgentInfo(version, uses_model=True))
+    found = find_agents(experiment_of(named), install=False)
+    assert found[named].program == ""
+    assert infos_of(found)[named] == AgentInfo(version, uses_model=True)
 
 
 @pytest.fixture
@@ -89,7 +90,7 @@ def library(tmp_path: Path) -> Library:
 
 def planned(library: Library, folder: RunFolder) -> Plan:
     installed = {name: InstalledAgent(ShellAgent(), "", "1") for name in ("oracle", "nop")}
-    return make_plan("greet", library, installed, CellSelection(), folder)
+    return make_plan(PlanRequest("greet", library, CellSelection(), folder), installed)
 
 
 def test_a_plan_is_of_the_experiment_that_is_named(library: Library, tmp_path: Path) -> None:
@@ -113,20 +114,13 @@ def plan_of(*cells: Cell, estimate: Estimate) -> Plan:
     return make_plan_record(*cells, arms=(make_arm(), make_arm(id="oracle", agent="oracle")), estimate=estimate)
 
 
-def told(made: Plan, jobs: int, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    print_plan(made, jobs)
-    said = capsys.readouterr()
-    assert said.out == "", "standard output is for data"
-    return said.err.splitlines()
-
-
-def test_what_is_planned_is_told_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_planned_is_told_on_standard_error() -> None:
     agents = EstimateShare(
         usd=CostRange(low=1.0, likely=2.5, high=10.0), minutes=CostRange(low=4.0, likely=8.0, high=40.0)
     )
     estimate = Estimate(agents=agents, judges=NOTHING, basis="a guess")
     made = plan_of(make_cell("nop"), make_cell("oracle"), estimate=estimate)
-    assert told(made, 4, capsys) == [
+    assert list(plan_lines(made, 4)) == [
         "demo: Which is better?",
         "2 cells: 1 scenario, 2 arms",
         "estimate: $2.50 ($1.00 to $10.00); 2.0 (1.0 to 10.0) minutes with 4 at once (a guess)",
@@ -143,18 +137,18 @@ def test_what_is_planned_is_told_on_standard_error(capsys: pytest.CaptureFixture
         pytest.param(CostRange(low=None, likely=None, high=None), "estimate: ?; ", id="unknown is not 0"),
     ],
 )
-def test_the_cost_is_told_as_it_is_known(capsys: pytest.CaptureFixture[str], usd: CostRange, expected: str) -> None:
+def test_the_cost_is_told_as_it_is_known(usd: CostRange, expected: str) -> None:
     agents = EstimateShare(usd=usd, minutes=CostRange(low=None, likely=None, high=None))
     estimate = Estimate(agents=agents, judges=NOTHING, basis="none")
-    line = told(plan_of(make_cell(), estimate=estimate), 1, capsys)[-1]
+    line = list(plan_lines(plan_of(make_cell(), estimate=estimate), 1))[-1]
     assert line == f"{expected}unknown minutes with 1 at once (none)"
 
 
-def test_agents_and_judges_are_told_apart_and_the_models_notes_come_last(capsys: pytest.CaptureFixture[str]) -> None:
+def test_agents_and_judges_are_told_apart_and_the_models_notes_come_last() -> None:
     share = [EstimateShare(usd=CostRange(low=usd, likely=usd, high=usd), minutes=NOTHING.minutes) for usd in (1.0, 2.0)]
     made = plan_of(make_cell(), estimate=Estimate(agents=share[0], judges=share[1], basis="a guess"))
     made = made.model_copy(update={"experiment": make_experiment(judges=("m", "n")), "notes": ("m: retires",)})
-    assert told(made, 1, capsys)[2:] == [
+    assert list(plan_lines(made, 1))[2:] == [
         "estimate: $3.00; 0.0 minutes with 1 at once (a guess)",
         "  agents $1.00; judges $2.00",
         "note: m: retires",
@@ -178,13 +172,13 @@ def test_trials_of_the_runs_beside_it_are_history_and_replays_are_not(tmp_path: 
     assert [cost.check_seconds for cost in costs] == [3.0, 3.0]
 
 
-def test_rows_of_another_version_are_no_help_and_no_hindrance(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    results = tmp_path / "results.jsonl"
-    results.write_text('{"schema_version": 0}\n')
-    assert history_of(results) == {}
-    assert f"{results}: is of another version" in capsys.readouterr().err
+def test_rows_of_another_version_are_no_help_and_no_hindrance(library: Library, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "runs")
+    folder.results.parent.mkdir()
+    folder.results.write_text('{"schema_version": 0}\n')
+    assert history_of(folder.results) == {}
+    note = f"{folder.results}: was written by another version, so the estimate does not use it"
+    assert planned(library, folder).notes[0] == note
 
 
 def test_what_a_plan_can_see_is_among_its_notes(library: Library, tmp_path: Path) -> None:

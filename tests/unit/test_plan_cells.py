@@ -6,12 +6,12 @@ import pytest
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.errors import ConfigError
 from scylla_gha.images import SandboxImages
-from scylla_gha.model.experiment import RetrySettings, TrialLimits
+from scylla_gha.model.experiment import RetrySettings, TrialLimits, agent_name
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.scenario import FixtureSource, ScenarioTask, Validation
 from scylla_gha.model.tools import Tools
 from scylla_gha.model.variant import SystemPrompt, Treatment
-from scylla_gha.plan import AgentInfo, agent_name, plan_cells
+from scylla_gha.plan import AgentInfo, plan_cells
 from scylla_gha.plan.estimate import PastCost
 from scylla_gha.plan.selection import CellSelection, select, select_scenarios
 from tests.support.library import write_model, write_scenario, write_tier

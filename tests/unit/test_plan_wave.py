@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from scylla_gha.agents.installed import InstalledAgent
 from scylla_gha.config.library import ConfigSources, Library, toolkit_root
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.experiment import RoleBudgets, TrialLimits
@@ -12,7 +13,7 @@ from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.variant import Treatment
 from scylla_gha.plan import AgentInfo, plan_cells
-from scylla_gha.plan.build import InstalledAgent, history_of
+from scylla_gha.plan.build import history_of
 from scylla_gha.plan.estimate import History
 from scylla_gha.plan.reuse_results import JudgingDigests
 from scylla_gha.plan.selection import CellSelection
