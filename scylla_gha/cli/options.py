@@ -64,8 +64,14 @@ def _runs(_: click.Context, __: click.Parameter, value: Path | None) -> Path:
 
 def _head(context: click.Context, _: click.Parameter, value: str | None) -> Path | None:
     """Return the folder of a change: the value itself, or a checkout of the revision until the command ends."""
-    if value is None or Path(value).is_dir():
-        return None if value is None else Path(value)
+    if value is None:
+        return None
+    if Path(value).is_dir():
+        if not any((Path(value) / name).exists() for name in (".git", "config")):
+            raise click.BadParameter(
+                f"the folder {value!r} is no checkout of a repository; name a branch, or a checkout"
+            )
+        return Path(value)
     from scylla_gha.mining.repository import check_out, checkout_of, resolved
 
     root = project_root(Path.cwd())

@@ -88,7 +88,8 @@ def branch(
 @publish.command()
 @options.experiment
 @options.runs
-@click.option("--pull", type=click.IntRange(1), required=True, metavar="N", help="Number of the pull request.")
+@click.option("--pull", type=click.IntRange(1), metavar="N", help="Number of the pull request; needed to post.")
+@click.option("--print", "only_print", is_flag=True, help="Print the comment as Markdown, and post nothing.")
 @_head
 @_base
 @_base_name
@@ -106,14 +107,15 @@ def branch(
 )
 @options.author
 def comment(
-    experiment: str, runs: Path, *, pull: int, head: str | None, base: str | None, base_name: str, suite: str | None,
-    results_branch: str, results_folder: str, site: str, author: str | None,
+    experiment: str, runs: Path, *, pull: int | None, only_print: bool, head: str | None, base: str | None,
+    base_name: str, suite: str | None, results_branch: str, results_folder: str, site: str, author: str | None,
 ) -> None:  # fmt: skip
     """Post the report of EXPERIMENT as a comment on a pull request, or edit the comment that is there.
 
     A measurement of `readiness` has a comment of its own, with the flipped anchors first.
 
     \b
+    scylla-gha publish comment quickstart --print
     scylla-gha publish comment quickstart --pull 7 --head 1f0c...9e
     """  # noqa: D301
     from scylla_gha.model.plan import WavePacking
@@ -123,13 +125,22 @@ def comment(
     from scylla_gha.store.run_folder import WavePaths
 
     folder = options.run_folder(runs, experiment)
+    if pull is None and not only_print:
+        raise click.UsageError("give --pull N, the number of the pull request, or --print, which posts nothing")
+    target = None if only_print else pull
     if (measurement := stored_readiness(folder)) is not None:
-        post_readiness(measurement, pull, author)
+        post_readiness(measurement, target, author)
         return
     has_chart = bool(results_branch and results_folder) and folder.forest.is_file()
     packing = read_record(WavePaths(folder.root).packing, WavePacking)
     info = PullRequestInfo(suite or "", pull, head, base, base_name, results_branch, results_folder, has_chart, site)
-    post_report(*_report_and_facts(experiment, runs, info), pull=pull, author=author, packing=packing)
+    report, facts = _report_and_facts(experiment, runs, info, preview=only_print)
+    if target is None:
+        from scylla_gha.report.comment import comment as markdown
+
+        click.echo(markdown(report, facts))
+    else:
+        post_report(report, facts, pull=target, author=author, packing=packing)
 
 
 @publish.command()
@@ -212,12 +223,19 @@ def post_pending(path: Path, *, event: Path, author: str | None) -> None:
     post.post_pending(path, event, author)
 
 
-def _report_and_facts(experiment: str, runs: Path, info: "PullRequestInfo") -> "tuple[Report, CommentFacts]":
+def _report_and_facts(
+    experiment: str, runs: Path, info: "PullRequestInfo", *, preview: bool = False
+) -> "tuple[Report, CommentFacts]":
+    """Return a run's report, and the facts of its comment; without a workflow run, a preview links to no real one."""
     from scylla_gha.publish.post import comment_facts, run_page_from
     from scylla_gha.publish.push_run import stored_report
 
+    environ = os.environ
+    if preview and not environ.get("GITHUB_RUN_ID"):
+        click.echo("note: no workflow run is known, so links name OWNER/REPO and run 1", err=True)
+        environ = {**environ, "GITHUB_REPOSITORY": "OWNER/REPO", "GITHUB_RUN_ID": "1"}
     plan, report = stored_report(options.run_folder(runs, experiment))
-    return report, comment_facts(plan, report, info, run_page_from(os.environ))
+    return report, comment_facts(plan, report, info, run_page_from(environ))
 
 
 @click.command("regression-alert")

@@ -7,7 +7,7 @@ They are those that git does not ignore. A link is followed if it stays inside t
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,8 +21,11 @@ from scylla_gha.path_patterns import PathPatterns
 KIND: Final = "agent_files"  # begin of their names among the materials of a variant
 _MOST_BYTES: Final = 20_000_000
 _MOST_NAMED: Final = 20
+_ALL: Final = frozenset({"*", f"!{MCP_FILE}"})  # patterns that a repository without files for agents meets too
 _FOLDERS_OF_THE_TOOLKIT: Final = ("fixtures", "runs", "scenarios")
 _SERVER_NAME: Final = re.compile(r"[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*")
+_SKILL: Final = re.compile(r"\.(claude|agents)/skills/[^/]+/SKILL\.md")
+_DESCRIPTION: Final = re.compile(r"^description:[ \t]*(\S|[>|])", re.MULTILINE)
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
 
 
@@ -49,7 +52,8 @@ def chosen_agent_files(patterns: Sequence[str], root: Path) -> dict[str, Path]:
     """Return the repository's files for agents that match a pattern of a `.gitignore`, and none that begins with `!`.
 
     Raises:
-        ConfigError: a pattern leads out of the repository or matches nothing, or `.mcp.json` cannot be used.
+        ConfigError: a pattern leads out of the repository, or matches nothing and is not `*`, or `.mcp.json` cannot be
+            used.
     """
     known = agent_files(root) if patterns else {}
     for pattern in patterns:
@@ -66,13 +70,25 @@ def _require_match(pattern: str, known: Iterable[str], root: Path) -> None:
     if ".." in pattern.split("/"):
         raise ConfigError(f"{KIND}: {pattern!r} leads out of the repository {root}; name a path inside it")
     plain = PathPatterns([pattern.removeprefix("!").removeprefix("./")])
-    if any(map(plain.match, known)):
+    if pattern in _ALL or any(map(plain.match, known)):
         return
     names = list(known)
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     listing = f"there are: {', '.join(names[:_MOST_NAMED])}{more}" if names else "it has none"
     places = ", ".join(path.removeprefix("/") for paths in PLACES.values() for path in paths)
     raise ConfigError(f"{KIND}: {pattern!r} matches no file for agents in {root}; {listing} (looked for: {places})")
+
+
+def skills_without_description(files: Mapping[str, Path]) -> list[str]:
+    """Return the paths of skills whose front matter has no description, by which agents choose a skill."""
+    skills = {path: file for path, file in files.items() if _SKILL.fullmatch(path)}
+    return [path for path, file in skills.items() if not _DESCRIPTION.search(front_matter(file))]
+
+
+def front_matter(file: Path) -> str:
+    """Return the front matter of a file, which may have any content; "": the file is missing or has none."""
+    text = file.read_bytes().decode(errors="replace") if file.is_file() else ""
+    return text.partition("\n---")[0] if text.startswith("---") else ""
 
 
 def agent_file_digests(files: dict[str, Path]) -> dict[str, str]:

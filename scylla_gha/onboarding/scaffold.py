@@ -208,7 +208,7 @@ def _tools(tools: Tools) -> str:
     """Return the lines of the tools that are set, and of the two that people add to most often."""
     fields = {"python": {}, "system": [], **tools.model_dump(mode="json", exclude_defaults=True)}
     lines = {name: f"  {name}: {json.dumps(fields[name], sort_keys=True)}" for name in fields}
-    return "\n".join(f"{line:<32}# {_TOOLS[name]}" if name in _TOOLS else line for name, line in sorted(lines.items()))
+    return "\n".join(f"{line:<31} # {_TOOLS[name]}" if name in _TOOLS else line for name, line in sorted(lines.items()))
 
 
 def _source(start: TaskStart, name: str) -> str:

@@ -54,8 +54,7 @@ def expand(
     arms = _arms(experiment, library, agents, choice.best)
     experiment = _with_baseline(experiment, [arm.id for arm in arms], choice)
     if choice.head:
-        head = Library.here(choice.head)
-        arms = _changed_arms(experiment, arms, _arms(experiment, head, agents, choice.best), library, head)
+        arms = _arms_of_change(experiment, arms, library, agents, choice)
         experiment = experiment.model_copy(update={"baseline": next(arm.against for arm in arms if arm.side)})
     folders = tuple(library.scenario(name) for name in select_scenarios(experiment.scenarios, library))
     check_modes(experiment, folders, [arm.variant for arm in arms if arm.variant], library)
@@ -172,6 +171,23 @@ def _arms_of(
     ]  # fmt: skip
 
 
+def _arms_of_change(
+    experiment: Experiment,
+    arms: Sequence[Arm],
+    library: Library,
+    agents: Mapping[str, AgentInfo],
+    choice: CellSelection,
+) -> tuple[Arm, ...]:
+    """Return the arms that a change alters, as `_changed_arms` does; faults of the change name no folder of ours."""
+    if choice.head is None:
+        raise AssertionError("without a change, nothing differs")
+    head = Library.here(choice.head)
+    try:
+        return _changed_arms(experiment, arms, _arms(experiment, head, agents, choice.best), library, head)
+    except ConfigError as error:
+        raise ConfigError(f"--head: {str(error).replace(str(choice.head), 'the change')}") from None
+
+
 def _changed_arms(
     experiment: Experiment, here: Sequence[Arm], head: Sequence[Arm], library: Library, head_library: Library
 ) -> tuple[Arm, ...]:
@@ -201,15 +217,19 @@ def _changed_arms(
 
 
 def _nothing_to_compare(experiment: Experiment, arms: Sequence[Arm], changes: Mapping[str, Sequence[str]]) -> str:
+    count = counted(len(arms), "arm")
+    if not changes:
+        return (
+            f"experiment {experiment.id}: nothing to compare: no file for agents (CLAUDE.md, .claude/, ...) and no "
+            f"variant of its {count} differs between this checkout and --head; commit the change to its branch, and run "
+            "this on the branch that it is compared with"
+        )
     files = "; ".join(f"{word}: {', '.join(paths)}" for word, paths in changes.items())
-    advice = (
-        "choose an experiment whose variants the change touches"
-        if not files
-        else f"files for agents differ ({files}), but no arm reads them: give the experiment an agent CLI, a model and "
-        "a variant such as T0/01-vanilla, or use --agent claude-code --model ID --variant T0/01-vanilla"
+    return (
+        f"experiment {experiment.id}: nothing to compare: files for agents differ ({files}), but none of its {count} "
+        "reads them; give the experiment an agent CLI, a model and a variant such as T0/01-vanilla, or use --agent "
+        "claude-code --model ID --variant T0/01-vanilla"
     )
-    return (f"experiment {experiment.id}: the change alters none of its {counted(len(arms), 'arm')}, so there is "
-            f"nothing to compare; {advice}")  # fmt: skip
 
 
 def _treatment_digests(arm: Arm) -> tuple[str | None, str | None]:

@@ -4,10 +4,17 @@ A variant that names such files says itself which ones it has. For an experiment
 of all of them are compared, on one variant that leaves them to the start state.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from scylla_gha.config.agent_files import KIND, agent_file_digests, agent_files, project_servers, with_agent_files
+from scylla_gha.config.agent_files import (
+    KIND,
+    agent_file_digests,
+    agent_files,
+    project_servers,
+    skills_without_description,
+    with_agent_files,
+)
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.agent_files import MCP_FILE, file_changes, reads_by_itself
@@ -45,6 +52,23 @@ def agent_file_arms(
             before = _with_files(arm, _BASE, roots[0], patterns)
             changed = _with_files(after.get(arm.id, arm), _HEAD, roots[1], patterns)
             yield before, changed.model_copy(update={"side": _HEAD, "against": before.id})
+
+
+def skill_notes(plan: Plan, roots: Mapping[str, Path]) -> Iterator[str]:
+    """Yield a note for each skill of the repository that agents cannot choose, since it has no description.
+
+    Args:
+        plan: its arms say which files they have.
+        roots: the repository by the side of an arm: "" as it is here, "head" as a change has it.
+    """
+    for side, root in roots.items():
+        names = [name for arm in plan.arms if (arm.side or "") == side for name in _named_files(arm)]
+        for path in skills_without_description({name: root / name for name in names}):
+            where = " of the change" if side else ""
+            yield (
+                f"{path}{where} has no front matter with a description, so agents do not choose this skill by "
+                "themselves; begin the file with lines `---`, `name: ...`, `description: ...`, `---`"
+            )
 
 
 def unread_notes(plan: Plan) -> Iterator[str]:

@@ -34,8 +34,8 @@ def stored_readiness(folder: RunFolder) -> ReadinessReport | None:
     return read_record(folder.root / REPORT_FILE, ReadinessReport)
 
 
-def post_readiness(report: ReadinessReport, pull: int, author: str | None) -> None:
-    """Post the comment of a measurement on a pull request, or edit the existing comment.
+def post_readiness(report: ReadinessReport, pull: int | None, author: str | None) -> None:
+    """Post the comment of a measurement on a pull request, or edit the existing comment; None: only print it.
 
     Raises:
         GitHubError: GitHub refused.
@@ -45,6 +45,9 @@ def post_readiness(report: ReadinessReport, pull: int, author: str | None) -> No
     except ConfigError:  # not a job of Actions, so there is no run to link to
         url = ""
     body = readiness_comment(report, url)
+    if pull is None:
+        click.echo(body)
+        return
     with open_repository() as repository:
         login = author or own_login(repository)
         ours = find_marked(repository, pull, login, MARKER)

@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 from scylla_gha.agents.base import AgentTask
 from scylla_gha.agents.claude.safety_hook import Json, observed_hooks
 from scylla_gha.agents.claude.transcript import events_with
+from scylla_gha.config.agent_files import front_matter, skills_without_description
 from scylla_gha.model.delivery import Declared, Observed
 from scylla_gha.providers.base import objects, parse_object
 from scylla_gha.safety_net import hook
@@ -109,17 +110,13 @@ class _ProjectFiles(NamedTuple):
 def _project_files(files: Collection[str], workspace: Path) -> _ProjectFiles:
     """Return what the CLI must show of a variant's files; others it may load when the agent opens a folder."""
     skills = {Path(path).parent for path in files if _SKILL_FILE.fullmatch(path)}
-    shown = sorted(folder.name for folder in skills if not _HIDDEN.search(_front(workspace / folder / "SKILL.md")))
+    unlisted = {Path(path).parent for path in skills_without_description({path: workspace / path for path in files})}
+    fronts = {folder: front_matter(workspace / folder / "SKILL.md") for folder in skills - unlisted}
+    shown = sorted(folder.name for folder, front in fronts.items() if not _HIDDEN.search(front))
     agents = [path for path in files if _AGENT_FILE.fullmatch(path)]
-    names = [name[2].strip() for path in agents if (name := _NAME.search(_front(workspace / path)))]
+    names = [name[2].strip() for path in agents if (name := _NAME.search(front_matter(workspace / path)))]
     memory = tuple(path for path in _MEMORY_FILES if path in files) or tuple({"AGENTS.md"} & set(files))
     return _ProjectFiles(tuple(shown), tuple(sorted(names)), memory)
-
-
-def _front(path: Path) -> str:
-    """Return the front matter of a file, which may have any content."""
-    text = path.read_bytes().decode(errors="replace") if path.is_file() else ""
-    return text.partition("\n---")[0]
 
 
 def _own_skills(config: Path) -> Iterator[str]:
@@ -131,7 +128,7 @@ def _own_skills(config: Path) -> Iterator[str]:
 def _own_agents(folder: Path) -> Iterator[str]:
     """Yield the names in the files, which the names of the files do not decide."""
     for path in sorted(folder.rglob("*.md")):
-        if name := _NAME.search(_front(path)):
+        if name := _NAME.search(front_matter(path)):
             yield name[2].strip()
 
 
