@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -230,7 +230,7 @@ def _report_and_facts(
     from scylla_gha.publish.post import comment_facts, run_page_from
     from scylla_gha.publish.push_run import stored_report
 
-    environ = os.environ
+    environ: Mapping[str, str] = os.environ
     if preview and not environ.get("GITHUB_RUN_ID"):
         click.echo("note: no workflow run is known, so links name OWNER/REPO and run 1", err=True)
         environ = {**environ, "GITHUB_REPOSITORY": "OWNER/REPO", "GITHUB_RUN_ID": "1"}

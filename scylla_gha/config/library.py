@@ -175,7 +175,13 @@ class Library:
     def recording(self, experiment: str) -> Path:
         """Return the folder of an experiment's recorded traffic."""
         folders = {p.name: p for root in reversed(self.roots) for p in (root / "config" / "recordings").glob("*/")}
-        return _pick(folders, experiment, "recording", "config/recordings/")
+        if experiment not in folders:
+            names = ", ".join(sorted(folders)) or "none"
+            raise ConfigError(
+                f"recording {experiment!r}: not found in config/recordings/ of this repository or of the toolkit; "
+                f"there are: {names}; make one with a key and --record config/recordings/{experiment}"
+            )
+        return folders[experiment]
 
     def price_list_names(self) -> list[str]:
         """Return the names of all price lists."""

@@ -221,8 +221,8 @@ def _nothing_to_compare(experiment: Experiment, arms: Sequence[Arm], changes: Ma
     if not changes:
         return (
             f"experiment {experiment.id}: nothing to compare: no file for agents (CLAUDE.md, .claude/, ...) and no "
-            f"variant of its {count} differs between this checkout and --head; commit the change to its branch, and run "
-            "this on the branch that it is compared with"
+            f"variant of its {count} differs between this checkout and --head; commit the change to its branch, and "
+            "run this on the branch that it is compared with"
         )
     files = "; ".join(f"{word}: {', '.join(paths)}" for word, paths in changes.items())
     return (

@@ -31,7 +31,7 @@ from tests.support.delivery import (
 from tests.support.repository import Files, write_tree
 
 OWN: Files = {
-    ".claude/skills/my.skill/SKILL.md": "---\nname: Another title\n---\n",
+    ".claude/skills/my.skill/SKILL.md": "---\nname: Another title\ndescription: Deep.\n---\n",
     ".claude/skills/empty/notes.md": "",
     ".claude/skills/file.md": "",
     ".claude/commands/top.md": "Do it.",

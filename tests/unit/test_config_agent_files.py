@@ -142,5 +142,5 @@ def test_a_file_that_the_agent_does_not_look_for_is_noted(tmp_path: Path) -> Non
 
 def test_a_change_of_files_that_no_arm_can_read_says_which_they_are(tmp_path: Path) -> None:
     where, head = sides(tmp_path, {"CLAUDE.md": "Head."})
-    with pytest.raises(RefusedError, match=r"nothing to compare; .*\(changed: CLAUDE.md\).*T0/01-vanilla"):
+    with pytest.raises(RefusedError, match=r"nothing to compare: .*\(changed: CLAUDE.md\).*T0/01-vanilla"):
         planned(where, CellSelection(head=head, agents=("oracle",)))

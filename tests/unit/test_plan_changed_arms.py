@@ -3,10 +3,11 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.config.library import Library, toolkit_root
-from scylla_gha.errors import RefusedError
+from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.variant import Treatment
+from scylla_gha.plan.agent_files import skill_notes
 from scylla_gha.plan.selection import CellSelection
-from tests.support.library import write_tier
+from tests.support.library import write, write_tier
 from tests.unit.test_plan_cells import BARE, WITH_MODEL, library, planned
 
 
@@ -48,6 +49,50 @@ def test_a_merged_change_has_the_keys_of_its_trial(tmp_path: Path) -> None:
     tried = {cell.arm: cell.key for cell in planned(where, CellSelection(head=head), **WITH_MODEL).cells}
     merged = {cell.arm: cell.key for cell in planned(after, **WITH_MODEL).cells}
     assert tried["t0-01-vanilla.cli.m.head"] == merged["t0-01-vanilla.cli.m"]
+
+
+SKILL = "---\nname: style\ndescription: House style.\n---\nBe brief.\n"
+
+
+@pytest.mark.parametrize("side", ["here", "head"])
+def test_a_change_may_add_the_first_file_for_agents_or_remove_the_last(tmp_path: Path, side: str) -> None:
+    where = with_toolkit(library(tmp_path / "here"))
+    head = changed(tmp_path / "head", bare=BARE, vanilla=Treatment(), tools=Treatment(tools=()))
+    write(tmp_path / side / ".claude/skills/style/SKILL.md", SKILL)
+    made = planned(where, CellSelection(head=head), **WITH_MODEL)
+    name = "agent_files/.claude/skills/style/SKILL.md"
+    has_skill = {arm.side: name in arm.variant.materials for arm in made.arms if arm.variant}
+    assert has_skill == {None: side == "here", "head": side == "head"}
+
+
+@pytest.mark.parametrize(
+    ("text", "notes"),
+    [
+        (SKILL, 0),
+        (SKILL.replace("House style.", ">-\n  House\n  style."), 0),
+        ("Be brief.\n", 1),
+        (SKILL.replace("description: House style.\n", ""), 1),
+    ],
+)
+def test_a_skill_that_agents_cannot_choose_is_noted_before_anything_is_paid(
+    tmp_path: Path, text: str, notes: int
+) -> None:
+    where = with_toolkit(library(tmp_path / "here"))
+    head = changed(tmp_path / "head", bare=BARE, vanilla=Treatment(), tools=Treatment(tools=()))
+    write(tmp_path / "head/.claude/skills/style/SKILL.md", text)
+    made = planned(where, CellSelection(head=head), **WITH_MODEL)
+    found = list(skill_notes(made, {"": tmp_path / "here", "head": head}))
+    assert len(found) == notes
+    assert all(note.startswith(".claude/skills/style/SKILL.md of the change has no front matter") for note in found)
+
+
+def test_a_fault_of_the_change_does_not_name_our_folder(tmp_path: Path) -> None:
+    where = with_toolkit(library(tmp_path / "here"))
+    named = Treatment(agent_files=(".claude/skills/style",))
+    write(tmp_path / "here/.claude/skills/style/SKILL.md", SKILL)
+    head = changed(tmp_path / "head", bare=BARE, vanilla=named, tools=Treatment(tools=()))
+    with pytest.raises(ConfigError, match=r"^--head: .*matches no file for agents in the change; it has none"):
+        planned(where, CellSelection(head=head), **WITH_MODEL)
 
 
 def test_a_change_of_nothing_is_refused(tmp_path: Path) -> None:
