@@ -81,6 +81,7 @@ def _require_match(pattern: str, known: Iterable[str], root: Path) -> None:
 
 def skills_without_description(files: Mapping[str, Path]) -> list[str]:
     """Return the paths of skills whose front matter has no description, by which agents choose a skill."""
+    # Claude Code 2.1.197 and 2.1.332 do not offer such a skill to the model (seen on 2026-11-28)
     skills = {path: file for path, file in files.items() if _SKILL.fullmatch(path)}
     return [path for path, file in skills.items() if not _DESCRIPTION.search(front_matter(file))]
 
