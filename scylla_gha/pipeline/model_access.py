@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 import click
 
-from scylla_gha.config.library import Library
 from scylla_gha.agents.installed import InstalledAgent
+from scylla_gha.config.library import Library
 from scylla_gha.counting import counted, dollars
 from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import RefusedError, ToolError
