@@ -111,7 +111,7 @@ def aggregate(
         failures=tuple(_failures(counts)),
         warnings=(*refused_artifact_warnings(intake), *warnings, *control_warnings(controls),
                   *analysis_warnings(plan, analysis)),
-        notes=tuple(report_notes(plan, counts)), estimate=plan.estimate,
+        notes=tuple(report_notes(plan, counts)), change=plan.change, estimate=plan.estimate,
         paired_by="modes" if plan.family == "modes" else "baseline", replayed=plan.replayed,
         not_possible=plan.not_possible, analysis=analysis,
         imported=plan.imported is not None,

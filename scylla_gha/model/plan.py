@@ -150,6 +150,11 @@ class Plan(Record):
         default=(),
         description="Notes about models and about detectable effects",
     )
+    change: str = Field(
+        default="",
+        exclude_if=lambda change: not change,
+        description="What a change alters in files for agents and in variants, as a unified diff, which may be cut",
+    )
     not_possible: tuple[ImpossibleTask, ...] = Field(
         default=(),
         exclude_if=lambda tasks: not tasks,

@@ -174,6 +174,11 @@ class Report(Record):
         exclude_if=lambda notes: not notes,
         description="Notes about a change's edits, and about files for agents that arms had from the start states",
     )
+    change: str = Field(
+        default="",
+        exclude_if=lambda change: not change,
+        description="What a change alters in files for agents and in variants, as a unified diff, which may be cut",
+    )
     estimate: Estimate
     replayed: bool = Field(
         default=False, description="True if model answers came from a recording, so that nothing was measured"

@@ -4,7 +4,9 @@ A variant that names such files says itself which ones it has. For an experiment
 of all of them are compared, on one variant that leaves them to the start state.
 """
 
+import difflib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from scylla_gha.config.agent_files import (
@@ -23,6 +25,8 @@ from scylla_gha.model.plan import Arm, Plan
 
 _BASE, _HEAD = "base", "head"
 _ALL = ("*",)
+_TREATMENT_FOLDERS = ("agents", "blocks", "mcp", "modes", "skills", "tiers")
+_MOST_DIFF = 20_000  # characters that a plan and a report hold
 
 
 def agent_file_changes(base: Library, head: Library) -> dict[str, tuple[str, ...]]:
@@ -30,6 +34,29 @@ def agent_file_changes(base: Library, head: Library) -> dict[str, tuple[str, ...
     before, after = (agent_file_digests(agent_files(library.roots[0])) for library in (base, head))
     changes = file_changes(before, after)
     return {word: tuple(path.removeprefix(f"{KIND}/") for path in paths) for word, paths in changes.items()}
+
+
+def change_diff(base: Library, head: Library) -> str:
+    """Return the unified diff of what a change alters in files for agents and in the configuration of variants."""
+    before, after = _files_of_treatments(base), _files_of_treatments(head)
+    lines = chain.from_iterable(_file_diff(path, before, after) for path in sorted({*before, *after}))
+    text = "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+    return text if len(text) <= _MOST_DIFF else f"{text[:_MOST_DIFF]}\n... cut after {_MOST_DIFF:,} characters\n"
+
+
+def _files_of_treatments(library: Library) -> dict[str, Path]:
+    root = library.roots[0]
+    config = (path for name in _TREATMENT_FOLDERS for path in (root / "config" / name).rglob("*"))
+    own = {str(path.relative_to(root)): path for path in config if path.is_file() and not path.is_symlink()}
+    return {**agent_files(root), **own}
+
+
+def _file_diff(path: str, before: Mapping[str, Path], after: Mapping[str, Path]) -> Iterator[str]:
+    old, new = (files[path].read_bytes() if path in files else b"" for files in (before, after))
+    if old != new:
+        lines = (text.decode(errors="replace").splitlines(keepends=True) for text in (old, new))
+        names = (f"a/{path}" if path in before else "/dev/null", f"b/{path}" if path in after else "/dev/null")
+        yield from difflib.unified_diff(*lines, *names)
 
 
 def agent_file_arms(

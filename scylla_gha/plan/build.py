@@ -18,7 +18,7 @@ from scylla_gha.model.experiment import Experiment, SandboxName
 from scylla_gha.model.plan import CostRange, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.plan import AgentInfo, expand, plan_cells
-from scylla_gha.plan.agent_files import skill_notes, unread_notes
+from scylla_gha.plan.agent_files import change_diff, skill_notes, unread_notes
 from scylla_gha.plan.best_sub_tests import best_sub_tests
 from scylla_gha.plan.estimate import History, PastCost
 from scylla_gha.plan.model_ids import alias_notes, with_model_ids
@@ -105,7 +105,9 @@ def make_plan(
     plan = plan_cells(experiment, library, infos_of(agents), choice, past, images)
     refuse_changed_fixtures({cell.scenario for cell in plan.cells}, library)
     now = datetime.datetime.now(datetime.UTC)
-    plan = plan.model_copy(update={"not_before": _oldest(experiment, now), "judging": judging_of(plan, library)})
+    change = change_diff(library, Library.here(choice.head)) if choice.head else ""
+    facts = {"not_before": _oldest(experiment, now), "judging": judging_of(plan, library), "change": change}
+    plan = plan.model_copy(update=facts)
     return plan.model_copy(update={"notes": tuple(_notes(plan, request, best, now, build_images=build_images))})
 
 

@@ -5,7 +5,7 @@ import pytest
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.variant import Treatment
-from scylla_gha.plan.agent_files import skill_notes
+from scylla_gha.plan.agent_files import change_diff, skill_notes
 from scylla_gha.plan.selection import CellSelection
 from tests.support.library import write, write_tier
 from tests.unit.test_plan_cells import BARE, WITH_MODEL, library, planned
@@ -93,6 +93,30 @@ def test_a_fault_of_the_change_does_not_name_our_folder(tmp_path: Path) -> None:
     head = changed(tmp_path / "head", bare=BARE, vanilla=named, tools=Treatment(tools=()))
     with pytest.raises(ConfigError, match=r"^--head: .*matches no file for agents in the change; it has none"):
         planned(where, CellSelection(head=head), **WITH_MODEL)
+
+
+def test_a_plan_shows_what_the_change_alters(tmp_path: Path) -> None:
+    here, head = library(tmp_path / "here"), library(tmp_path / "head")
+    write(tmp_path / "here/.claude/skills/style/SKILL.md", SKILL)
+    write(tmp_path / "head/.claude/skills/style/SKILL.md", SKILL.replace("Be brief.", "Be long."))
+    write(tmp_path / "head/CLAUDE.md", b"New.")
+    assert change_diff(here, head).splitlines() == [
+        "--- a/.claude/skills/style/SKILL.md",
+        "+++ b/.claude/skills/style/SKILL.md",
+        "@@ -2,4 +2,4 @@",
+        " name: style",
+        " description: House style.",
+        " ---",
+        "-Be brief.",
+        "+Be long.",
+        "--- /dev/null",
+        "+++ b/CLAUDE.md",
+        "@@ -0,0 +1 @@",
+        "+New.",
+    ]
+    write(tmp_path / "head/CLAUDE.md", "long\n" * 10_000)
+    assert change_diff(here, head).endswith("... cut after 20,000 characters\n")
+    assert change_diff(here, here) == ""
 
 
 def test_a_change_of_nothing_is_refused(tmp_path: Path) -> None:

@@ -70,6 +70,17 @@ def test_an_empty_report_has_a_page_without_figures(tmp_path: Path) -> None:
     assert "0 planned, 0 ran, 0 judged, 0 scored" in text
 
 
+def test_the_page_shows_what_the_change_alters_as_text(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    change = "--- a/CLAUDE.md\n+++ b/CLAUDE.md\n@@ -1 +1 @@\n-<b>old</b>\n+new\n"
+    render_report(make_report().model_copy(update={"change": change}), folder)
+    page = folder.report("html").read_text()
+    assert "<summary>What the change alters</summary>" in page
+    assert '<span class="del">-&lt;b&gt;old&lt;/b&gt;</span>\n<span class="add">+new</span>' in page
+    render_report(make_report(), folder)
+    assert "What the change alters" not in folder.report("html").read_text()
+
+
 def test_a_page_does_not_hold_all_rows_in_memory(tmp_path: Path) -> None:
     cells = [make_cell("nop", repetition) for repetition in range(1, 1_001)]
     folder, report = RunFolder(tmp_path), make_report(question="How much?")
