@@ -207,10 +207,13 @@ def require_complete_report(context: RunContext, report: Report, choice: CellSel
         _require_budget(context, shortage)
         stopped = "; ".join(f"{arm} was stopped: {reason}" for arm, reason in state.stopped.items())
         reason = state.full_disk or state.halted or stopped or "the report lists them, with reasons"
-        stored = _stored_part(settings)
-        raise IncompleteError(f"{shortage}: {reason}; {stored}; run the same command again for the rest")
+        raise IncompleteError(f"{shortage}: {reason}; {_stored_part(settings)}; {_what_next(settings)}")
     if not choice.only:
         require_gate(settings.plan.experiment, report)
+
+
+def _what_next(settings: RunSettings) -> str:
+    return "record the rest anew" if settings.plan.replayed else "run the same command again for the rest"
 
 
 def _require_budget(context: RunContext, shortage: str) -> None:

@@ -274,4 +274,4 @@ def test_what_is_not_in_the_recording_ends_the_trial_for_good(
     with hosted(tmp_path, replay=tmp_path / "tapes") as host:
         made = work(prepared, again, host, f"{ASK} dear Hello!; {ASK} dear Hello?; echo end completed")
     assert (made.outcome, made.retryable) == (Outcome.PROVIDER_ERROR, False)
-    assert made.reason == "1 request is not in the recording"
+    assert made.reason.startswith("1 request is not in the recording: ")
