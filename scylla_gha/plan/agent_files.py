@@ -54,9 +54,9 @@ def _files_of_treatments(library: Library) -> dict[str, Path]:
 def _file_diff(path: str, before: Mapping[str, Path], after: Mapping[str, Path]) -> Iterator[str]:
     old, new = (files[path].read_bytes() if path in files else b"" for files in (before, after))
     if old != new:
-        lines = (text.decode(errors="replace").splitlines(keepends=True) for text in (old, new))
-        names = (f"a/{path}" if path in before else "/dev/null", f"b/{path}" if path in after else "/dev/null")
-        yield from difflib.unified_diff(*lines, *names)
+        lines = [text.decode(errors="replace").splitlines(keepends=True) for text in (old, new)]
+        name, new_name = f"a/{path}" if path in before else "/dev/null", f"b/{path}" if path in after else "/dev/null"
+        yield from difflib.unified_diff(lines[0], lines[1], name, new_name)
 
 
 def agent_file_arms(

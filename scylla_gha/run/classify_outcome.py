@@ -135,9 +135,7 @@ def _dead_gateway(case: _Case) -> TranscriptSummary | None:
 def _missing_recording(case: _Case) -> TranscriptSummary | None:
     unmatched = case.traffic.account.unmatched
     requests = counted(unmatched, "request is", "requests are")
-    reason = (
-        f"{requests} not in the recording: prompt, agent, or what its commands printed differs from the recorded run"
-    )
+    reason = f"{requests} not in the recording: prompt, agent, or output of its commands differs from the recorded run"
     return _with(case, Outcome.PROVIDER_ERROR, reason) if unmatched else None
 
 
