@@ -204,7 +204,7 @@ def collect_hub_answers(side: Checkout, materials: Materials, out: Path) -> None
 
 
 def collect_readiness(side: Checkout, materials: Materials, out: Path) -> None:
-    """Make the readiness suite of each code base, and write it whole: items, keys of graders, guessing levels."""
+    """Make the readiness suite of each code base, and write it whole: items, prompts, keys of graders."""
     for code in sorted(path for path in materials.code_bases().iterdir() if path.is_dir()):
         folder = side.folder(f"readiness-{code.name}")
         shutil.copytree(code, folder / "code", symlinks=True)
