@@ -51,7 +51,7 @@ class Checkout:
     def __init__(self, root: Path) -> None:
         self.root = root
         listing = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-        names = subprocess.run(listing, capture_output=True, text=True, check=True).stdout.split("\0")
+        names = subprocess.run(listing, stdout=subprocess.PIPE, text=True, check=True).stdout.split("\0")
         present = sorted({name for name in names if name and os.path.lexists(root / name)})
         self.files = {name: _content(root / name) for name in present}
         self.digest = functools.cache(self._digest)
