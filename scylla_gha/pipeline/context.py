@@ -46,7 +46,7 @@ class JudgeOverrides:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What a command line asks of a run.
+    """Options of a run that a command line sets.
 
     Attributes:
         workers: maximum number of cells at once.
@@ -65,7 +65,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What a run does, and with what; fixed before its first cell starts.
+    """Plan, folder, agents and options of a run, fixed before its first cell starts.
 
     Attributes:
         plan: cells to run or to judge.
@@ -157,7 +157,7 @@ class RunServices:
 
 @dataclass
 class RunState:
-    """What workers tell each other while a run goes on.
+    """Events of a run that its workers share while it goes on.
 
     Attributes:
         cancel: set if the run ends early.

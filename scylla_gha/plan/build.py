@@ -34,7 +34,7 @@ from scylla_gha.store.run_folder import RunFolder
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """What is to be planned.
+    """An experiment to plan, with the part or variation of it.
 
     Attributes:
         name: id of the experiment, or its file.
@@ -204,8 +204,8 @@ def plan_lines(plan: Plan, jobs: int) -> Iterator[str]:
     cells, arms = counted(len(plan.cells), "cell"), counted(len(plan.arms), "arm")
     yield f"{plan.experiment.id}: {plan.experiment.question}"
     yield f"{cells}: {counted(len(scenarios), 'scenario')}, {arms}{where}"
-    usd, minutes = _range(plan.estimate.usd, dollars), _range(wall_minutes(plan, jobs), _minutes)
-    yield f"estimate: {usd}; {minutes} minutes with {jobs} at once ({plan.estimate.basis})"
+    usd, wall = _range(plan.estimate.usd, dollars), wall_minutes(plan, jobs)
+    yield f"estimate: {usd}; {_range(wall, _minutes)} minutes with {jobs} at once ({plan.estimate.basis})"
     if plan.experiment.judges:
         agents, judges = plan.estimate.agents, plan.estimate.judges
         yield f"  agents {_range(agents.usd, dollars)}; judges {_range(judges.usd, dollars)}"
