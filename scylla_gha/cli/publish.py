@@ -88,7 +88,8 @@ def branch(
 @publish.command()
 @options.experiment
 @options.runs
-@click.option("--pull", type=click.IntRange(1), metavar="N", help="Number of the pull request (default: none, which --print allows).")
+@click.option("--pull", type=click.IntRange(1), metavar="N",
+              help="Number of the pull request (default: none, which --print allows).")  # fmt: skip
 @click.option("--print", "only_print", is_flag=True, help="Print the comment as Markdown, and post nothing.")
 @_head
 @_base
