@@ -92,7 +92,7 @@ def comment(
     cells = {"missing": _cells("Missing", missing), "infrastructure": _cells("Not in the rates", excluded)}
     parts = render_parts("comment.md.j2", {
         "report": report, "view": view, "facts": facts, "newest": newest, "title": title(report),
-        "alert": _alert(report, facts), "replayed": REPLAYED, "command": slash_command(facts),
+        "alert": _alert(report, facts), "replayed": REPLAYED, "command": slash_command(report, facts),
         "verdicts": _further_verdicts(report, view),
         "hypothesis": hypothesis_line(report), "mode_by_model": mode_by_model_line(view),
         "has_family": report.answer != report.comparisons,

@@ -108,9 +108,9 @@ def _failed_cell(report: Report, arm: str) -> str:
     return next((cell for failure in report.failures if failure.arm == arm for cell in failure.cells), "")
 
 
-def slash_command(facts: CommentFacts) -> str:
+def slash_command(report: Report, facts: CommentFacts) -> str:
     """Return the slash command that starts this evaluation."""
-    return f"/scylla {'compare' if facts.base else 'evaluate'} {facts.experiment}"
+    return f"/scylla {'compare' if facts.base or report.change else 'evaluate'} {facts.experiment}"
 
 
 def example_cell(report: Report) -> str:

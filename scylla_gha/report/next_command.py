@@ -21,11 +21,13 @@ class NextCommand:
     """Options that measure more, and what that takes.
 
     Attributes:
+        command: `evaluate` on this machine, with the branch if the report compares a change.
         options: of `evaluate` and of the slash commands.
         trials: number of trials that are not stored yet.
         usd: their cost, if each costs as much as the arm's trials so far; None: unknown.
     """
 
+    command: str
     options: str
     trials: int
     usd: float | None
@@ -72,7 +74,14 @@ def _more_trials(report: Report, arms: Collection[str], only: str = "") -> NextC
     costs = [_cost(arm, trials, judging) for arm, trials in missing]
     known = [cost for cost in costs if cost is not None]
     usd = math.fsum(known) if len(known) == len(costs) else None
-    return NextCommand(f"{only} --repetitions {repetitions}".strip(), sum(trials for _, trials in missing), usd)
+    options = f"{only} --repetitions {repetitions}".strip()
+    command = f"{local_command(report)} {options}"
+    return NextCommand(command, options, sum(trials for _, trials in missing), usd)
+
+
+def local_command(report: Report) -> str:
+    """Return the command that makes this report on a machine; the reader puts the branch of a change in its place."""
+    return f"scylla-gha evaluate {report.experiment}{' --head BRANCH' if report.change else ''}"
 
 
 def _cost(arm: ArmSummary, trials: int, judging: float | None) -> float | None:

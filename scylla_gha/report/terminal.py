@@ -124,7 +124,7 @@ def _before(view: ReportView) -> Iterator[str]:
     yield from map(str, verdict_lines(view, _MOST_VERDICTS))
     yield from _more(len(view.report.answer) - _MOST_VERDICTS, "verdicts, in report.json")
     if more_data := command_for_more_data(view.report):
-        yield f"to know more: scylla-gha evaluate {view.report.experiment} {more_data.options} ({more_data.cost})"
+        yield f"to know more: {more_data.command} ({more_data.cost})"
         yield "more scenarios tell more than repetitions"
     if hypothesis := hypothesis_line(view.report):
         yield hypothesis

@@ -32,7 +32,7 @@ def test_wrong_solutions_that_only_judges_can_tell_are_counted_apart() -> None:
     proof = ScenarioProof(scenario="151-a", has_github=True, trials=(*TRIALS[:2], TRIALS[3], judged))
     _, row, _, note = proof_table([proof])
     assert " 1 +1 of 2 " in row
-    assert note.startswith("+n: wrong solutions that code accepts")
+    assert note.startswith("+n: wrong solutions that all checks accept")
     (fields,) = json.loads(proofs_json([proof]))
     assert (fields["wrong_rejected"], fields["wrong_left_to_judges"], fields["wrong"]) == (1, 1, 2)
     assert proof.verdicts.endswith("wrong/a fails, wrong/c fails if judges find F2 unmet")

@@ -136,6 +136,10 @@ def test_the_next_command_has_the_cost_of_the_trials_that_are_missing() -> None:
     assert "To know more" not in comment(UNCLEAR.model_copy(update={"replayed": True}), facts())
     report = "To know more: `scylla-gha evaluate demo --repetitions 10` (120 more trials, estimated cost $10.77)."
     assert report in markdown(UNCLEAR)
+    of_change = UNCLEAR.model_copy(update={"change": "+++ b/CLAUDE.md\n"})
+    assert "To know more: `scylla-gha evaluate demo --head BRANCH --repetitions 10` (" in markdown(of_change)
+    assert "On your machine: `scylla-gha evaluate demo --head BRANCH`" in comment(of_change, facts())
+    assert "comment `/scylla compare demo --repetitions" in comment(of_change, facts(base=None))
     for settled in (WIN, UNCLEAR.model_copy(update={"analysis": None})):
         assert "To know more" not in markdown(settled)
 
