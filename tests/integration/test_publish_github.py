@@ -157,7 +157,7 @@ def test_a_run_that_left_nothing_is_an_error_where_it_succeeded(job: Job, conclu
         (("check", "demo", "--commit", HEAD, "--suite", "A B"), {}, 3, "--suite 'A B'"),
         (CHECK[1:], {"GITHUB_TOKEN": ""}, 3, "GITHUB_TOKEN is not set"),
         (CHECK[1:], {"GITHUB_REPOSITORY": ""}, 3, "do not name a run"),
-        (("comment", "demo"), {}, 2, "Missing option '--pull'"),
+        (("comment", "demo"), {}, 2, "give --pull N, the number of the pull request"),
         (("refusal", "demo", "--reason", "why"), {}, 2, "Missing option '--pull'"),
         (("save-pending", "demo", "--into", "p", "--pull", "7"), {"GITHUB_SHA": ""}, 3, "--head"),
         (("post-pending", "p"), {"GITHUB_EVENT_PATH": ""}, 2, "Missing option '--event'"),

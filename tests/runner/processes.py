@@ -58,7 +58,8 @@ class TestProcesses:
     __test__ = False
 
     def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="scylla-tests-"))
+        # Agents in containers see this name in their mounts, and a test searches them for the toolkit's name
+        self._folder = Path(tempfile.mkdtemp(prefix="test-session-"))
         self._engine = self._folder / "engine"
         self._running: dict[int, tuple[str, float]] = {}
 
