@@ -109,6 +109,11 @@ def approve_run(
     elif trials:
         click.echo(f"reused under the same keys: {len(trials)} of {counted(len(plan.cells), 'trial')}", err=True)
     print_plan(plan, settings.options.workers)
+    earlier = read_record(settings.folder.plan, Plan)
+    if earlier is not None and earlier.change not in {"", plan.change}:
+        root = settings.folder.root
+        note = f"note: {root} holds the report of another change, which this run replaces; --runs FOLDER keeps both"
+        click.echo(note, err=True)
     refuse_above_budget(settings.plan)
     reject_impossible_gate(settings.plan, settings.folder, choice)
     require_safe_sandbox(settings, recording, SANDBOXES[settings.plan.sandbox], allowed=exposed)

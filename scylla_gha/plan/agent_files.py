@@ -36,6 +36,13 @@ def agent_file_changes(base: Library, head: Library) -> dict[str, tuple[str, ...
     return {word: tuple(path.removeprefix(f"{KIND}/") for path in paths) for word, paths in changes.items()}
 
 
+def change_note(base: Library, head: Library) -> str:
+    """Return which files for agents a change adds, changes and removes, in a line; "" if none."""
+    changes = agent_file_changes(base, head)
+    listed = [f"{word} {', '.join(paths)}" for word, paths in changes.items()]
+    return f"files for agents of the change against this checkout: {'; '.join(listed)}" if listed else ""
+
+
 def change_diff(base: Library, head: Library) -> str:
     """Return the unified diff of what a change alters in files for agents and in the configuration of variants."""
     before, after = _files_of_treatments(base), _files_of_treatments(head)

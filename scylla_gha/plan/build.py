@@ -18,7 +18,7 @@ from scylla_gha.model.experiment import Experiment, SandboxName
 from scylla_gha.model.plan import CostRange, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.plan import AgentInfo, expand, plan_cells
-from scylla_gha.plan.agent_files import change_diff, skill_notes, unread_notes
+from scylla_gha.plan.agent_files import change_diff, change_note, skill_notes, unread_notes
 from scylla_gha.plan.best_sub_tests import best_sub_tests
 from scylla_gha.plan.estimate import History, PastCost
 from scylla_gha.plan.model_ids import alias_notes, with_model_ids
@@ -121,6 +121,8 @@ def _notes(
     yield from comparison_notes(plan)
     yield from unread_notes(plan)
     head = {"head": request.choice.head} if request.choice.head else {}
+    if request.choice.head and (note := change_note(request.library, Library.here(request.choice.head))):
+        yield note
     yield from skill_notes(plan, {"": request.library.roots[0], **head})
     yield from impossible_notes(plan.not_possible)
     yield from unproved_notes(plan.unproved)

@@ -5,7 +5,7 @@ import pytest
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.variant import Treatment
-from scylla_gha.plan.agent_files import change_diff, skill_notes
+from scylla_gha.plan.agent_files import change_diff, change_note, skill_notes
 from scylla_gha.plan.selection import CellSelection
 from tests.support.library import write, write_tier
 from tests.unit.test_plan_cells import BARE, WITH_MODEL, library, planned
@@ -114,6 +114,9 @@ def test_a_plan_shows_what_the_change_alters(tmp_path: Path) -> None:
         "@@ -0,0 +1 @@",
         "+New.",
     ]
+    assert change_note(here, head) == (
+        "files for agents of the change against this checkout: added CLAUDE.md; changed .claude/skills/style/SKILL.md"
+    )
     write(tmp_path / "head/CLAUDE.md", "long\n" * 10_000)
     assert change_diff(here, head).endswith("... cut after 20,000 characters\n")
     assert change_diff(here, here) == ""
