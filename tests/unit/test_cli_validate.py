@@ -105,7 +105,7 @@ def test_a_proof_that_fails_is_exit_code_7_with_what_passes_and_should_not(tmp_p
     said = validate(make_repository(tmp_path / "repo", beside=right).root, PLACE, "--execute")
     assert said.code == 7
     assert f"NOT OK: {SCENARIO}: nop fails, solution passes, wrong/loud passes, wrong/silent fails\n" in said.out
-    assert f"{SCENARIO}: wrong/loud: passes, so the checks do not tell it from a right one" in said.err
+    assert f"{SCENARIO}: wrong/loud: passes, so the checks cannot tell it from a right solution" in said.err
 
 
 def test_ctrl_c_ends_what_is_being_proved_at_once(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_a_task_that_is_solved_in_the_fixture_is_found(tmp_path: Path, checkpoin
     ("beside", "fault"),
     [
         pytest.param({"wrong/loud.patch": patch_of("echo hello # as well")},
-                     "wrong/loud: passes, so the checks do not tell it from a right one", id="passes"),
+                     "wrong/loud: passes, so the checks cannot tell it from a right solution", id="passes"),
         pytest.param({"wrong/loud.patch": patch_of("echo HELLO").replace("echo hi", "echo hey")},
                      "wrong/loud: fixture_error: exit code 1: error: patch failed: greet.sh:1", id="does not apply"),
         pytest.param({"solution/solution.patch": patch_of("echo Hello")},
