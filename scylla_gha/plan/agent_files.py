@@ -26,6 +26,7 @@ from scylla_gha.model.plan import Arm, Plan
 _BASE, _HEAD = "base", "head"
 _ALL = ("*",)
 _TREATMENT_FOLDERS = ("agents", "blocks", "mcp", "modes", "skills", "tiers")
+_MOST_BYTES = 200_000  # of a file whose lines are compared
 _MOST_DIFF = 20_000  # characters that a plan and a report hold
 
 
@@ -54,13 +55,17 @@ def change_diff(base: Library, head: Library) -> str:
 def _files_of_treatments(library: Library) -> dict[str, Path]:
     root = library.roots[0]
     config = (path for name in _TREATMENT_FOLDERS for path in (root / "config" / name).rglob("*"))
-    own = {str(path.relative_to(root)): path for path in config if path.is_file() and not path.is_symlink()}
+    # A link of a change could lead to any file of this machine, and the diff is published
+    inside = (path for path in config if path.is_file() and path.resolve().is_relative_to(root.resolve()))
+    own = {str(path.relative_to(root)): path for path in inside}
     return {**agent_files(root), **own}
 
 
 def _file_diff(path: str, before: Mapping[str, Path], after: Mapping[str, Path]) -> Iterator[str]:
     old, new = (files[path].read_bytes() if path in files else b"" for files in (before, after))
-    if old != new:
+    if old != new and max(len(old), len(new)) > _MOST_BYTES:
+        yield f"{path} differs, and is too large to be shown\n"
+    elif old != new:
         lines = [text.decode(errors="replace").splitlines(keepends=True) for text in (old, new)]
         name, new_name = f"a/{path}" if path in before else "/dev/null", f"b/{path}" if path in after else "/dev/null"
         yield from difflib.unified_diff(lines[0], lines[1], name, new_name)

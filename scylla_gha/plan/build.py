@@ -73,7 +73,9 @@ def check_names(request: PlanRequest) -> dict[str, InstalledAgent]:
 
 def infos_of(agents: Mapping[str, InstalledAgent]) -> dict[str, AgentInfo]:
     """Return the facts of agents that planning needs."""
-    return {name: AgentInfo(one.version, uses_model=one.agent.uses_model) for name, one in agents.items()}
+    return {
+        name: AgentInfo(installed.version, uses_model=installed.agent.uses_model) for name, installed in agents.items()
+    }
 
 
 def make_plan(

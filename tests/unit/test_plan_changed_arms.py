@@ -120,6 +120,17 @@ def test_a_plan_shows_what_the_change_alters(tmp_path: Path) -> None:
     write(tmp_path / "head/CLAUDE.md", "long\n" * 10_000)
     assert change_diff(here, head).endswith("... cut after 20,000 characters\n")
     assert change_diff(here, here) == ""
+    write(tmp_path / "head/CLAUDE.md", "long\n" * 100_000)
+    assert "\nCLAUDE.md differs, and is too large to be shown\n" in change_diff(here, head)
+
+
+def test_links_of_a_change_that_lead_out_of_it_are_not_shown(tmp_path: Path) -> None:
+    here, head = library(tmp_path / "here"), library(tmp_path / "head")
+    write(tmp_path / "secret/SKILL.md", "sesame-open-4711\n")
+    (tmp_path / "head/config/skills").symlink_to(tmp_path / "secret")
+    (tmp_path / "head/config/agents").mkdir(parents=True)
+    (tmp_path / "head/config/agents/a.md").symlink_to(tmp_path / "secret/SKILL.md")
+    assert "sesame" not in change_diff(here, head)
 
 
 def test_a_change_of_nothing_is_refused(tmp_path: Path) -> None:
