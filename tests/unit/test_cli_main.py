@@ -186,8 +186,8 @@ def test_a_run_that_is_not_whole_is_exit_code_8(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_is_told_as_it_is(repo: Path) -> None:
     (repo / "runs" / "greet" / "plan.json").mkdir(parents=True)
     said = call(repo, "evaluate", "greet")
-    assert said.code == 8
-    assert f"{repo}/runs/greet/plan.json" in said.err
+    assert said.code == 3
+    assert f"{repo}/runs/greet/plan.json: is a folder, not a file; move it away to go on" in said.err
     assert "defect" not in said.err
 
 
