@@ -18,6 +18,7 @@ from tests.runner.processes import ROOT, Finished, TestProcesses
 from tests.runner.records import Checkout, RecordStore, TestFileRecord, environment_digest
 
 FOLDERS = ("tests/e2e", "tests/integration", "tests/unit")  # the slowest first
+LAST_LINES = 40  # of the output of a failed test file, repeated at the end
 PROCESSES = 3  # for each core, since most tests wait for processes more than they compute
 
 
@@ -79,6 +80,9 @@ def _tell(finished: Finished, position: str) -> None:
 
 def _summary(done: Sequence[Finished], covered: Sequence[TestFileRecord]) -> int:
     failed = [finished.name for finished in done if finished.code]
+    for finished in done:
+        if finished.code:  # once more: the whole output is far above
+            print(f"{finished.name} ended with:", *finished.output.splitlines()[-LAST_LINES:], sep="\n  ")
     print(f"{sum(finished.tests for finished in done)} tests passed in {len(done) - len(failed)} files")
     if covered:
         tests = sum(record.tests for record in covered)
