@@ -1,4 +1,4 @@
-"""Warnings of a report, and the rule that withholds verdicts from arms with too many excused trials.
+"""Warnings and notes of a report, and the rule that withholds verdicts from arms with too many excused trials.
 
 A trial is excused if it does not measure the agent. Excuses rest on evidence from outside the sandbox, but an agent
 that caused such evidence would remove its own failures from the rates. So excuses are shown by arm, and an arm
@@ -6,14 +6,16 @@ that lost more than a few of its cells gets no verdict, nor does an arm that is 
 """
 
 import itertools
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final
 
 from scylla_gha.aggregate.row_counts import RowCounts
 from scylla_gha.counting import counted
+from scylla_gha.model.agent_files import file_changes
 from scylla_gha.model.analysis import Analysis, Ruling
-from scylla_gha.model.plan import CollectReport, Plan
+from scylla_gha.model.plan import Arm, CollectReport, Plan
 from scylla_gha.model.report import ArmSummary, Counts, Excused
 
 _MOST_CELLS: Final = 2
@@ -22,6 +24,8 @@ _MOST_GAPS: Final = 0.05  # of an arm's judged trials
 _SMALL_N: Final = 10
 _EXCLUDED_SHARE: Final = 0.05
 _REFUSALS: Final = 5  # that the report names
+_MOST_PATHS: Final = 12
+_PREFIX: Final = "agent_files/"
 
 
 def withheld_arms(arms: Sequence[ArmSummary], pairs: Mapping[str, str | None]) -> dict[str, str]:
@@ -285,3 +289,40 @@ def _mixed_warnings(counts: RowCounts) -> Iterator[str]:
     for scenario, digests in sorted(counts.starts.items()):
         if len(digests) > 1:
             yield f"{scenario}: trials did not start from equal workspaces."
+
+
+def report_notes(plan: Plan, counts: RowCounts) -> Iterator[str]:
+    """Yield the notes of a report."""
+    arms = {arm.id: arm for arm in plan.arms}
+    if plan.is_of_change:
+        for name, against in plan.pairs.items():
+            changes = file_changes(_materials(arms[against]), _materials(arms[name]))
+            what = "; ".join(f"{word} {_listed(paths)}" for word, paths in changes.items())
+            yield f"{name} against {against}: {what or 'other settings'}."
+    yield from _start_files(arms, counts)
+
+
+def _materials(arm: Arm) -> dict[str, str]:
+    materials = arm.variant.materials if arm.variant else {}
+    return {name.removeprefix(_PREFIX): digest for name, digest in materials.items()}
+
+
+def _listed(paths: tuple[str, ...]) -> str:
+    more = f" and {len(paths) - _MOST_PATHS} more" if len(paths) > _MOST_PATHS else ""
+    return ", ".join(paths[:_MOST_PATHS]) + more
+
+
+def _start_files(arms: dict[str, Arm], counts: RowCounts) -> Iterator[str]:
+    """Yield which files for agents the start states brought into arms that do not say which ones they have."""
+    files: dict[str, set[str]] = defaultdict(set)
+    for (arm, scenario), paths in counts.agent_files.items():
+        variant = arms[arm].variant
+        if variant and variant.treatment.agent_files is None:
+            for path in paths:
+                files[path].add(scenario)
+    if files:
+        scenarios = set[str]().union(*files.values())
+        yield (
+            f"Start states brought files for agents into all arms without `agent_files`, in "
+            f"{counted(len(scenarios), 'scenario')} of {len(counts.scenarios)}: {_listed(tuple(sorted(files)))}."
+        )

@@ -19,7 +19,7 @@ from scylla_gha.interop.importers.options import ImportOptions, import_options
 from scylla_gha.model import slug
 from scylla_gha.model.comparison import History, Metric
 from scylla_gha.model.plan import Plan
-from scylla_gha.plan.notes import require_statistics
+from scylla_gha.plan.checks import require_statistics
 from scylla_gha.store.records import read_record, write_lines, write_record, write_text
 from scylla_gha.store.run_folder import RunFolder
 
@@ -175,7 +175,7 @@ def import_(
     scylla-gha import bench.csv --map scenario=task --map arm=model --passed-if 'score>=0.6'
     scylla-gha import jobs/2026-01-02__03-04-05 --name harbor-run
     """  # noqa: D301
-    from scylla_gha.pipeline import aggregate_and_render, print_report
+    from scylla_gha.pipeline.report_run import aggregate_and_render, print_report
 
     run = name or slug(file.stem)
     if not run or run != slug(run):
@@ -232,7 +232,7 @@ def export(experiment: str, form: ExportFormat, output: Path | None, content: bo
     """  # noqa: D301
     if content and form != "otel":
         raise click.UsageError(f"--content: applies to --to otel only; remove it for {form}")
-    from scylla_gha.pipeline import stored_plan
+    from scylla_gha.store.run_folder import stored_plan
 
     folder = options.run_folder(runs, experiment)
     target = output or folder.root / DEFAULT_NAMES[form]

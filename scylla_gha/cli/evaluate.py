@@ -9,7 +9,6 @@ from scylla_gha.cli import options
 from scylla_gha.config.library import ConfigSources
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.judgment import JudgingSummary
-from scylla_gha.pipeline import print_report, stored_plan
 from scylla_gha.pipeline.context import RunOptions, RunSettings
 from scylla_gha.pipeline.judge_run import (
     JudgingOptions,
@@ -33,6 +32,7 @@ from scylla_gha.pipeline.run_experiment import (
 from scylla_gha.plan.build import PlanRequest, refuse_changed_fixtures
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.prepare.scenario import Keep
+from scylla_gha.store.run_folder import stored_plan
 
 
 def _run_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -64,6 +64,8 @@ def evaluate(
     scylla-gha evaluate
     scylla-gha evaluate hello-claude --model claude-opus-5 --repetitions 5
     """  # noqa: D301
+    from scylla_gha.pipeline.report_run import print_report
+
     folder = options.run_folder(runs, experiment, replay=replay)
     request = PlanRequest(experiment, options.library(), choice, folder)
     if dry_run:

@@ -263,9 +263,9 @@ def regression_alert(
     """  # noqa: D301
     from scylla_gha.compare import arm_globs, arm_verdicts, worse_arms
     from scylla_gha.github.actions import write_outputs
-    from scylla_gha.pipeline import stored_plan
     from scylla_gha.publish.edited_posts import RegressionPost, RegressionSuite
     from scylla_gha.publish.post import run_page_from
+    from scylla_gha.store.run_folder import stored_plan
 
     folder = options.run_folder(runs, experiment)
     verdicts = arm_verdicts(measured or folder.report("json"))

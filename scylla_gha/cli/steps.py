@@ -13,10 +13,9 @@ from scylla_gha.cli import options
 from scylla_gha.config.library import ConfigSources
 from scylla_gha.counting import counted
 from scylla_gha.errors import BudgetError, ConfigError, IncompleteError
-from scylla_gha.pipeline import stored_plan
 from scylla_gha.publish import actions_output
 from scylla_gha.store.records import read_record
-from scylla_gha.store.run_folder import WavePaths, lock_run
+from scylla_gha.store.run_folder import WavePaths, lock_run, stored_plan
 
 if TYPE_CHECKING:
     from scylla_gha.model.report import Report
@@ -135,7 +134,7 @@ def collect(experiment: str, runs: Path, source: Path | None, *, prefix: str, si
     scylla-gha collect quickstart --from artifacts
     """  # noqa: D301
     from scylla_gha.collect import collect as collect_rows
-    from scylla_gha.collect.read_artifacts import collect_from
+    from scylla_gha.collect.artifacts import collect_from
     from scylla_gha.github.actions import escape_command
 
     folder = options.run_folder(runs, experiment)
@@ -162,7 +161,7 @@ def aggregate(experiment: str, runs: Path) -> None:
     \b
     scylla-gha aggregate quickstart
     """  # noqa: D301
-    from scylla_gha.pipeline import aggregate_run
+    from scylla_gha.pipeline.report_run import aggregate_run
 
     folder = options.run_folder(runs, experiment)
     aggregate_run(stored_plan(folder), folder)
@@ -189,8 +188,7 @@ def report(
     """  # noqa: D301
     from scylla_gha.model.plan import Plan
     from scylla_gha.model.report import Report
-    from scylla_gha.pipeline import print_report
-    from scylla_gha.pipeline.render import render_report
+    from scylla_gha.pipeline.report_run import print_report, render_report
     from scylla_gha.report.summary import require_gate
 
     job = actions_output.actions_job() if github else None

@@ -35,10 +35,9 @@ def validate(path: Path, jobs: int, *, execute: bool, sandbox: SandboxWish, skip
     scylla-gha validate
     scylla-gha validate scenarios/core/001-hello-world --execute --sandbox auto
     """  # noqa: D301
+    from scylla_gha import validate as checks
     from scylla_gha.images import SandboxPool, most_isolated
-    from scylla_gha.pipeline import validate_library as checks
-    from scylla_gha.pipeline import validate_servers as proofs
-    from scylla_gha.pipeline.proof_table import proof_table, proofs_json
+    from scylla_gha.validate import servers as proofs
 
     for option, is_set in {"--skip-proved": skip_proved, "--sandbox": sandbox != "host", "--json": as_json}.items():
         if is_set and not execute:
@@ -66,7 +65,7 @@ def validate(path: Path, jobs: int, *, execute: bool, sandbox: SandboxWish, skip
         proofs.prove_servers(library, proofs.used_servers(library) if is_all else servers, sandboxes, show,
                              skip_proved=skip_proved)  # fmt: skip
         proved = checks.prove_scenarios(library, names, sandboxes, jobs, show, skip_proved=skip_proved)
-        for text in [proofs_json(proved)] if as_json else proof_table(proved):
+        for text in [checks.proofs_json(proved)] if as_json else checks.proof_table(proved):
             click.echo(text)
         checks.require_proofs(proved)
 

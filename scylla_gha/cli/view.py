@@ -59,7 +59,7 @@ def _page(folder: RunFolder) -> Path:
     path = folder.report("html")
     if not path.is_file():
         from scylla_gha.model.report import Report
-        from scylla_gha.pipeline.render import render_report
+        from scylla_gha.pipeline.report_run import render_report
 
         stored = read_record(folder.report("json"), Report)
         if stored is None:

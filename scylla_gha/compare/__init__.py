@@ -19,7 +19,7 @@ from scylla_gha.model.comparison import History, Metric, ResultComparison, Serie
 from scylla_gha.model.publication import ArmVerdict
 from scylla_gha.model.report import Report
 from scylla_gha.store.records import read_record
-from scylla_gha.store.same_github import require_same_github
+from scylla_gha.store.rows import require_same_github
 
 if TYPE_CHECKING:
     from scylla_gha.compare.result_set import LoadedResults

@@ -30,8 +30,8 @@ from scylla_gha.results_branch.stored_runs import (
     select_runs,
 )
 from scylla_gha.store.records import read_lines, read_record
+from scylla_gha.store.rows import of_same_github, require_same_github
 from scylla_gha.store.run_folder import RunFolder
-from scylla_gha.store.same_github import of_same_github, require_same_github
 
 if TYPE_CHECKING:
     import pandas

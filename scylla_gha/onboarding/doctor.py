@@ -19,7 +19,7 @@ from scylla_gha.github_fixture.tokens import fixture_environment, token_variable
 from scylla_gha.mining.repository import checkout_of, origin_of
 from scylla_gha.model.mode import Mode
 from scylla_gha.onboarding.toolkit import Toolkit, host_and_name, toolkits_called
-from scylla_gha.plan.model_ids import used_providers
+from scylla_gha.plan.checks import used_providers
 from scylla_gha.prepare.tools import SYSTEM_PATH
 from scylla_gha.providers import PROVIDERS
 from scylla_gha.sandboxes import SANDBOXES

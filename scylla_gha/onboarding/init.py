@@ -34,12 +34,12 @@ from scylla_gha.onboarding.scaffold import (
     write_files,
 )
 from scylla_gha.onboarding.toolkit import CALLER, Toolkit, repository_of_checkout, running_toolkit, toolkit_here
-from scylla_gha.pipeline.validate_scenario import stop as stop_proofs
-from scylla_gha.pipeline.validate_scenario import validate_scenario
-from scylla_gha.plan.model_ids import used_providers
+from scylla_gha.plan.checks import used_providers
 from scylla_gha.prepare.workspace import scratch
 from scylla_gha.providers import PROVIDERS
 from scylla_gha.sandboxes import SANDBOXES
+from scylla_gha.validate.scenario import stop as stop_proofs
+from scylla_gha.validate.scenario import validate_scenario
 
 _LONGEST_PAUSE: Final = 16.0  # seconds between two lines of progress
 

@@ -24,8 +24,7 @@ from scylla_gha.model.experiment import SandboxWish, agent_name
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.trial import Attempt, Outcome, Trajectory
-from scylla_gha.pipeline.agent_baseline import measure_baseline
-from scylla_gha.pipeline.measure_variants import AgentStart, start_variants, startable
+from scylla_gha.pipeline.measure_variants import AgentStart, measure_baseline, start_variants, startable
 from scylla_gha.plan.selection import select
 from scylla_gha.prepare.tools import newest_npm_version
 from scylla_gha.providers.anthropic.scripted import SHELL_TEXT, scripted_provider

@@ -30,7 +30,7 @@ from scylla_gha.pipeline.model_access import (
     require_credentials,
 )
 from scylla_gha.pipeline.run_experiment import run_all_cells
-from scylla_gha.plan.model_ids import require_judges
+from scylla_gha.plan.checks import require_judges
 from scylla_gha.plan.selection import select_cells
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store.run_folder import RunFolder, find_judgment, lock_run

@@ -31,8 +31,8 @@ from scylla_gha.model.traffic import Role
 from scylla_gha.pipeline.context import RunContext, RunServices, RunSettings, RunState
 from scylla_gha.plan.budget import CellBudget
 from scylla_gha.plan.build import past_costs
+from scylla_gha.plan.checks import with_model_ids
 from scylla_gha.plan.estimate import DueCells, estimate_cells, is_for_judges
-from scylla_gha.plan.model_ids import with_model_ids
 from scylla_gha.providers import KEYS, PROVIDERS, missing_key, missing_key_text, provider_environment, provider_name
 from scylla_gha.redaction import Redactor
 from scylla_gha.redaction.patterns import secrets_in

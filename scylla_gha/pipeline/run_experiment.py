@@ -14,7 +14,6 @@ from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Plan, UnstartedCells
 from scylla_gha.model.report import Report
 from scylla_gha.model.trial import Trial
-from scylla_gha.pipeline import finish_run
 from scylla_gha.pipeline.context import RunContext, RunOptions, RunSettings, stored_trial
 from scylla_gha.pipeline.model_access import (
     RecordingOptions,
@@ -28,7 +27,7 @@ from scylla_gha.pipeline.profile_log import ProfileLog, profile_path
 from scylla_gha.pipeline.run_cells import CellLines, run_cells_with_progress
 from scylla_gha.plan.budget import refuse_above_budget
 from scylla_gha.plan.build import PlanRequest, check_names, make_plan, plan_lines
-from scylla_gha.plan.notes import reject_impossible_gate
+from scylla_gha.plan.checks import reject_impossible_gate
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.prepare.workspace import remove_stale_workspaces
 from scylla_gha.report.summary import require_gate
@@ -149,6 +148,8 @@ def evaluate_cells(settings: RunSettings, recording: RecordingOptions, plan: Pla
 
     Each cell that is done leaves a line in `profile-rows.jsonl`.
     """
+    from scylla_gha.pipeline.report_run import finish_run
+
     log = ProfileLog(profile_path(settings.folder), {cell.id for cell in plan.cells})
 
     def append_line(cell: Cell, _trial: Trial, _judgment: Judgment | None) -> None:

@@ -18,7 +18,6 @@ from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Plan, Shard, ShardManifest, WavePacking
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Trial
-from scylla_gha.pipeline import stored_plan, without_garbage_collection
 from scylla_gha.pipeline.context import RunOptions, RunSettings, RunState
 from scylla_gha.pipeline.model_access import (
     RecordingOptions,
@@ -31,13 +30,13 @@ from scylla_gha.pipeline.profile_log import ProfileLog, profile_path
 from scylla_gha.pipeline.run_cells import run_cells_with_progress
 from scylla_gha.plan.budget import budgets_left
 from scylla_gha.plan.reuse_results import environment_fingerprint, require_same_environment
-from scylla_gha.plan.shards import account_for
+from scylla_gha.plan.wave import account_for
 from scylla_gha.prepare.workspace import remove_stale_workspaces
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.attach import exit_on_signals
 from scylla_gha.sandboxes.base import remove_stale_folders
-from scylla_gha.store.records import write_record, write_text
-from scylla_gha.store.run_folder import RunFolder, ShardPaths, WavePaths, stored_packing
+from scylla_gha.store.records import without_garbage_collection, write_record, write_text
+from scylla_gha.store.run_folder import RunFolder, ShardPaths, WavePaths, stored_packing, stored_plan
 
 _NO_RECORDING: Final = RecordingOptions()  # a job asks the provider
 _CUT_OFF: Final = "the job ended before the cell was started, or while it was running"

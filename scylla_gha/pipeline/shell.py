@@ -16,7 +16,6 @@ from scylla_gha.hub.client import HubProcess
 from scylla_gha.model.experiment import agent_name
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.trial import Trial
-from scylla_gha.pipeline import stored_plan
 from scylla_gha.pipeline.context import RunContext, RunSettings
 from scylla_gha.pipeline.run_trial import agent_runner
 from scylla_gha.pipeline.stored_cell import CellRef
@@ -32,7 +31,7 @@ from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.attach import Run, attach_pipes, attach_tty
 from scylla_gha.sandboxes.base import GATEWAY_URL, SandboxMounts, socket_folder
 from scylla_gha.store.records import read_record
-from scylla_gha.store.run_folder import AttemptFolder
+from scylla_gha.store.run_folder import AttemptFolder, stored_plan
 
 _WEEK: Final = 7 * 24 * 3600.0  # seconds; a shell has no other time limit
 _NO_MODEL: Final = "http://127.0.0.1:9"  # the discard port

@@ -17,15 +17,12 @@ from scylla_gha.images import SandboxImages, SandboxPool, select_sandbox
 from scylla_gha.model.experiment import Experiment, SandboxName
 from scylla_gha.model.plan import CostRange, Plan
 from scylla_gha.model.result import Result
-from scylla_gha.plan import AgentInfo, expand, plan_cells
+from scylla_gha.plan import AgentInfo, comparison_notes, expand, impossible_notes, plan_cells, unproved_notes
 from scylla_gha.plan.agent_files import change_diff, change_note, skill_notes, unread_notes
-from scylla_gha.plan.best_sub_tests import best_sub_tests
+from scylla_gha.plan.checks import alias_notes, check_models, choice_notes, model_notes, power_notes, with_model_ids
 from scylla_gha.plan.estimate import History, PastCost
-from scylla_gha.plan.model_ids import alias_notes, with_model_ids
-from scylla_gha.plan.modes import comparison_notes, impossible_notes, unproved_notes
-from scylla_gha.plan.notes import check_models, choice_notes, model_notes, power_notes
 from scylla_gha.plan.reuse_results import judging_of, stored_rows
-from scylla_gha.plan.selection import CellSelection, select
+from scylla_gha.plan.selection import CellSelection, best_sub_tests, select
 from scylla_gha.prepare.start_state import changed_fixture
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store.records import read_lines

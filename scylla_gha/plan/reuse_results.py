@@ -24,7 +24,7 @@ from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result
 from scylla_gha.plan import key_of
 from scylla_gha.prepare.tools import toolbox_digest
-from scylla_gha.store.untrusted_files import LINE_BYTES, UntrustedFileError, open_file, row_fault
+from scylla_gha.store.rows import LINE_BYTES, UntrustedFileError, open_file, row_fault
 
 _FILE_BYTES: Final = 2 * 1024**3
 # Rows of a run, of its shards, and of artifacts. Deeper folders are workspaces, in which an agent could plant rows.

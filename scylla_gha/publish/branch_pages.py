@@ -21,8 +21,8 @@ from scylla_gha.report.run_history import history_of_reports
 from scylla_gha.results_branch.clone import BranchClone
 from scylla_gha.results_branch.publish_run import RunToPublish
 from scylla_gha.results_branch.stored_runs import StoredRun, last_waves
+from scylla_gha.store.rows import reports_of_same_github
 from scylla_gha.store.run_folder import RunFolder
-from scylla_gha.store.same_github import reports_of_same_github
 
 _MOST_POINTS: Final = 15  # runs of a trend
 

@@ -16,9 +16,9 @@ from scylla_gha.model.readiness_report import REPORT_FILE, MadeSuite, ReadinessR
 from scylla_gha.model.readiness_score import GuessLevel, ReadinessScore
 from scylla_gha.model.report import Report as RunReport
 from scylla_gha.model.trial import Trial
-from scylla_gha.pipeline import finish_run
 from scylla_gha.pipeline.context import RunContext, RunSettings
 from scylla_gha.pipeline.model_access import RecordingOptions, open_services
+from scylla_gha.pipeline.report_run import finish_run
 from scylla_gha.pipeline.run_experiment import run_all_cells
 from scylla_gha.readiness.closed_book import ask_closed_book, closed_book_levels, stored_answers
 from scylla_gha.readiness.compare_scores import compare_scores

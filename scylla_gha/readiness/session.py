@@ -25,11 +25,11 @@ from scylla_gha.model.report import Report as RunReport
 from scylla_gha.model.trial import Outcome, Trajectory, Trial
 from scylla_gha.pipeline.context import RunOptions
 from scylla_gha.pipeline.model_access import RecordingOptions
-from scylla_gha.pipeline.render import render_report
+from scylla_gha.pipeline.report_run import render_report
 from scylla_gha.pipeline.run_experiment import approve_run, open_run, require_complete_report, store_plan
 from scylla_gha.plan.build import PlanRequest
+from scylla_gha.plan.checks import require_known_models
 from scylla_gha.plan.estimate import prior_tokens
-from scylla_gha.plan.model_ids import require_known_models
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.providers import missing_key, missing_key_text, provider_environment, provider_name
 from scylla_gha.readiness.make_suite import SuiteWish, make_suite

@@ -5,6 +5,7 @@ most a `*.tmp`. A digest is stored in the record that names the file, and checke
 """
 
 import contextlib
+import gc
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
@@ -19,6 +20,21 @@ from scylla_gha.model import FileDigest, Record
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 _CHUNK: Final = 1 << 20
+
+
+@contextlib.contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Switch off the search for reference cycles while many records are made.
+
+    No record refers to itself, and the search takes a fifth to a third of the time.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def write_text(path: Path, text: str) -> None:

@@ -41,7 +41,7 @@ import click
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model import FileDigest, slug
 from scylla_gha.model.judgment import JudgeControl, Judgment
-from scylla_gha.model.plan import WavePacking, shard_name
+from scylla_gha.model.plan import Plan, WavePacking, shard_name
 from scylla_gha.model.trial import Attempt
 from scylla_gha.store.records import digest_mismatch, file_digest, read_record, write_record
 
@@ -248,6 +248,19 @@ class WavePaths:
     def shard(self, number: int) -> ShardPaths:
         """Return the folder of a shard."""
         return ShardPaths(self.root / "shards" / shard_name(number))
+
+
+def stored_plan(folder: RunFolder) -> Plan:
+    """Read the plan in a run's folder.
+
+    Raises:
+        ConfigError: the folder has no plan.
+    """
+    plan = read_record(folder.plan, Plan)
+    if plan is None:
+        raise ConfigError(f"{folder.plan}: there is no plan; run `scylla-gha evaluate {folder.root.name}` first, or "
+                          "`plan`, to run it step by step")  # fmt: skip
+    return plan
 
 
 def stored_packing(folder: RunFolder) -> WavePacking:

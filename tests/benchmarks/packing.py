@@ -1,7 +1,7 @@
 """Planning and packing, run by hand: `python -m tests.benchmarks.packing [spread|plan|cell ...]`.
 
 `spread`: how far packed waves are from the bound, for cells whose minutes are lognormal (as an agent's are), drawn
-for each scenario and arm; with drift (see scylla_gha/plan/shards.py) and seconds.
+for each scenario and arm; with drift (see scylla_gha/plan/wave.py) and seconds.
 `plan`: `plan --github` for 53,580 cells, the whole process, against 5 seconds.
 `cell`: what a job adds to its cells, the whole process: a shard of that plan of which no cell is started, and one of
 one oracle cell; with the first start of an installation, whose modules are not compiled. `--command` is that of a base
@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from scylla_gha.plan.shards import PackedWave, WaveLimits, drift, pack_shards
+from scylla_gha.plan.wave import PackedWave, WaveLimits, drift, pack_shards
 from tests.benchmarks.speed import write_ladder
 from tests.support.actions import step_in
 

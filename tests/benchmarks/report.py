@@ -76,9 +76,8 @@ def whole(file: str) -> None:
     from scylla_gha.aggregate import aggregate
     from scylla_gha.model.plan import Plan
     from scylla_gha.model.result import Result
-    from scylla_gha.pipeline import without_garbage_collection
-    from scylla_gha.pipeline.render import render_report
-    from scylla_gha.store.records import read_lines, read_record
+    from scylla_gha.pipeline.report_run import render_report
+    from scylla_gha.store.records import read_lines, read_record, without_garbage_collection
     from scylla_gha.store.run_folder import RunFolder
 
     began, cpu = time.perf_counter(), time.process_time()

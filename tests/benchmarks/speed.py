@@ -1,4 +1,4 @@
-"""Whole-process speed, run by hand: `python tests/benchmarks/speed.py [start|cells|plan|first-report ...]`.
+"""Whole-process speed, run by hand: `python tests/benchmarks/speed.py [start|cells|plan|modules|first-report ...]`.
 
 Each figure is measured on the real command, side by side with what it is compared with. `first-report --against COMMIT`
 measures clean clones of HEAD and of another commit in turn, and prints their ratios too.
@@ -115,6 +115,46 @@ def write_ladder(folder: Path) -> None:
     (folder / "config/experiments/ladder.yaml").write_text(LADDER.replace('"*"', '"*-test"'))
 
 
+ENTERED = """\
+import inspect, json, sys, threading
+from pathlib import Path
+
+import scylla_gha
+
+root, entered = Path(scylla_gha.__file__).parent, set()
+
+def profile(frame, event, argument):
+    code = frame.f_code
+    if event == "call" and code.co_flags & inspect.CO_OPTIMIZED:  # a function's, not a module's or a class's
+        entered.add(code.co_filename)
+
+sys.argv[0] = "scylla-gha"
+threading.setprofile(profile)
+sys.setprofile(profile)
+try:
+    from scylla_gha.cli.main import main
+
+    main()
+finally:
+    sys.setprofile(None)
+    paths = [Path(name) for name in entered if Path(name).is_relative_to(root)]
+    names = sorted(".".join(path.relative_to(root).with_suffix("").parts) for path in paths)
+    Path("entered.json").write_text(json.dumps(names))
+"""
+
+
+def modules(folder: Path) -> dict[str, float]:
+    """Modules entered by one cell: those in which a function runs while `evaluate` takes it from plan to report.
+
+    Child processes (gateway, checks, git) are not counted. The names are printed on standard error.
+    """
+    argv = ["evaluate", "quickstart", "--only", "001-hello-world--oracle--r01", "--runs", "runs"]
+    subprocess.run([sys.executable, "-c", ENTERED, *argv], cwd=folder, env=ENV, check=True, stdout=subprocess.DEVNULL)
+    names = json.loads((folder / "entered.json").read_text())
+    print(*names, sep="\n", file=sys.stderr)
+    return {"modules_entered_by_one_cell": len(names)}
+
+
 def first_report(folder: Path, commits: Sequence[str]) -> dict[str, float]:
     """The README's first command in clean clones, then the quickstart anew in each: wall and processor seconds.
 
@@ -157,7 +197,7 @@ def _processor_seconds() -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="*", metavar="start|cells|plan|first-report")
+    parser.add_argument("what", nargs="*", metavar="start|cells|plan|modules|first-report")
     parser.add_argument("--against", metavar="COMMIT")
     options = parser.parse_args()
     commits = ["HEAD", *([options.against] if options.against else [])]
@@ -165,6 +205,7 @@ def main() -> None:
         "start": start,
         "cells": cells,
         "plan": plan,
+        "modules": modules,
         "first-report": lambda folder: first_report(folder, commits),
     }
     for name in options.what or every:

@@ -7,7 +7,7 @@ import pytest
 from scylla_gha.config.library import Library
 from scylla_gha.images import SandboxPool
 from scylla_gha.model.experiment import SandboxName
-from scylla_gha.pipeline.validate_scenario import validate_scenario
+from scylla_gha.validate.scenario import validate_scenario
 from tests.support.hub_scenario import ID, write_hub_scenario
 
 

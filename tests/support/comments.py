@@ -8,7 +8,7 @@ from scylla_gha.model.plan import Arm
 from scylla_gha.model.publication import ArmEntry, CommentFacts, PastVerdict, RunPage
 from scylla_gha.model.report import Report
 from scylla_gha.model.trial import Outcome
-from scylla_gha.pipeline import analysis_of
+from scylla_gha.pipeline.report_run import analysis_of
 from tests.support.records import WHEN, make_cell, make_excluded_result, make_experiment, make_plan, make_result
 
 ORIGIN = RunPage(repository="octo-org/app", run=123456789)

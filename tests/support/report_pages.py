@@ -17,7 +17,7 @@ from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.model.traffic import RequestRecord, ResponseRecord, Tokens
 from scylla_gha.model.trial import DiffStat, Step, ToolCall, Trajectory, Usage
-from scylla_gha.pipeline.render import render_report
+from scylla_gha.pipeline.report_run import render_report
 from scylla_gha.store.records import write_lines, write_record, write_text
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.dossiers import answered, asked, conversation, judgment, traffic

@@ -12,7 +12,7 @@ from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
 from scylla_gha.model.variant import Treatment, Variant
-from scylla_gha.pipeline import analysis_of
+from scylla_gha.pipeline.report_run import analysis_of
 from scylla_gha.report.markdown import markdown
 from tests.support.records import make_cell, make_excluded_result, make_experiment, make_plan, make_result
 

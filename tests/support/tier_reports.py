@@ -10,7 +10,7 @@ from scylla_gha.model.plan import Arm, Plan
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.model.variant import SystemPrompt, Treatment, Variant
-from scylla_gha.pipeline import analysis_of
+from scylla_gha.pipeline.report_run import analysis_of
 from tests.support.records import make_cell, make_experiment, make_plan, make_result
 
 VANILLA = "T0/01-vanilla"

@@ -6,7 +6,7 @@ import pytest
 
 from scylla_gha.aggregate import aggregate
 from scylla_gha.model.report import Report, ScenarioRow
-from scylla_gha.pipeline import analysis_of
+from scylla_gha.pipeline.report_run import analysis_of
 from scylla_gha.report.charts import CHARTS, draw
 from scylla_gha.report.charts.cost_pass import cost_pass
 from scylla_gha.report.charts.distributions import costs, times

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scylla_gha.collect.artifacts import ArtifactReader
-from scylla_gha.store.untrusted_files import UntrustedFileError
+from scylla_gha.store.rows import UntrustedFileError
 from tests.support.records import make_cell, make_plan, make_result
 from tests.support.sent import CELLS, good, make_packing, rows_text, send
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.aggregate import aggregate
-from scylla_gha.collect.read_artifacts import collect_from
+from scylla_gha.collect.artifacts import collect_from
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.plan import CollectReport, UnstartedCells
 from scylla_gha.model.result import Result

@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.collect.artifacts import ArtifactReader, shard_bytes
-from scylla_gha.collect.read_artifacts import ReceivedRows, missing_cells, read_artifacts
+from scylla_gha.collect.artifacts import ArtifactReader, ReceivedRows, missing_cells, read_artifacts, shard_bytes
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.plan import WavePacking
 from scylla_gha.model.trial import Outcome

@@ -15,8 +15,8 @@ from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.scenario_proof import ScenarioProof
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline.run_cells import run_cells
-from scylla_gha.pipeline.validate_scenario import validate_scenario
 from scylla_gha.store.records import read_record
+from scylla_gha.validate.scenario import validate_scenario
 from tests.support.hub_scenario import ID, SOLUTION, write_hub_scenario
 from tests.support.library import write
 from tests.support.panel import asked_for, raw, reply

@@ -3,7 +3,7 @@
 import json
 
 from scylla_gha.model.scenario_proof import ScenarioProof, SolutionTrial
-from scylla_gha.pipeline.proof_table import proof_table, proofs_json
+from scylla_gha.validate import proof_table, proofs_json
 
 TRIALS = (
     SolutionTrial(name="nop", passed=False, seconds=1.0),

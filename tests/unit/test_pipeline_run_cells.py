@@ -9,11 +9,10 @@ from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.scenario import FixtureSource
 from scylla_gha.model.trial import NO_USAGE, Outcome, Trial, Usage
-from scylla_gha.pipeline import without_garbage_collection
 from scylla_gha.pipeline.context import stored_trial
 from scylla_gha.pipeline.run_cells import low_disk_space
 from scylla_gha.process import Cancel
-from scylla_gha.store.records import read_record, write_record
+from scylla_gha.store.records import read_record, without_garbage_collection, write_record
 from tests.support.agents import ShellAgent
 from tests.support.in_process_run import run_agents
 from tests.support.processes import cancelled_once_there

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from scylla_gha.model.result import Result
-from scylla_gha.plan.best_sub_tests import LEAST_TRIALS, best_sub_tests
+from scylla_gha.plan.selection import LEAST_TRIALS, best_sub_tests
 from tests.support.records import make_cell, make_experiment, make_result
 
 NAMES = ("T1/01-a", "T1/02-b", "T1/03-c", "T2/01-d")

@@ -10,7 +10,7 @@ from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.variant import Treatment
 from scylla_gha.plan import AgentInfo, plan_cells
 from scylla_gha.plan.budget import refuse_above_budget
-from scylla_gha.plan.model_ids import alias_notes, require_known_models, with_model_ids
+from scylla_gha.plan.checks import alias_notes, require_known_models, with_model_ids
 from scylla_gha.plan.selection import CellSelection
 from tests.support.library import write_model, write_scenario, write_tier
 from tests.support.records import make_experiment, make_model

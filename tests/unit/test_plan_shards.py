@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.plan import Shard, WavePacking
-from scylla_gha.plan.shards import (
+from scylla_gha.plan.wave import (
     NOTHING,
     PackedWave,
     ScheduledCell,

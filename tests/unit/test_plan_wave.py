@@ -17,8 +17,7 @@ from scylla_gha.plan.build import history_of
 from scylla_gha.plan.estimate import History
 from scylla_gha.plan.reuse_results import JudgingDigests
 from scylla_gha.plan.selection import CellSelection
-from scylla_gha.plan.shards import WaveLimits
-from scylla_gha.plan.wave import Wave, WaveOptions, make_wave
+from scylla_gha.plan.wave import Wave, WaveLimits, WaveOptions, make_wave
 from scylla_gha.store.records import write_lines, write_record
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.agents import ShellAgent

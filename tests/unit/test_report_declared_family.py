@@ -8,13 +8,11 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
-from scylla_gha.aggregate import aggregate
-from scylla_gha.aggregate.declared_family import hypothesis_status
+from scylla_gha.aggregate import aggregate, hypothesis_status
 from scylla_gha.analysis.design import USUAL_BASIS, PowerQuestion, plan_notes, planned_comparisons
 from scylla_gha.model.analysis import Verdict
 from scylla_gha.model.experiment import Expectation
-from scylla_gha.pipeline import analysis_of
-from scylla_gha.pipeline.render import draw_charts
+from scylla_gha.pipeline.report_run import analysis_of, draw_charts
 from scylla_gha.publish.actions_output import outputs
 from scylla_gha.report.comment import comment
 from scylla_gha.report.markdown import markdown

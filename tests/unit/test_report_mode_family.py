@@ -20,8 +20,8 @@ from scylla_gha.model.plan import Arm, Plan
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.model.variant import SystemPrompt, Treatment, Variant
-from scylla_gha.pipeline import analysis_of
-from scylla_gha.plan.modes import comparison_notes
+from scylla_gha.pipeline.report_run import analysis_of
+from scylla_gha.plan import comparison_notes
 from scylla_gha.report.comment import comment
 from scylla_gha.report.markdown import markdown
 from scylla_gha.report.page.page import PageParts, page

@@ -7,7 +7,7 @@ from scylla_gha.aggregate import aggregate
 from scylla_gha.model.plan import Cell, ImpossibleTask, Plan
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
-from scylla_gha.pipeline import analysis_of
+from scylla_gha.pipeline.report_run import analysis_of
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.records import make_cell, make_experiment, make_plan, make_result
 from tests.support.report_pages import write_page

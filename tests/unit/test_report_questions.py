@@ -5,7 +5,7 @@ import pytest
 from scylla_gha.aggregate import aggregate
 from scylla_gha.model.report import Report
 from scylla_gha.model.variant import Treatment
-from scylla_gha.pipeline import analysis_of
+from scylla_gha.pipeline.report_run import analysis_of
 from scylla_gha.report.questions import Answer, five_answers
 from scylla_gha.report.view import report_view
 from tests.support.records import make_report

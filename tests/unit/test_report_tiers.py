@@ -3,7 +3,7 @@
 from typing import Any
 
 from scylla_gha.aggregate import aggregate
-from scylla_gha.pipeline import analysis_of
+from scylla_gha.pipeline.report_run import analysis_of
 from scylla_gha.report.markdown import markdown
 from tests.support.reports import section
 from tests.support.tier_reports import VANILLA, TierArm, tier_plan, tier_report, tier_rows

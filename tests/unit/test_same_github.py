@@ -9,7 +9,7 @@ from scylla_gha.aggregate import aggregate
 from scylla_gha.errors import ConfigError
 from scylla_gha.report.markdown import markdown
 from scylla_gha.store.records import write_lines
-from scylla_gha.store.same_github import reports_of_same_github
+from scylla_gha.store.rows import reports_of_same_github
 from tests.support.command import scylla
 from tests.support.foreign import csv_file
 from tests.support.records import make_cell, make_plan, make_report, make_result

@@ -12,8 +12,7 @@ import pytest
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.readiness_report import REPORT_FILE
-from scylla_gha.pipeline.site import SiteOptions, site_files
-from scylla_gha.pipeline.site_folder import write_site
+from scylla_gha.pipeline.site import SiteOptions, site_files, write_site
 from scylla_gha.report.site.addresses import ExperimentPaths, file_name
 from scylla_gha.report.site.markdown_html import markdown_html
 from scylla_gha.report.site.report_faults import report_fault

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.model.trial import Outcome
-from scylla_gha.store.untrusted_files import (
+from scylla_gha.store.rows import (
     UntrustedFileError,
     list_files,
     mismatch,

@@ -24,7 +24,7 @@ from scylla_gha.model.plan import Arm, Cell, CostRange, Estimate, EstimateShare,
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
 from scylla_gha.model.variant import Treatment, Variant
-from scylla_gha.store.same_github import require_same_github
+from scylla_gha.store.rows import require_same_github
 
 _AGENT: Final = "imported"
 _UNKNOWN: Final = "unknown"

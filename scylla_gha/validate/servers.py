@@ -6,7 +6,6 @@ sandbox with its image, the program that asks for the tools, and the system whos
 
 import hashlib
 import json
-import platform
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -26,8 +25,6 @@ from scylla_gha.model.mcp_server import McpServer
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.tools import Tools
 from scylla_gha.model.variant import AgentResources, Treatment, Variant
-from scylla_gha.pipeline.proof_records import record_proof, recorded_proof
-from scylla_gha.pipeline.validate_library import Report
 from scylla_gha.prepare.mcp_packages import install_server, installed_programs, packaged_servers
 from scylla_gha.prepare.tools import cache_root, search_path
 from scylla_gha.prepare.workspace import scratch
@@ -35,12 +32,12 @@ from scylla_gha.process import ProcessLimits, ProcessStreams
 from scylla_gha.providers.base import parse_object
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import SandboxMounts, SandboxTarget, names_inside
+from scylla_gha.validate import Report, record_proof, recorded_proof, system_facts
 from scylla_gha.variants import agent_resources
 
 _SECONDS: Final = 60  # to list its tools
 _SHOWN: Final = 1000  # characters of a server's standard error
 _MEGA: Final = 1_000_000
-_SYSTEM: Final = Path("/etc/os-release")
 
 
 def servers_under(library: Library, path: Path) -> list[str]:
@@ -153,10 +150,9 @@ def _description(answer: dict[str, Any], resources: AgentResources) -> str:
 def _proof_key(variant: Variant, arm: Arm, sandboxes: SandboxPool) -> str:
     image = sandboxes.image(Tools(), arm).digest if SANDBOXES[sandboxes.sandbox].needs_image else ""
     probe = hashlib.sha256(Path(mcp_client.__file__).read_bytes()).hexdigest()
-    system = _SYSTEM.read_text(encoding="utf-8") if _SYSTEM.is_file() else ""
     return digest({
         "server": variant.materials,
         "sandbox": [sandboxes.sandbox, image],
         "probe": probe,
-        "system": [platform.python_version(), platform.machine(), system],
+        "system": system_facts(),
     })  # fmt: skip

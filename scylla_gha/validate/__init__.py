@@ -1,13 +1,24 @@
-"""Validation of a library: its configuration, its scenarios, and the proofs of scenarios."""
+"""Validation of a library: its configuration, its scenarios, and the proofs of scenarios.
+
+A proof is recorded under a digest of everything that it depends on. For a scenario these are its files (which pin the
+fixture), the GitHub state of the fixture and the modes, the toolkit's code that prepares, runs and judges, the sandbox
+with its image, and the system whose programs the checks start. All code counts except the packages that only plan,
+reach models, or read results.
+"""
 
 import datetime
 import functools
-from collections.abc import Callable, Iterator, Sequence
+import hashlib
+import json
+import platform
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
 
+import scylla_gha
 from scylla_gha.agents.installed import find_agents
 from scylla_gha.config import did_you_mean, load_yaml
 from scylla_gha.config.library import Library
@@ -18,19 +29,29 @@ from scylla_gha.errors import ConfigError, ScenarioInvalidError, ScyllaError
 from scylla_gha.future_wait import wait_for_any
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.images import SandboxPool
+from scylla_gha.model import digest
 from scylla_gha.model.github_fixture import FIXTURE_FILE, GitHubFixture
 from scylla_gha.model.scenario import size_of
 from scylla_gha.model.scenario_proof import ScenarioProof
-from scylla_gha.pipeline.proof_records import proof_digest, record_proof, recorded_proof
-from scylla_gha.pipeline.validate_scenario import stop, validate_scenario
 from scylla_gha.plan import plan_cells
 from scylla_gha.plan.build import infos_of
-from scylla_gha.plan.notes import model_notes
+from scylla_gha.plan.checks import model_notes
 from scylla_gha.prepare.start_state import changed_fixture, start_state
 from scylla_gha.prepare.tools import cache_root
+from scylla_gha.report.numbers import columns
+from scylla_gha.sandboxes import SANDBOXES
+from scylla_gha.store.records import write_text
+from scylla_gha.validate.scenario import stop, validate_scenario
 
 _SIGNAL_SECONDS: Final = 0.5
 Report = Callable[[str], None]
+_WITHOUT_EFFECT: Final = frozenset({
+    "aggregate", "analysis", "cli", "collect", "compare", "egress_proxy", "gateway", "github", "interop", "mining",
+    "onboarding", "pipeline", "plan", "providers", "publish", "readiness", "report", "results_branch", "stats",
+})  # fmt: skip
+_SYSTEM: Final = Path("/etc/os-release")
+_JUDGED = "+n: wrong solutions that all checks accept; they fail if judges find the items unmet that their files name"
+_NOTE = "r, w: read and write operations of the mode's oracle on GitHub; g: its git commands that reached GitHub"
 
 
 def validate_experiment(library: Library, name: str, note: Report) -> None:
@@ -197,3 +218,117 @@ def scenarios_under(library: Library, path: Path) -> tuple[list[str], bool]:
     if path in library.roots or not names:
         return list(library.scenarios), True
     return names, False
+
+
+def proof_digest(folder: ScenarioFolder, sandboxes: SandboxPool) -> str:
+    """Compute the digest under which a scenario's proof is recorded.
+
+    Raises:
+        ToolError: the sandbox's image cannot be built.
+    """
+    image = sandboxes.image(folder.scenario.tools, None).digest if SANDBOXES[sandboxes.sandbox].needs_image else ""
+    code = ((name, value) for name, value in _file_digests(Path(scylla_gha.__path__[0])) if name.endswith(".py"))
+    modes = {name: sandboxes.library.mode(name).digest for name in sandboxes.library.mode_names()}
+    return digest({
+        **({"github": [folder.task_digest, modes]} if folder.github else {}),
+        "scenario": dict(_file_digests(folder.path)),
+        "code": {name: value for name, value in code if name.split("/", 1)[0] not in _WITHOUT_EFFECT},
+        "sandbox": [sandboxes.sandbox, image],
+        "system": system_facts(),
+    })  # fmt: skip
+
+
+def system_facts() -> list[str]:
+    """Return the version of Python, the machine, and the system whose programs checks and servers start."""
+    system = _SYSTEM.read_text(encoding="utf-8") if _SYSTEM.is_file() else ""
+    return [platform.python_version(), platform.machine(), system]
+
+
+def recorded_proof(key: str) -> str | None:
+    """Return the solutions tried in the proof that is recorded under a digest, in words; None if there is none."""
+    file = _proof_file(key)
+    return file.read_text(encoding="utf-8") if file.is_file() else None
+
+
+def record_proof(key: str, trials: str) -> None:
+    """Record that a scenario's proof holds; `trials` names the solutions tried."""
+    write_text(_proof_file(key), trials)
+
+
+def _proof_file(key: str) -> Path:
+    return cache_root() / "proofs" / re.sub(r"[^0-9a-f]", "", key)
+
+
+def _file_digests(folder: Path) -> Iterator[tuple[str, str]]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            yield path.relative_to(folder).as_posix(), f"{path.stat().st_mode & 0o111:o} {content}"
+
+
+def proof_table(proofs: Sequence[ScenarioProof]) -> Iterator[str]:
+    """Yield the files for agents of start states, and a table of the scenarios with GitHub; nothing without both."""
+    for proof in proofs:
+        if proof.agent_files:
+            yield (f"{proof.scenario}: its start state has files for agents, which each variant without `agent_files` "
+                   f"gets: {', '.join(proof.agent_files)}")  # fmt: skip
+    proofs = [proof for proof in proofs if proof.has_github]
+    modes = sorted({mode for proof in proofs for mode in (*proof.oracles, *proof.not_possible)})
+    if not proofs:
+        return
+    headings = ("scenario", "", *modes, "wrong rejected", "seconds")
+    rows = [
+        (proof.scenario, "NOT OK" if proof.faults else "ok", *(_mode(proof, mode) for mode in modes),
+         _rejected(proof), f"{proof.seconds:.1f}")
+        for proof in proofs
+    ]  # fmt: skip
+    yield from columns(headings, rows)
+    yield _NOTE
+    if any(proof.left_to_judges for proof in proofs):
+        yield _JUDGED
+
+
+def proofs_json(proofs: Sequence[ScenarioProof]) -> str:
+    """Return the proofs as JSON."""
+    return json.dumps([_fields(proof) for proof in proofs], indent=2)
+
+
+def _fields(proof: ScenarioProof) -> dict[str, object]:
+    return {
+        "scenario": proof.scenario,
+        "ok": not proof.faults,
+        "faults": proof.faults,
+        "modes": {mode: {"passed": trial.passed, **_operations(trial.calls), "calls": trial.calls}
+                  for mode, trial in proof.oracles.items()} if proof.has_github else {},
+        "not_possible": proof.not_possible,
+        "agent_files": list(proof.agent_files),
+        "wrong_rejected": proof.rejected,
+        "wrong_left_to_judges": proof.left_to_judges,
+        "wrong": len(proof.wrong),
+        "seconds": round(proof.seconds, 2),
+        "trials": [trial.model_dump(mode="json") for trial in proof.trials],
+    }  # fmt: skip
+
+
+def _rejected(proof: ScenarioProof) -> str:
+    judged = f"+{proof.left_to_judges} " if proof.left_to_judges else ""
+    return f"{proof.rejected} {judged}of {len(proof.wrong)}"
+
+
+def _mode(proof: ScenarioProof, mode: str) -> str:
+    trial = proof.oracles.get(mode)
+    if trial is None:
+        return "not possible" if mode in proof.not_possible else "no oracle"
+    operations = _operations(trial.calls)
+    counts = f"{operations['reads']}r {operations['writes']}w {operations['git']}g"
+    return counts if trial.passed else f"fails ({counts})"
+
+
+def _operations(calls: Mapping[str, int]) -> dict[str, int]:
+    """Return the numbers of reads and writes by the API, and of git's operations."""
+    by_api = {call: count for call, count in calls.items() if not call.startswith("git.")}
+    return {
+        "reads": sum(count for call, count in by_api.items() if call.endswith(".read")),
+        "writes": sum(count for call, count in by_api.items() if call.endswith(".write")),
+        "git": sum(calls.values()) - sum(by_api.values()),
+    }

@@ -1,18 +1,26 @@
-"""Files and rows from another machine: no links, no devices, limited sizes, and consistent values."""
+"""Rows and files from another machine: no links, no devices, limited sizes, and consistent values.
+
+Rows that are counted together are all of the hub, or all of github.com. The hub follows GitHub's documentation, answers
+at once and refuses nobody: a difference between the two says nothing of agents.
+"""
 
 import contextlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from io import BufferedReader
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
 from scylla_gha.counting import counted
+from scylla_gha.errors import ConfigError
 from scylla_gha.model.plan import Arm, Cell, Plan
 from scylla_gha.model.result import Result
+
+if TYPE_CHECKING:
+    from scylla_gha.model.report import Report
 
 LINE_BYTES: Final = 64 * 1024
 _VERSION: Final = Result.model_fields["schema_version"].default
@@ -153,3 +161,43 @@ def mismatch(row: Result, cell: Cell, plan: Plan, arm: Arm) -> str | None:
         if getattr(row, name) != value:
             return f"{cell.id}: its {name} is not the planned one"
     return None
+
+
+def of_same_github(rows: Iterable[Result], name: str) -> Iterator[Result]:
+    """Yield the rows; refuse a mix of rows from the hub and from github.com.
+
+    Args:
+        rows: that are counted together.
+        name: of the file, run or files that they are from, for the message.
+
+    Raises:
+        ConfigError: some rows are of the hub, and some of github.com.
+    """
+    first: Result | None = None
+    for row in rows:
+        if row.github is not None:
+            first = first or row
+            if row.github != first.github:
+                raise ConfigError(f"{name}: {_where(first)}, {_where(row)}. Trials of the two are never compared or "
+                                  "counted together; choose runs with one value of `github`")  # fmt: skip
+        yield row
+
+
+def _where(row: Result) -> str:
+    return f"{row.cell} ran on {'the hub' if row.github == 'hub' else row.github}"
+
+
+def require_same_github(rows: Iterable[Result], name: str) -> None:
+    """Check that rows of the hub and of github.com are not counted together.
+
+    Raises:
+        ConfigError: some rows are of the hub, and some of github.com.
+    """
+    for _ in of_same_github(rows, name):
+        pass
+
+
+def reports_of_same_github(reports: Sequence[tuple[str, "Report"]]) -> list[tuple[str, "Report"]]:
+    """Return the reports, by name, of the same GitHub as the newest one that has some; they are sorted oldest first."""
+    newest = next((report.github for _, report in reversed(reports) if report.github), None)
+    return [(name, report) for name, report in reports if report.github in (None, newest)]
