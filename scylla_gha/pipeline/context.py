@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scylla_gha.agents.installed import InstalledAgent
 from scylla_gha.config.keys import judgment_key, panel_digest
@@ -28,6 +29,9 @@ from scylla_gha.process import Cancel
 from scylla_gha.redaction import Redactor
 from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import CellFolder, RunFolder, find_judgment
+
+if TYPE_CHECKING:
+    from scylla_gha.plan.build import Planning
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,7 @@ class RunSettings:
         agents: installed agents by their names in the experiment.
         options: of the command line.
         overrides: settings for judging again.
+        planning: of the whole experiment; None: the plan is a stored one.
     """
 
     plan: Plan
@@ -82,6 +87,7 @@ class RunSettings:
     agents: Mapping[str, InstalledAgent]
     options: RunOptions = RunOptions()
     overrides: JudgeOverrides = JudgeOverrides()
+    planning: "Planning | None" = None
 
     @property
     def library(self) -> Library:

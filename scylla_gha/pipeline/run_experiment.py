@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
 
 import click
 
@@ -26,7 +25,7 @@ from scylla_gha.pipeline.model_access import (
 from scylla_gha.pipeline.profile_log import ProfileLog, profile_path
 from scylla_gha.pipeline.run_cells import CellLines, run_cells_with_progress
 from scylla_gha.plan.budget import refuse_above_budget
-from scylla_gha.plan.build import PlanRequest, check_names, make_plan, plan_lines
+from scylla_gha.plan.build import PlanRequest, check_names, make_plan, plan_lines, plan_whole
 from scylla_gha.plan.checks import reject_impossible_gate
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.prepare.workspace import remove_stale_workspaces
@@ -70,14 +69,16 @@ def open_run(request: PlanRequest, recording: RecordingOptions, options: RunOpti
     require_credentials(check_names(request), request.experiment, request.library, recording)
     agents = find_agents(request.experiment, install=True)
     library, folder = request.library, request.folder
-    plan = make_plan(request, agents)
+    planning = plan_whole(request, agents)
+    plan = planning.plan(request.choice.only)
     if plan.experiment.github != "hub":
         from scylla_gha.pipeline.lanes import require_tokens
 
         require_tokens(plan, library, folder)
     if recording.replay:
         plan = plan.model_copy(update={"replayed": True, "estimate": plan.estimate.unpaid})
-    settings = RunSettings(plan, folder, ConfigSources.of(library, request.choice.head), agents, options)
+    sources = ConfigSources.of(library, request.choice.head)
+    settings = RunSettings(plan, folder, sources, agents, options, planning=planning)
     settings.sandboxes.make_ready(plan)
     return settings
 
@@ -131,8 +132,8 @@ def store_plan(settings: RunSettings, request: PlanRequest) -> Plan:
     earlier_cells = {(cell.id, cell.key) for cell in earlier.cells} if earlier else set()
     own_cells = {(cell.id, cell.key) for cell in settings.plan.cells}
     plan = settings.plan
-    if earlier_cells - own_cells:
-        whole = make_plan(replace(request, choice=replace(choice, only=())), settings.agents)
+    if settings.planning and earlier_cells - own_cells:
+        whole = settings.planning.plan(())
         cells = tuple(cell for cell in whole.cells if (cell.id, cell.key) in earlier_cells | own_cells)
         only = choice.only if len(cells) < len(whole.cells) else ()
         unchanged = {"replayed": plan.replayed, "estimate": plan.estimate}

@@ -11,7 +11,7 @@ from scylla_gha.config.keys import group_key, trial_key
 from scylla_gha.config.library import Library
 from scylla_gha.config.scenario_folder import ScenarioFolder, check_variants
 from scylla_gha.counting import counted
-from scylla_gha.errors import ConfigError, RefusedError
+from scylla_gha.errors import ConfigError
 from scylla_gha.images import SandboxImages
 from scylla_gha.model import slug
 from scylla_gha.model.experiment import Experiment, agent_name
@@ -19,14 +19,13 @@ from scylla_gha.model.mode import Mode
 from scylla_gha.model.plan import Arm, Cell, ImpossibleTask, Plan
 from scylla_gha.model.unpaired_arms import unpaired_arms
 from scylla_gha.model.variant import Variant
-from scylla_gha.plan.agent_files import agent_file_arms, agent_file_changes
+from scylla_gha.plan.changed_arms import changed_arms
 from scylla_gha.plan.checks import with_model_ids
 from scylla_gha.plan.estimate import DueCells, History, estimate_cells
 from scylla_gha.plan.selection import CellSelection, select, select_cells, select_scenarios
 from scylla_gha.prepare.tools import toolbox_digest
 from scylla_gha.sandboxes import SANDBOXES
 
-_HEAD: Final = "head"
 _LISTED: Final = 6  # comparisons that a note names
 
 
@@ -47,11 +46,55 @@ class ExpandedExperiment:
     folders: tuple[ScenarioFolder, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedCells:
+    """All cells of an experiment with their keys, of which a plan has those that globs select."""
+
+    expanded: ExpandedExperiment
+    cells: tuple[Cell, ...]
+    not_possible: tuple[ImpossibleTask, ...]
+    epoch: str
+    images: SandboxImages
+
+    def plan(self, only: tuple[str, ...], library: Library, history: History) -> Plan:
+        """Return the plan of the selected cells, with their estimate.
+
+        Raises:
+            ConfigError: no cell is left.
+        """
+        experiment, arms, folders = self.expanded.experiment, self.expanded.arms, self.expanded.folders
+        cells = select_cells(self.cells, only)
+        check_images = {folder.scenario.id: self.images.image(folder.scenario.tools, None) for folder in folders}
+        return Plan(
+            experiment=experiment,
+            epoch=self.epoch,
+            only=only,
+            arms=arms,
+            cells=tuple(cells),
+            not_possible=self.not_possible,
+            unproved=unproved_tasks(folders, arms),
+            estimate=estimate_cells(experiment, library, arms, DueCells(cells, cells), history),
+            sandbox=self.images.sandbox,
+            check_images={name: image for name, image in check_images.items() if image is not None},
+        )
+
+
 def expand(
     experiment: Experiment, library: Library, agents: Mapping[str, AgentInfo], choice: CellSelection
 ) -> ExpandedExperiment:
-    """Return the arms and scenarios of an experiment; arguments and errors as in `plan_cells`."""
-    experiment = with_model_ids(choice.apply(experiment), library)
+    """Return the arms and scenarios of an experiment.
+
+    Args:
+        experiment: the experiment, to which `choice` is applied already.
+        library: holds scenarios and variants.
+        agents: facts of each agent that the experiment names.
+        choice: says which baseline is allowed, what `best of` a tier stands for, and the checkout of a change.
+
+    Raises:
+        ConfigError: a name matches nothing, the baseline is not an arm, or two arms are equal.
+        RefusedError: `choice.head` changes no variant.
+    """
+    experiment = with_model_ids(experiment, library)
     arms = _arms(experiment, library, agents, choice.best)
     experiment = _with_baseline(experiment, [arm.id for arm in arms], choice)
     if choice.head:
@@ -66,6 +109,22 @@ def expand(
     return ExpandedExperiment(experiment, arms, folders)
 
 
+def list_cells(expanded: ExpandedExperiment, epoch: str, images: SandboxImages) -> PlannedCells:
+    """Return all cells of an experiment, with the keys that they have in an epoch and in images.
+
+    Raises:
+        ConfigError: an arm cannot do any of the tasks, or cannot reach github.com.
+    """
+    experiment, arms, folders = expanded.experiment, expanded.arms, expanded.folders
+    if experiment.github != "hub":
+        from scylla_gha.plan.github_com import require_reachable
+
+        require_reachable(experiment, arms, images.sandbox)
+    not_possible = impossible_tasks(experiment, folders, arms)
+    cells = tuple(_cells(experiment, folders, arms, epoch, images))
+    return PlannedCells(expanded, cells, not_possible, epoch, images)
+
+
 def plan_cells(
     experiment: Experiment,
     library: Library,
@@ -74,42 +133,9 @@ def plan_cells(
     history: History | None = None,
     images: SandboxImages = SandboxImages(),
 ) -> Plan:
-    """Expand an experiment into a plan.
-
-    Args:
-        experiment: the experiment.
-        library: holds scenarios and variants.
-        agents: facts of each agent that the experiment names.
-        choice: a part or a variation of the experiment.
-        history: costs of earlier trials, by scenario and arm.
-        images: sandbox and images of agents and checks.
-
-    Raises:
-        ConfigError: a name matches nothing, the baseline is not an arm, two arms are equal, or no cell is left.
-        RefusedError: `choice.head` changes no variant.
-    """
-    expanded = expand(experiment, library, agents, choice)
-    experiment, arms, folders = expanded.experiment, expanded.arms, expanded.folders
-    if experiment.github != "hub":
-        from scylla_gha.plan.github_com import require_reachable
-
-        require_reachable(experiment, arms, images.sandbox)
-    not_possible = impossible_tasks(experiment, folders, arms)
-    cells = select_cells(list(_cells(experiment, folders, arms, choice.epoch, images)), choice.only)
-    estimate = estimate_cells(experiment, library, arms, DueCells(cells, cells), history or {})
-    check_images = {folder.scenario.id: images.image(folder.scenario.tools, None) for folder in folders}
-    return Plan(
-        experiment=experiment,
-        epoch=choice.epoch,
-        only=choice.only,
-        arms=arms,
-        cells=tuple(cells),
-        not_possible=not_possible,
-        unproved=unproved_tasks(folders, arms),
-        estimate=estimate,
-        sandbox=images.sandbox,
-        check_images={name: image for name, image in check_images.items() if image is not None},
-    )
+    """Plan an experiment without notes; arguments and errors as in `expand`, `list_cells` and `PlannedCells.plan`."""
+    expanded = expand(choice.apply(experiment), library, agents, choice)
+    return list_cells(expanded, choice.epoch, images).plan(choice.only, library, history or {})
 
 
 def _with_baseline(experiment: Experiment, names: Sequence[str], choice: CellSelection) -> Experiment:
@@ -179,62 +205,14 @@ def _arms_of_change(
     agents: Mapping[str, AgentInfo],
     choice: CellSelection,
 ) -> tuple[Arm, ...]:
-    """Return the arms that a change alters, as `_changed_arms` does; faults of the change name no folder of ours."""
+    """Return the arms that a change alters, as `changed_arms` does; faults of the change name no folder of ours."""
     if choice.head is None:
         raise AssertionError("without a change, nothing differs")
     head = Library.here(choice.head)
     try:
-        return _changed_arms(experiment, arms, _arms(experiment, head, agents, choice.best), library, head)
+        return changed_arms(experiment, arms, _arms(experiment, head, agents, choice.best), library, head)
     except ConfigError as error:
         raise ConfigError(f"--head: {str(error).replace(str(choice.head), 'the change')}") from None
-
-
-def _changed_arms(
-    experiment: Experiment, here: Sequence[Arm], head: Sequence[Arm], library: Library, head_library: Library
-) -> tuple[Arm, ...]:
-    """Return the arms that differ in the checkout of a change: each as it is here, and as it is there.
-
-    They differ by their variant, or by the repository's own files for agents.
-
-    Raises:
-        RefusedError: none differs.
-    """
-    by_id, arms = {arm.id: arm for arm in here}, dict[str, Arm]()
-    for pair in agent_file_arms(experiment, here, head, library, head_library):
-        arms |= {arm.id: arm for arm in pair}
-    for arm in head:
-        before = by_id.get(arm.id)
-        if f"{arm.id}.{_HEAD}" in arms:  # compared with its files for agents
-            continue
-        if before and _treatment_digests(before) == _treatment_digests(arm):
-            continue
-        before = before or by_id[experiment.baseline]
-        arms[before.id] = before
-        name = f"{arm.id}.{_HEAD}"
-        arms[name] = arm.model_copy(update={"id": name, "side": _HEAD, "against": before.id})
-    if not arms:
-        raise RefusedError(_nothing_to_compare(experiment, head, agent_file_changes(library, head_library)))
-    return tuple(arms.values())
-
-
-def _nothing_to_compare(experiment: Experiment, arms: Sequence[Arm], changes: Mapping[str, Sequence[str]]) -> str:
-    count = counted(len(arms), "arm")
-    if not changes:
-        return (
-            f"experiment {experiment.id}: nothing to compare: no file for agents (CLAUDE.md, .claude/, ...) and no "
-            f"variant of its {count} differs between this checkout and --head; commit the change to its branch, and "
-            "run this on the branch that it is compared with"
-        )
-    files = "; ".join(f"{word}: {', '.join(paths)}" for word, paths in changes.items())
-    return (
-        f"experiment {experiment.id}: nothing to compare: files for agents differ ({files}), but none of its {count} "
-        "reads them; give the experiment an agent CLI, a model and a variant such as T0/01-vanilla, or use --agent "
-        "claude-code --model ID --variant T0/01-vanilla"
-    )
-
-
-def _treatment_digests(arm: Arm) -> tuple[str | None, str | None]:
-    return arm.variant.digest if arm.variant else None, arm.mode.digest if arm.mode else None
 
 
 def _cells(

@@ -17,8 +17,16 @@ from scylla_gha.images import SandboxImages, SandboxPool, select_sandbox
 from scylla_gha.model.experiment import Experiment, SandboxName
 from scylla_gha.model.plan import CostRange, Plan
 from scylla_gha.model.result import Result
-from scylla_gha.plan import AgentInfo, comparison_notes, expand, impossible_notes, plan_cells, unproved_notes
-from scylla_gha.plan.agent_files import change_diff, change_note, skill_notes, unread_notes
+from scylla_gha.plan import (
+    AgentInfo,
+    PlannedCells,
+    comparison_notes,
+    expand,
+    impossible_notes,
+    list_cells,
+    unproved_notes,
+)
+from scylla_gha.plan.changed_arms import change_diff, change_note, skill_notes, unread_notes
 from scylla_gha.plan.checks import alias_notes, check_models, choice_notes, model_notes, power_notes, with_model_ids
 from scylla_gha.plan.estimate import History, PastCost
 from scylla_gha.plan.reuse_results import judging_of, stored_rows
@@ -75,14 +83,70 @@ def infos_of(agents: Mapping[str, InstalledAgent]) -> dict[str, AgentInfo]:
     }
 
 
-def make_plan(
+@dataclass(frozen=True, slots=True)
+class Planning:
+    """The cells of a whole experiment with their keys, and what plans of a part of them need.
+
+    Attributes:
+        request: the experiment, with what changes it.
+        cells: of the whole experiment.
+        best: sub-test that stored rows choose for a tier.
+        history: costs of earlier trials.
+        build_images: whether images were built, so that the keys are those of a run.
+    """
+
+    request: PlanRequest
+    cells: PlannedCells
+    best: Mapping[str, str]
+    history: History
+    build_images: bool
+
+    def plan(self, only: tuple[str, ...]) -> Plan:
+        """Return the plan of the cells that match the globs, with notes.
+
+        Raises:
+            ConfigError: no cell matches, or a fixture is not the pinned commit.
+        """
+        library, head = self.request.library, self.request.choice.head
+        plan = self.cells.plan(only, library, self.history)
+        refuse_changed_fixtures({cell.scenario for cell in plan.cells}, library)
+        now = datetime.datetime.now(datetime.UTC)
+        change = change_diff(library, Library.here(head)) if head else ""
+        facts = {
+            "not_before": _oldest(self.request.experiment, now),
+            "judging": judging_of(plan, library),
+            "change": change,
+        }
+        plan = plan.model_copy(update=facts)
+        return plan.model_copy(update={"notes": tuple(self._notes(plan, now))})
+
+    def _notes(self, plan: Plan, now: datetime.datetime) -> Iterator[str]:
+        request, head = self.request, self.request.choice.head
+        if SANDBOXES[plan.sandbox].needs_image and not self.build_images:
+            yield "images are not built now, so the keys differ from those of a run"
+        if fault := unreadable_rows(request.folder.results):
+            yield fault
+        yield from comparison_notes(plan)
+        yield from unread_notes(plan)
+        if head and (note := change_note(request.library, Library.here(head))):
+            yield note
+        yield from skill_notes(plan, {"": request.library.roots[0], **({"head": head} if head else {})})
+        yield from impossible_notes(plan.not_possible)
+        yield from unproved_notes(plan.unproved)
+        yield from alias_notes(request.experiment, request.library)
+        yield from model_notes(plan, request.library, now.date())
+        yield from choice_notes(plan, self.best)
+        yield from power_notes(plan, request.folder)
+
+
+def plan_whole(
     request: PlanRequest,
     agents: Mapping[str, InstalledAgent],
     *,
     build_images: bool = True,
     history: History | None = None,
-) -> Plan:
-    """Plan an experiment.
+) -> Planning:
+    """Expand an experiment into all its cells; `Planning.plan` selects some.
 
     Args:
         request: the experiment, with what changes it.
@@ -95,40 +159,24 @@ def make_plan(
         ToolError: an image cannot be built.
     """
     experiment, library, folder = request.experiment, request.library, request.folder
-    chosen = select_sandbox(experiment, (installed.agent for installed in agents.values()), library)
+    chosen = select_sandbox(experiment, [installed.agent for installed in agents.values()], library)
     pool = SandboxPool(chosen, library, sources=ConfigSources.of(library, request.choice.head))
     images = pool.image_digests if build_images else SandboxImages(chosen)
     past = past_costs(folder) if history is None else history
     best = _best(experiment, library, request.choice.epoch, (*_runs(folder), *request.done))
-    choice = replace(request.choice, best=best)
-    plan = plan_cells(experiment, library, infos_of(agents), choice, past, images)
-    refuse_changed_fixtures({cell.scenario for cell in plan.cells}, library)
-    now = datetime.datetime.now(datetime.UTC)
-    change = change_diff(library, Library.here(choice.head)) if choice.head else ""
-    facts = {"not_before": _oldest(experiment, now), "judging": judging_of(plan, library), "change": change}
-    plan = plan.model_copy(update=facts)
-    return plan.model_copy(update={"notes": tuple(_notes(plan, request, best, now, build_images=build_images))})
+    expanded = expand(experiment, library, infos_of(agents), replace(request.choice, best=best))
+    return Planning(request, list_cells(expanded, request.choice.epoch, images), best, past, build_images)
 
 
-def _notes(
-    plan: Plan, request: PlanRequest, best: Mapping[str, str], now: datetime.datetime, *, build_images: bool
-) -> Iterator[str]:
-    if SANDBOXES[plan.sandbox].needs_image and not build_images:
-        yield "images are not built now, so the keys differ from those of a run"
-    if fault := unreadable_rows(request.folder.results):
-        yield fault
-    yield from comparison_notes(plan)
-    yield from unread_notes(plan)
-    head = {"head": request.choice.head} if request.choice.head else {}
-    if request.choice.head and (note := change_note(request.library, Library.here(request.choice.head))):
-        yield note
-    yield from skill_notes(plan, {"": request.library.roots[0], **head})
-    yield from impossible_notes(plan.not_possible)
-    yield from unproved_notes(plan.unproved)
-    yield from alias_notes(request.experiment, request.library)
-    yield from model_notes(plan, request.library, now.date())
-    yield from choice_notes(plan, best)
-    yield from power_notes(plan, request.folder)
+def make_plan(
+    request: PlanRequest,
+    agents: Mapping[str, InstalledAgent],
+    *,
+    build_images: bool = True,
+    history: History | None = None,
+) -> Plan:
+    """Plan the chosen cells of an experiment; arguments and errors as in `plan_whole` and `Planning.plan`."""
+    return plan_whole(request, agents, build_images=build_images, history=history).plan(request.choice.only)
 
 
 def _oldest(experiment: Experiment, now: datetime.datetime) -> datetime.datetime | None:

@@ -24,7 +24,7 @@ from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.github.responses import DispatchEvent, read_event
-from scylla_gha.images import SandboxImages, SandboxPool
+from scylla_gha.images import SandboxPool
 from scylla_gha.model.experiment import RoleBudgets
 from scylla_gha.model.plan import MOST_SHARDS, TIME_OVER, Cell, Plan, Shard, UnstartedCells, WavePacking
 from scylla_gha.model.result import Result
@@ -229,10 +229,7 @@ def make_wave(
     """
     check_limits(options.limits)
     library = sources.here
-    reused = reusable(options.done, plan, library) if options.done else {}
-    if options.wave > 1 and not reused:
-        raise RefusedError(f"wave {options.wave} of {options.campaign}: rows of earlier waves are missing, and their "
-                           "cells would be paid again; give them to --done (or keep a results branch)")  # fmt: skip
+    reused = _rows_to_reuse(plan, library, options)
     cells = [cell for cell in plan.cells if cell.id not in reused]
     if cells:
         due = DueCells(cells, cells)
@@ -242,6 +239,7 @@ def make_wave(
     minutes = [costs[cell.scenario, cell.arm].minutes for cell in cells]
     packed = pack_shards(minutes, options.limits) if cells or not reused else NOTHING
     versions = {agent_id: installed.version for agent_id, installed in agents.items()}
+    images = SandboxPool(plan.sandbox, library, sources=sources).image_digests
     packing = WavePacking(
         experiment=folder.root.name,
         plan=hashlib.sha256(folder.plan.read_bytes()).hexdigest(),
@@ -255,14 +253,18 @@ def make_wave(
         makespan=packed.makespan,
         bound=packed.bound,
         drift=drift(packed, [cell.arm for cell in cells]),
-        footing=environment_fingerprint(plan, sources, _images(plan, sources), versions),
+        footing=environment_fingerprint(plan, sources, images, versions),
     )
     account_for(packing, plan)
     return Wave(packing, tuple(reused.values()), _sum(shard.usd for shard in packing.shards))
 
 
-def _images(plan: Plan, sources: ConfigSources) -> SandboxImages:
-    return SandboxPool(plan.sandbox, sources.here, sources=sources).image_digests
+def _rows_to_reuse(plan: Plan, library: Library, options: WaveOptions) -> dict[str, Result]:
+    reused = reusable(options.done, plan, library) if options.done else {}
+    if options.wave > 1 and not reused:
+        raise RefusedError(f"wave {options.wave} of {options.campaign}: rows of earlier waves are missing, and their "
+                           "cells would be paid again; give them to --done (or keep a results branch)")  # fmt: skip
+    return reused
 
 
 def _expected_costs(plan: Plan, cells: Sequence[Cell], library: Library, history: History) -> _Costs:

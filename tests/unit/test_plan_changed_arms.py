@@ -5,7 +5,7 @@ import pytest
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.variant import Treatment
-from scylla_gha.plan.agent_files import change_diff, change_note, skill_notes
+from scylla_gha.plan.changed_arms import change_diff, change_note, skill_notes
 from scylla_gha.plan.selection import CellSelection
 from tests.support.library import write, write_tier
 from tests.unit.test_plan_cells import BARE, WITH_MODEL, library, planned

@@ -1,4 +1,4 @@
-"""Comparison of the repository's own files for agents (CLAUDE.md, .claude/, ...) before a change and with it.
+"""Arms that a change alters: by their variant, or by the repository's own files for agents (CLAUDE.md, .claude/, ...).
 
 A variant that names such files says itself which ones it has. For an experiment whose variants name none, both versions
 of all of them are compared, on one variant that leaves them to the start state.
@@ -18,7 +18,8 @@ from scylla_gha.config.agent_files import (
     with_agent_files,
 )
 from scylla_gha.config.library import Library
-from scylla_gha.errors import ConfigError
+from scylla_gha.counting import counted
+from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.agent_files import MCP_FILE, file_changes, reads_by_itself
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Arm, Plan
@@ -30,7 +31,55 @@ _MOST_BYTES = 200_000  # of a file whose lines are compared
 _MOST_DIFF = 20_000  # characters that a plan and a report hold
 
 
-def agent_file_changes(base: Library, head: Library) -> dict[str, tuple[str, ...]]:
+def changed_arms(
+    experiment: Experiment, here: Sequence[Arm], head: Sequence[Arm], library: Library, head_library: Library
+) -> tuple[Arm, ...]:
+    """Return the arms that differ in the checkout of a change: each as it is here, and as it is there.
+
+    They differ by their variant, or by the repository's own files for agents.
+
+    Raises:
+        RefusedError: none differs.
+    """
+    by_id, arms = {arm.id: arm for arm in here}, dict[str, Arm]()
+    for pair in _agent_file_arms(experiment, here, head, library, head_library):
+        arms |= {arm.id: arm for arm in pair}
+    for arm in head:
+        before = by_id.get(arm.id)
+        if f"{arm.id}.{_HEAD}" in arms:  # compared with its files for agents
+            continue
+        if before and _treatment_digests(before) == _treatment_digests(arm):
+            continue
+        before = before or by_id[experiment.baseline]
+        arms[before.id] = before
+        name = f"{arm.id}.{_HEAD}"
+        arms[name] = arm.model_copy(update={"id": name, "side": _HEAD, "against": before.id})
+    if not arms:
+        raise RefusedError(_nothing_to_compare(experiment, head, _agent_file_changes(library, head_library)))
+    return tuple(arms.values())
+
+
+def _nothing_to_compare(experiment: Experiment, arms: Sequence[Arm], changes: Mapping[str, Sequence[str]]) -> str:
+    count = counted(len(arms), "arm")
+    if not changes:
+        return (
+            f"experiment {experiment.id}: nothing to compare: no file for agents (CLAUDE.md, .claude/, ...) and no "
+            f"variant of its {count} differs between this checkout and --head; commit the change to its branch, and "
+            "run this on the branch that it is compared with"
+        )
+    files = "; ".join(f"{word}: {', '.join(paths)}" for word, paths in changes.items())
+    return (
+        f"experiment {experiment.id}: nothing to compare: files for agents differ ({files}), but none of its {count} "
+        "reads them; give the experiment an agent CLI, a model and a variant such as T0/01-vanilla, or use --agent "
+        "claude-code --model ID --variant T0/01-vanilla"
+    )
+
+
+def _treatment_digests(arm: Arm) -> tuple[str | None, str | None]:
+    return arm.variant.digest if arm.variant else None, arm.mode.digest if arm.mode else None
+
+
+def _agent_file_changes(base: Library, head: Library) -> dict[str, tuple[str, ...]]:
     """Return the paths of files for agents that a change adds, changes and removes, by that word."""
     before, after = (agent_file_digests(agent_files(library.roots[0])) for library in (base, head))
     changes = file_changes(before, after)
@@ -39,7 +88,7 @@ def agent_file_changes(base: Library, head: Library) -> dict[str, tuple[str, ...
 
 def change_note(base: Library, head: Library) -> str:
     """Return which files for agents a change adds, changes and removes, in a line; "" if none."""
-    changes = agent_file_changes(base, head)
+    changes = _agent_file_changes(base, head)
     listed = [f"{word} {', '.join(paths)}" for word, paths in changes.items()]
     return f"files for agents of the change against this checkout: {'; '.join(listed)}" if listed else ""
 
@@ -71,7 +120,7 @@ def _file_diff(path: str, before: Mapping[str, Path], after: Mapping[str, Path])
         yield from difflib.unified_diff(lines[0], lines[1], name, new_name)
 
 
-def agent_file_arms(
+def _agent_file_arms(
     experiment: Experiment, arms: Sequence[Arm], head_arms: Sequence[Arm], base: Library, head: Library
 ) -> Iterator[tuple[Arm, Arm]]:
     """Yield arms with the files for agents as they are base, each with the arm that has those of a change.
@@ -79,7 +128,7 @@ def agent_file_arms(
     They are those of one variant that leaves the files to the start state: the baseline's, else the first one. There
     are none if the files are equal, or if a variant that the change alters names its files itself.
     """
-    changes, after = agent_file_changes(base, head), {arm.id: arm for arm in head_arms}
+    changes, after = _agent_file_changes(base, head), {arm.id: arm for arm in head_arms}
     if not changes or any(_names_changed_files(arm, after.get(arm.id)) for arm in arms):
         return
     able = {arm.id: arm.variant for arm in arms if _leaves_files_to_start(arm)}
