@@ -5,12 +5,13 @@ verdicts would support it. Verdicts of one family are adjusted for its size, so 
 some comparison has it.
 """
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, Literal
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Literal
 
 import scylla_gha
-from scylla_gha.aggregate.row_counts import ArmCounts, RowCounts
+from scylla_gha.aggregate.row_counts import RowCounts, mean, whole
 from scylla_gha.aggregate.warnings import (
     excess_exclusions,
     excess_gaps,
@@ -22,6 +23,8 @@ from scylla_gha.aggregate.warnings import (
     withheld_arms,
     without_verdicts,
 )
+from scylla_gha.analysis import has_statistics
+from scylla_gha.analysis.row_table import RowTable
 from scylla_gha.counting import counted
 from scylla_gha.judge.controls import control_warnings
 from scylla_gha.model.analysis import FAMILIES, PAIRED, Analysis, Ruling, Verdict
@@ -31,7 +34,6 @@ from scylla_gha.model.plan import CollectReport, Plan, UnstartedCells
 from scylla_gha.model.report import (
     ArmSummary,
     Comparison,
-    Counts,
     Excluded,
     Failure,
     HypothesisReading,
@@ -43,13 +45,17 @@ from scylla_gha.model.unpaired_arms import unpaired_arms
 from scylla_gha.stats import MOST_EXACT, cost_per_success, difference_interval, sign_flip_bound, wilson
 from scylla_gha.store.rows import of_same_github
 
+if TYPE_CHECKING:
+    from scylla_gha.analysis.analyse import Question
+
 _ALPHA: Final = 0.05
 _DRAWN_ALPHA: Final = 0.04  # five standard errors of a p of 0.05 that is drawn 10,000 times
 _MORE: Final = "the extra `report` tells more"
 Passed = Mapping[str, Mapping[str, Sequence[int]]]  # scenario -> arm -> (passed, judged)
 _GRADES: Final = ("S", "A", "B", "C", "D", "F")
 _NO_TRIAL: Final = "planned, and no trial is stored under its key"
-Analyse = Callable[[Iterable[Result]], Analysis]
+Verdicts = Mapping[str, Mapping[str, Sequence[int]]]  # scenario -> arm -> (passed, judged, unjudged)
+_SHOWN: Final = 5  # cells of a kind of failure
 Status = Literal["supported", "contradicted", "not_enough_data"]
 _VERDICTS: Final[dict[str, frozenset[Verdict]]] = {
     "better": frozenset({"better"}), "worse": frozenset({"worse"}), "differ": frozenset({"better", "worse"}),
@@ -87,12 +93,33 @@ def simple_verdict(arm: str, baseline: str, passed: Passed, family: int) -> tupl
     return "not_enough_data", f"{summary}; {_MORE}"
 
 
+def question_of(plan: Plan) -> "Question | None":
+    """Return the question that the statistics of a plan's rows answer; None without the extra `report`."""
+    if not has_statistics():
+        return None
+    from scylla_gha.analysis.analyse import Question
+    from scylla_gha.analysis.interactions import mode_and_model_parts, treatment_parts
+
+    experiment = plan.experiment
+    return Question(
+        baseline=experiment.baseline,
+        models={arm.id: arm.model for arm in plan.arms},
+        margin=experiment.margin,
+        seed=experiment.seed,
+        pairs=plan.pairs,
+        family=plan.family,
+        parts=treatment_parts(plan),
+        modes={arm.id: arm.mode.id for arm in plan.arms if arm.mode},
+        crossed=mode_and_model_parts(plan),
+    )
+
+
 def aggregate(
     plan: Plan,
     rows: Iterable[Result],
     probes: Iterable[JudgeControl] = (),
     unstarted: UnstartedCells | None = None,
-    analyse: Analyse | None = None,
+    question: "Question | None" = None,
     intake: CollectReport | None = None,
 ) -> Report:
     """Summarise the rows of a plan; leave out rows of other cells or keys and duplicates, and warn of them.
@@ -102,38 +129,37 @@ def aggregate(
         rows: rows of its trials; they are read once, one at a time.
         probes: results of the judges' controls.
         unstarted: why a run did not start some cells.
-        analyse: computes the statistics; None: they are not installed.
+        question: what the statistics are asked; None: there are none, or they are not installed.
         intake: result of reading rows that other machines sent.
 
     Raises:
         ConfigError: some rows are of the hub, and some of github.com.
     """
-    controls, counts = list(probes), RowCounts(frozenset(task.scenario for task in plan.not_possible))
-    counted_rows = of_same_github(_counted(plan, rows, counts), plan.experiment.id)
-    analysis = analyse(counted_rows) if analyse else None
-    deque(counted_rows, maxlen=0)  # what no analysis read
+    controls, counts = list(probes), _count(plan, rows)
+    analysis = _analysis(counts, question) if question else None
     expected = Counter(cell.arm for cell in plan.cells)
+    verdicts = counts.verdicts()
     arms = tuple(_summary(arm, expected[arm], counts, by_scenario=analysis is not None) for arm in sorted(expected))
     reasons = withheld_arms(arms, plan.pairs)
     analysis = withheld_answers(without_verdicts(analysis, reasons), plan, arms) if analysis else None
-    comparisons = tuple(_comparisons(plan, counts, analysis, reasons))
-    warnings = report_warnings(plan, arms, counts, analysed=analysis is not None)
+    comparisons = tuple(_comparisons(plan, verdicts, analysis, reasons))
     return Report(
         experiment=plan.experiment.id,
         question=plan.experiment.question,
         toolkit_version=scylla_gha.__version__,
-        counts=_total(len(plan.cells), counts),
+        counts=counts.all_rows.counts(len(plan.cells)),
         arms=arms,
-        scenarios=tuple(_scenarios(counts, sorted(expected))),
+        scenarios=tuple(_scenarios(verdicts, sorted(expected))),
         comparisons=comparisons,
         hypothesis=hypothesis_reading(plan.experiment, (analysis and analysis.answers) or comparisons),
         excluded=tuple(_excluded(plan, counts, unstarted.cells if unstarted else {}, intake)),
-        delivery=(int(counts.delivered.total), counts.delivered.known) if counts.delivered.known else None,
-        judge_usd=_judge_cost(counts, controls),
+        delivery=_delivery(counts),
+        judge_usd=_judge_usd(counts, controls),
         excused=tuple(excused_attempts(counts)),
         failures=tuple(_failures(counts)),
-        warnings=(*refused_artifact_warnings(intake), *warnings, *control_warnings(controls),
-                  *analysis_warnings(plan, analysis)),
+        warnings=(*refused_artifact_warnings(intake),
+                  *report_warnings(plan, arms, counts, analysed=analysis is not None),
+                  *control_warnings(controls), *analysis_warnings(plan, analysis)),
         notes=tuple(report_notes(plan, counts)), change=plan.change, estimate=plan.estimate,
         paired_by="modes" if plan.family == "modes" else "baseline", replayed=plan.replayed,
         not_possible=plan.not_possible, analysis=analysis,
@@ -142,81 +168,99 @@ def aggregate(
     )  # fmt: skip
 
 
-def _judge_cost(counts: RowCounts, controls: Iterable[JudgeControl]) -> float | None:
-    for control in controls:
-        counts.judge_usd.add(control.usage.usd)
-    return counts.judge_usd.whole
-
-
-def _counted(plan: Plan, rows: Iterable[Result], counts: RowCounts) -> Iterator[Result]:
-    """Yield the rows of the plan and count each."""
+def _count(plan: Plan, rows: Iterable[Result]) -> RowCounts:
+    """Count the rows of the plan, each once."""
     keys = {cell.id: cell.key for cell in plan.cells}
+    variants = {arm.id: arm.variant.id for arm in plan.arms if arm.variant}
+    table = RowTable(dict.fromkeys(cell.arm for cell in plan.cells), variants)
+    counts = RowCounts(frozenset(task.scenario for task in plan.not_possible), table)
+    for row in of_same_github(_planned(rows, keys, counts), plan.experiment.id):
+        counts.add(row)
+    return counts
+
+
+def _planned(rows: Iterable[Result], keys: Mapping[str, str], counts: RowCounts) -> Iterator[Result]:
     for row in rows:
         if keys.get(row.cell) == row.key and row.cell not in counts.seen:
-            counts.add(row)
             yield row
         else:
             counts.unplanned += 1
 
 
-def _total(planned: int, counts: RowCounts) -> Counts:
-    arms = counts.arms.values()
-    return Counts(planned=planned, ran=sum(arm.ran for arm in arms), judged=sum(arm.judged for arm in arms),
-                  scored=sum(arm.scored for arm in arms))  # fmt: skip
+def _analysis(counts: RowCounts, question: "Question") -> Analysis:
+    from scylla_gha.analysis import analyse
+    from scylla_gha.analysis.frame import frame_of
+
+    return analyse.analyse(frame_of(counts.table), question)
+
+
+def _delivery(counts: RowCounts) -> tuple[int, int] | None:
+    """Return the numbers of trials whose treatment was delivered, and of those with one; None without any."""
+    known = [value for value in counts.all_rows.values("delivered") if not math.isnan(value)]
+    return (int(sum(known)), len(known)) if known else None
+
+
+def _judge_usd(counts: RowCounts, controls: Iterable[JudgeControl]) -> float | None:
+    costs = (control.usage.usd for control in controls)
+    return whole([*counts.all_rows.values("judge_usd"), *(math.nan if usd is None else usd for usd in costs)])
 
 
 def _summary(arm: str, planned: int, counts: RowCounts, *, by_scenario: bool) -> ArmSummary:
-    rows = counts.arms[arm]
-    interval = wilson(rows.passed, rows.judged)
-    tokens, paid = rows.tokens.whole, rows.judged_usd.whole
+    rows, api = counts.arm(arm), counts.api.get(arm)
+    judged, side_requests = rows.judged, sum(rows.above_zero("side_requests"))
+    passed, n = judged.passed, len(judged)
+    interval = wilson(passed, n)
+    tokens, paid = whole(rows.tokens), whole(judged.values("usd"))
+    met_gaps = [passed > 0 for gaps, passed
+                in zip(judged.values("github_gaps"), judged.values("passed"), strict=True) if gaps > 0]  # fmt: skip
     return ArmSummary(
         arm=arm,
         counts=rows.counts(planned),
-        passed=rows.passed,
-        pass_rate=rows.passed / rows.judged if rows.judged else None,
+        passed=passed,
+        pass_rate=passed / n if n else None,
         pass_low=interval[0] if interval else None,
         pass_high=interval[1] if interval else None,
         unjudged=rows.unjudged,
         pass_bounds=counts.bounds(arm, by_scenario=by_scenario),
-        withheld=len(rows.withheld),
-        github_gaps=rows.gaps,
-        pass_rate_without_gaps=_rate_without_gaps(rows),
-        api=rows.api.means,
-        mean_score=rows.score.mean,
-        mean_progress=rows.progress.mean,
-        grades={grade: rows.grades[grade] for grade in _GRADES if rows.grades[grade]},
-        outcomes=dict(sorted(rows.outcomes.items())),
-        usd=rows.usd.whole,
-        side_requests=rows.side_requests,
-        side_usd=rows.side_usd.whole if rows.side_requests else 0.0,
-        cost_of_pass=cost_per_success(paid, rows.passed) if paid is not None else None,
-        mean_seconds=rows.seconds.mean,
+        withheld=len(judged.above_zero("judges_withheld")),
+        github_gaps=len(met_gaps),
+        pass_rate_without_gaps=(passed - sum(met_gaps)) / (n - len(met_gaps)) if 0 < len(met_gaps) < n else None,
+        api=api.means if api else None,
+        mean_score=mean(judged.values("score")),
+        mean_progress=mean(judged.values("progress")),
+        grades={grade: rows.texts.grades[grade] for grade in _GRADES if rows.texts.grades[grade]},
+        outcomes=rows.outcomes,
+        usd=whole(rows.values("usd")),
+        side_requests=side_requests,
+        side_usd=whole(rows.side_usd) if side_requests else 0.0,
+        cost_of_pass=cost_per_success(paid, passed) if paid is not None else None,
+        mean_seconds=mean(rows.seconds),
         tokens=None if tokens is None else int(tokens),
     )
 
 
-def _rate_without_gaps(rows: ArmCounts) -> float | None:
-    others = rows.judged - rows.gaps
-    return (rows.passed - rows.passed_gaps) / others if rows.gaps and others else None
-
-
-def _scenarios(counts: RowCounts, arms: Sequence[str]) -> Iterator[ScenarioRow]:
-    for scenario, by_arm in sorted(counts.passed.items()):
-        cells = {arm: by_arm.get(arm, [0, 0]) for arm in arms}
-        yield ScenarioRow(scenario=scenario, passed={arm: (passed, n) for arm, (passed, n) in cells.items()})
+def _scenarios(verdicts: Verdicts, arms: Sequence[str]) -> Iterator[ScenarioRow]:
+    for scenario, by_arm in sorted(verdicts.items()):
+        if any(judged for _, judged, _ in by_arm.values()):
+            cells = {arm: by_arm.get(arm, (0, 0, 0)) for arm in arms}
+            yield ScenarioRow(scenario=scenario, passed={arm: (cell[0], cell[1]) for arm, cell in cells.items()})
 
 
 def _comparisons(
-    plan: Plan, counts: RowCounts, analysis: Analysis | None, reasons: Mapping[str, str]
+    plan: Plan, verdicts: Verdicts, analysis: Analysis | None, reasons: Mapping[str, str]
 ) -> Iterator[Comparison]:
     """Yield the verdicts of the statistics, or simple ones if these are not installed."""
     pairs = plan.pairs
+    passed = {
+        scenario: {arm: cell[:2] for arm, cell in by_arm.items() if cell[1]} for scenario, by_arm in verdicts.items()
+    }
+    passed = {scenario: by_arm for scenario, by_arm in passed.items() if by_arm}
     ruled = {ruling.arm: (ruling.verdict, ruling.why) for ruling in analysis.rulings} if analysis else {}
     for arm in sorted({cell.arm for cell in plan.cells} & pairs.keys()):
         baseline = pairs[arm]
         verdict, why = ruled.get(arm, ("not_enough_data", f"no cell of the baseline {baseline} is planned"))
         if analysis is None:
-            verdict, why = simple_verdict(arm, baseline, counts.passed, len(pairs))
+            verdict, why = simple_verdict(arm, baseline, passed, len(pairs))
         if arm not in ruled and arm in reasons:
             verdict, why = "not_enough_data", reasons[arm]
         yield Comparison(arm=arm, baseline=baseline, verdict=verdict, why=why)
@@ -224,9 +268,9 @@ def _comparisons(
 
 def _failures(counts: RowCounts) -> Iterator[Failure]:
     """Yield trials that measure the agent and did not pass, by reason, the most frequent first."""
-    failures = ((arm, kind, cells) for arm, of in counts.arms.items() for kind, cells in of.failures.items())
-    for arm, kind, cells in sorted(failures, key=lambda failure: (-failure[2].count, failure[0], failure[1])):
-        yield Failure(arm=arm, kind=kind, count=cells.count, cells=tuple(sorted(cells.first)))
+    failures = ((arm, kind, cells) for arm, texts in counts.texts.items() for kind, cells in texts.failures.items())
+    for arm, kind, cells in sorted(failures, key=lambda failure: (-len(failure[2]), failure[0], failure[1])):
+        yield Failure(arm=arm, kind=kind, count=len(cells), cells=tuple(sorted(cells[:_SHOWN])))
 
 
 def _excluded(

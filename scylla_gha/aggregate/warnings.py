@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final
 
-from scylla_gha.aggregate.row_counts import RowCounts
+from scylla_gha.aggregate.row_counts import CountedRows, RowCounts
 from scylla_gha.counting import counted
 from scylla_gha.model.agent_files import file_changes
 from scylla_gha.model.analysis import Analysis, Ruling
@@ -90,11 +90,11 @@ def excess_gaps(name: str, arms: Sequence[ArmSummary]) -> str | None:
 
 def excused_attempts(counts: RowCounts) -> Iterator[Excused]:
     """Yield attempts that do not measure the agent, by arm and outcome."""
-    for arm, arm_counts in sorted(counts.arms.items()):
-        for outcome, attempts in sorted(arm_counts.excused.items()):
-            yield Excused(
-                arm=arm, outcome=outcome, attempts=attempts.attempts, trials=attempts.trials, reason=attempts.reason
-            )
+    for arm, texts in sorted(counts.texts.items()):
+        for outcome, trials in sorted(texts.excused.items()):
+            reason = next((why for _, why in trials if why), "")
+            yield Excused(arm=arm, outcome=outcome, attempts=sum(attempts for attempts, _ in trials),
+                          trials=len(trials), reason=reason)  # fmt: skip
 
 
 def report_warnings(plan: Plan, arms: Sequence[ArmSummary], counts: RowCounts, *, analysed: bool) -> Iterator[str]:
@@ -108,21 +108,21 @@ def report_warnings(plan: Plan, arms: Sequence[ArmSummary], counts: RowCounts, *
     yield from _mixed_warnings(counts)
     yield from _settings_warnings(counts)
     yield from _client_warnings(counts)
-    if not plan.experiment.judges and counts.unjudged_items:
+    if not plan.experiment.judges and any(counts.all_rows.above_zero("items_unjudged")):
         yield ("No judge panel is configured: the items left to judgment are N/A, and the weights of the others are "
                "scaled up to 1.")  # fmt: skip
-    if len(counts.scenarios) > 1 and not analysed:
+    if len(counts.table.scenarios) > 1 and not analysed:
         yield ("The intervals pool all trials of an arm as if they were independent: they are about these scenarios, "
                "not about scenarios like these.")  # fmt: skip
     yield from _isolation_warnings(counts)
     yield from _server_tool_warnings(plan, counts)
-    for name, unverified in sorted((name, text) for name, arm in counts.arms.items() for text in arm.unverified):
+    for name, unverified in sorted((name, text) for name, texts in counts.texts.items() for text in texts.unverified):
         yield f"{name}: not all of its treatment could be verified: {unverified}."
     yield from _event_warnings(arms, counts)
     yield from excused_warnings(tuple(excused_attempts(counts)))
-    if counts.redacted:
-        yield (f"Secrets, or what looks like them, were taken out of what {len(counts.redacted)} of "
-               f"{counted(len(counts.seen), 'trial')} left, at {counted(sum(counts.redacted), 'place')} (`redactions` "
+    if redacted := counts.all_rows.above_zero("redactions"):
+        yield (f"Secrets, or what looks like them, were taken out of what {len(redacted)} of "
+               f"{counted(len(counts.seen), 'trial')} left, at {counted(sum(redacted), 'place')} (`redactions` "
                "of a row): find out how they got there; where they stood in a diff, `[redacted]` was judged in "
                "their place.")  # fmt: skip
     if counts.unplanned:
@@ -182,37 +182,44 @@ def _server_tool_warnings(plan: Plan, counts: RowCounts) -> Iterator[str]:
     """Yield warnings about arms whose agents had tools that the provider runs, or hosts of their own."""
     for arm in plan.arms:
         hosts = arm.variant.treatment.hosts if arm.variant else ()
-        if hosts and counts.arms[arm.id].ran:
+        if hosts and counts.arm(arm.id):
             yield f"{arm.id}: it could reach hosts that other arms could not: {', '.join(hosts)}."
         tools = arm.variant.treatment.server_tools if arm.variant else ()
-        if tools and counts.arms[arm.id].ran:
+        if tools and counts.arm(arm.id):
             yield f"{arm.id}: its network was not closed: it had {', '.join(tools)}, which the provider runs."
 
 
 def _event_warnings(arms: Sequence[ArmSummary], row_counts: RowCounts) -> Iterator[str]:
     """Yield warnings about blocked calls and refused hosts of an arm."""
     for arm in arms:
-        counts = row_counts.arms[arm.arm]
-        if counts.blocked:
-            yield (f"{arm.arm}: the safety net blocked {counted(sum(counts.blocked), 'call')}, in "
-                   f"{len(counts.blocked)} of {counted(counts.ran, 'trial')}.")  # fmt: skip
-        if counts.short_skills:
-            yield (f"{arm.arm}: up to {counted(max(counts.short_skills), 'skill')} of its treatment stood in the first "
-                   f"request by name only, or with a cut description, in {len(counts.short_skills)} of "
-                   f"{counted(counts.ran, 'trial')}: the CLI has no room for more, and the agent may not know "
+        rows = row_counts.arm(arm.arm)
+        trials = counted(len(rows), "trial")
+        if blocked := rows.above_zero("blocked_calls"):
+            yield (f"{arm.arm}: the safety net blocked {counted(sum(blocked), 'call')}, in "
+                   f"{len(blocked)} of {trials}.")  # fmt: skip
+        if short_skills := rows.above_zero("short_skills"):
+            yield (f"{arm.arm}: up to {counted(max(short_skills), 'skill')} of its treatment stood in the first "
+                   f"request by name only, or with a cut description, in {len(short_skills)} of "
+                   f"{trials}: the CLI has no room for more, and the agent may not know "
                    "what these skills are for.")  # fmt: skip
-        if counts.deferred_tools:
-            yield (f"{arm.arm}: up to {counted(max(counts.deferred_tools), 'tool')} stood in the first request by name "
-                   f"only, in {len(counts.deferred_tools)} of {counted(counts.ran, 'trial')}: the CLI loads their "
-                   f"definitions when the agent searches for them, as it did in {counts.loading}.")  # fmt: skip
-        if counts.unread:
-            yield f"{arm.arm}: the safety net let {counted(counts.unread, 'call')} pass that it could not read whole."
-        if counts.unguarded:
-            yield (f"{arm.arm}: {counted(sum(counts.unguarded), 'call')} ran without the safety net having been "
-                   f"asked, in {len(counts.unguarded)} of {counted(counts.ran, 'trial')}, which count.")  # fmt: skip
-        if counts.refused:
-            yield (f"{arm.arm}: refused {counted(sum(counts.refused), 'attempt')} to reach hosts that its tasks may "
-                   f"not reach, in {len(counts.refused)} of {counted(counts.ran, 'trial')}.")  # fmt: skip
+        if deferred := rows.above_zero("deferred_tools"):
+            yield (f"{arm.arm}: up to {counted(max(deferred), 'tool')} stood in the first request by name "
+                   f"only, in {len(deferred)} of {trials}: the CLI loads their "
+                   f"definitions when the agent searches for them, as it did in {_loading(rows)}.")  # fmt: skip
+        if unread := rows.above_zero("unread_calls"):
+            yield f"{arm.arm}: the safety net let {counted(sum(unread), 'call')} pass that it could not read whole."
+        if unguarded := rows.above_zero("unguarded_calls"):
+            yield (f"{arm.arm}: {counted(sum(unguarded), 'call')} ran without the safety net having been "
+                   f"asked, in {len(unguarded)} of {trials}, which count.")  # fmt: skip
+        if refused := rows.above_zero("network_refused"):
+            yield (f"{arm.arm}: refused {counted(sum(refused), 'attempt')} to reach hosts that its tasks may "
+                   f"not reach, in {len(refused)} of {trials}.")  # fmt: skip
+
+
+def _loading(rows: CountedRows) -> int:
+    """Return the number of trials that loaded definitions of tools that were listed by name only."""
+    return sum(deferred > 0 and loaded > 0 for deferred, loaded
+               in zip(rows.values("deferred_tools"), rows.values("loaded_tools"), strict=True))  # fmt: skip
 
 
 def _arm_warnings(arm: ArmSummary) -> Iterator[str]:
@@ -245,7 +252,7 @@ def _withheld_warnings(arms: Sequence[ArmSummary], row_counts: RowCounts) -> Ite
     shares = {arm.arm: arm.withheld / arm.counts.judged for arm in arms if arm.counts.judged}
     for arm in arms:
         if arm.withheld:
-            answers = sum(row_counts.arms[arm.arm].withheld)
+            answers = sum(row_counts.arm(arm.arm).judged.above_zero("judges_withheld"))
             yield (f"{arm.arm}: judges refused or gave no readable answer {counted(answers, 'time')}, in "
                    f"{arm.withheld} of {counted(arm.counts.judged, 'judged trial')}. Their items count as not "
                    "met.")  # fmt: skip
@@ -261,9 +268,7 @@ def _withheld_warnings(arms: Sequence[ArmSummary], row_counts: RowCounts) -> Ite
 def _settings_warnings(counts: RowCounts) -> Iterator[str]:
     """Yield warnings about model settings that were not applied, and about subscription billing."""
     for what, kind in (("the agent", "unadjusted"), ("the panel", "judge_unadjusted")):
-        without = {
-            (arm, name): n for arm, arm_counts in counts.arms.items() for name, n in getattr(arm_counts, kind).items()
-        }
+        without = {(arm, name): n for arm, texts in counts.texts.items() for name, n in getattr(texts, kind).items()}
         for (arm, name), count in sorted(without.items()):
             yield (f"{arm}: in {counted(count, 'trial')}, requests of {what} went without the configured {name}, "
                    "which the model does not take, or not while it thinks.")  # fmt: skip
@@ -273,19 +278,19 @@ def _settings_warnings(counts: RowCounts) -> Iterator[str]:
 
 def _client_warnings(counts: RowCounts) -> Iterator[str]:
     """Yield warnings about requests to GitHub by other means than the mode's tools."""
-    for arm, arm_counts in sorted(counts.arms.items()):
-        if arm_counts.beside_mode:
-            clients = ", ".join(f"{name} {count}" for name, count in sorted(arm_counts.other_clients.items()))
-            yield (f"{arm}: {counted(arm_counts.beside_mode, 'trial')} sent requests to GitHub that are not "
+    for arm, texts in sorted(counts.texts.items()):
+        if texts.beside_mode:
+            clients = ", ".join(f"{name} {count}" for name, count in sorted(texts.other_clients.items()))
+            yield (f"{arm}: {counted(texts.beside_mode, 'trial')} sent requests to GitHub that are not "
                    f"by the mode's clients with their tokens ({clients}; `github_other_clients` of a row); "
                    "they count.")  # fmt: skip
 
 
 def _mixed_warnings(counts: RowCounts) -> Iterator[str]:
     """Yield warnings about differences within an arm or a scenario that should not exist."""
-    for arm, arm_counts in sorted(counts.arms.items()):
-        if len(arm_counts.versions) > 1:
-            yield f"{arm}: trials of different agent versions are mixed: {', '.join(sorted(arm_counts.versions))}."
+    for arm, texts in sorted(counts.texts.items()):
+        if len(texts.versions) > 1:
+            yield f"{arm}: trials of different agent versions are mixed: {', '.join(sorted(texts.versions))}."
     for scenario, digests in sorted(counts.starts.items()):
         if len(digests) > 1:
             yield f"{scenario}: trials did not start from equal workspaces."
@@ -324,5 +329,5 @@ def _start_files(arms: dict[str, Arm], counts: RowCounts) -> Iterator[str]:
         scenarios = set[str]().union(*files.values())
         yield (
             f"Start states brought files for agents into all arms without `agent_files`, in "
-            f"{counted(len(scenarios), 'scenario')} of {len(counts.scenarios)}: {_listed(tuple(sorted(files)))}."
+            f"{counted(len(scenarios), 'scenario')} of {len(counts.table.scenarios)}: {_listed(tuple(sorted(files)))}."
         )

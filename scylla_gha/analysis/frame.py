@@ -6,47 +6,24 @@ size.
 """
 
 import itertools
-import math
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Final
 
 import numpy as np
 
+from scylla_gha.analysis.row_table import TOKENS, RowTable, ScenarioFacts
 from scylla_gha.model.analysis import FAMILIES
 from scylla_gha.model.result import Result
 from scylla_gha.stats.arrays import Bools, Floats, Ints
 
-COLUMNS: Final = (
-    "passed", "score", "progress", "threshold", "points", "points_max", "guards", "broken_guards", "attempts",
-    "seconds", "first_byte_seconds", "generation_seconds", "tool_seconds", "usd", "judge_usd", "input_tokens",
-    "output_tokens", "cache_read_tokens", "cache_write_tokens", "total_tokens", "requests", "repeated_requests",
-    "turns", "tool_calls", "failed_tool_calls", "changes", "human_usd",
-)  # fmt: skip
-TOKENS: Final = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-COMPONENTS: Final = ("system_prompt", "tool_schemas", "tool_input", "tool_output", "conversation")
-TREATMENT: Final = ("prompt", "skills", "agents", "mcp", "tools")  # parts of a treatment
-_numbers: Final = attrgetter(*COLUMNS)
-_NO_COMPONENTS: Final = (math.nan,) * len(COMPONENTS)
 _NO_NAMES: Final[Mapping[str, str]] = {}
-_NO_TREATMENT: Final = (math.nan,) * len(TREATMENT)
 BASELINE: Final = FAMILIES["baseline"]
 TIERS: Final = FAMILIES["tiers"]
 MODELS: Final = FAMILIES["models"]
 MODES: Final = FAMILIES["modes"]
 MOST_MODELS: Final = 20  # have 190 pairs; with more, no p survives Holm
-
-
-@dataclass(frozen=True, slots=True)
-class ScenarioFacts:
-    """Facts about a scenario that its rows state."""
-
-    category: str
-    difficulty: str
-    size: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,59 +83,41 @@ class Frame:
         return self.judged_rows[arm]
 
 
+def frame_of(table: RowTable) -> Frame:
+    """Return the columns of a table as arrays, which share its memory: no row can be added afterwards."""
+    names = sorted(table.scenarios)
+    sorted_index = np.zeros(len(names), dtype=np.int64)
+    sorted_index[[table.scenarios[name] for name in names]] = np.arange(len(names))
+    rows = len(table.cells)
+    return Frame(
+        arms=tuple(table.arms),
+        scenarios=tuple(names),
+        arm=np.asarray(table.arm),
+        scenario=sorted_index[np.asarray(table.scenario)],
+        repetition=np.asarray(table.repetition),
+        judged=np.asarray(table.judged).astype(np.bool_),
+        measures=np.asarray(table.measures).astype(np.bool_),
+        cells=tuple(table.cells),
+        columns={name: np.asarray(column) for name, column in table.columns.items()},
+        about=table.about,
+        variants=table.variants,
+        tools=table.tools,
+        scores={
+            judge: np.pad(np.array(table.scores[judge]), (0, rows - len(table.scores[judge])), constant_values=np.nan)
+            for judge in sorted(table.scores)
+        },
+        outcomes=tuple(table.outcomes),
+    )
+
+
 def build_frame(
     rows: Iterable[Result], arms: Iterable[str] = (), planned_variants: Mapping[str, str] = _NO_NAMES
 ) -> Frame:
-    """Convert rows to columns, one at a time, so that they need not all be in memory as records.
-
-    Args:
-        rows: of one experiment.
-        arms: the planned ones, in their order; arms that only rows name follow.
-        planned_variants: by arm; else an arm without any row would be missing in its tier, and nobody would see it.
-    """
-    arm_index, scenario_index = {name: at for at, name in enumerate(arms)}, dict[str, int]()
-    ids, numbers = array("q"), array("d")  # row after row
-    cells, outcomes = list[str](), list[str]()
-    about = dict[str, ScenarioFacts]()
-    variants: dict[str, str | None] = {arm: name for arm, name in planned_variants.items() if arm in arm_index}
-    tools: dict[str, Counter[str]] = defaultdict(Counter)
-    scores: dict[str, array[float]] = {}
+    """Convert rows to columns; `arms` and `planned_variants` as in `RowTable`."""
+    table = RowTable(arms, planned_variants)
     for row in rows:
-        arm = arm_index.setdefault(row.arm, len(arm_index))
-        scenario = scenario_index.setdefault(row.scenario, len(scenario_index))
-        ids.extend((arm, scenario, row.repetition, row.judged, row.measures_agent))
-        numbers.extend([math.nan if value is None else value for value in _numbers(row)])
-        numbers.extend([row.characters.get(name, 0) for name in COMPONENTS] if row.characters else _NO_COMPONENTS)
-        parts = row.treatment_tokens
-        numbers.extend([parts.get(name, 0) for name in TREATMENT] if parts else _NO_TREATMENT)
-        about.setdefault(row.scenario, ScenarioFacts(row.category, row.difficulty, row.size))
-        variants.setdefault(row.arm, row.variant)
-        if row.judged:
-            tools[row.arm].update(row.tools)
-        for judge, score in row.judge_scores.items():
-            column = scores.setdefault(judge, array("d"))
-            column.extend([math.nan] * (len(cells) - len(column)))
-            column.append(math.nan if score is None else score)
-        cells.append(row.cell)
-        outcomes.append(row.outcome.value)
-    names = sorted(scenario_index)
-    sorted_index = np.zeros(len(names), dtype=np.int64)
-    sorted_index[[scenario_index[name] for name in names]] = np.arange(len(names))
-    table = np.array(ids, dtype=np.int64).reshape(len(cells), 5).T.copy()
-    return Frame(
-        arms=tuple(arm_index), scenarios=tuple(names), arm=table[0], scenario=sorted_index[table[1]],
-        repetition=table[2], judged=table[3].astype(np.bool_), measures=table[4].astype(np.bool_), cells=tuple(cells),
-        columns=_columns(numbers, len(cells)), about=about, variants=variants, tools=dict(tools),
-        outcomes=tuple(outcomes),
-        scores={judge: np.pad(np.array(scores[judge]), (0, len(cells) - len(scores[judge])), constant_values=np.nan)
-                for judge in sorted(scores)},
-    )  # fmt: skip
-
-
-def _columns(numbers: "array[float]", rows: int) -> dict[str, Floats]:
-    names = (*COLUMNS, *COMPONENTS, *(f"treatment_{part}" for part in TREATMENT))
-    table = np.array(numbers, dtype=np.float64).reshape(rows, len(names))
-    return {name: np.ascontiguousarray(table[:, at]) for at, name in enumerate(names)}
+        table.add(row)
+    return frame_of(table)
 
 
 @dataclass(frozen=True, slots=True)

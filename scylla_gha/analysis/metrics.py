@@ -10,7 +10,8 @@ from typing import Final, Literal
 import numpy as np
 
 from scylla_gha.analysis.estimate import HERE, LIKE, Sample, over_scenarios, share
-from scylla_gha.analysis.frame import COMPONENTS, TOKENS, TREATMENT, Frame, Groups, arms_by_tier, grouped
+from scylla_gha.analysis.frame import Frame, Groups, arms_by_tier, grouped
+from scylla_gha.analysis.row_table import COMPONENTS, TOKENS, TREATMENT
 from scylla_gha.model.analysis import ArmMeasures, BestSubtest, Measure, Slice, TierMeasures
 from scylla_gha.stats.arrays import Bools, Floats, Ints
 from scylla_gha.stats.clusters import (

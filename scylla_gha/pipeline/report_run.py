@@ -1,13 +1,12 @@
 """Report of a run: rows are collected and aggregated, and `report.html`, `report.md` and charts are made of them."""
 
 import importlib.util
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import click
 
-from scylla_gha.aggregate import aggregate
+from scylla_gha.aggregate import aggregate, question_of
 from scylla_gha.collect import collect
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError
@@ -18,7 +17,6 @@ from scylla_gha.model.readiness_report import REPORT_FILE, ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.pipeline.stored_cell import CellRef, stored_cell
-from scylla_gha.plan.checks import has_statistics
 from scylla_gha.report.charts.theme import Chart
 from scylla_gha.report.markdown import glossary, markdown
 from scylla_gha.report.page.page import PageParts, page
@@ -28,10 +26,6 @@ from scylla_gha.report.summary import main_chart
 from scylla_gha.report.view import report_view
 from scylla_gha.store.records import read_lines, read_record, without_garbage_collection, write_record, write_text
 from scylla_gha.store.run_folder import RunFolder
-
-if TYPE_CHECKING:
-    from scylla_gha.aggregate import Analyse
-    from scylla_gha.model.analysis import Analysis
 
 
 def finish_run(plan: Plan, folder: RunFolder, library: Library) -> Report:
@@ -53,7 +47,7 @@ def aggregate_run(plan: Plan, folder: RunFolder) -> Report:
     collected = read_record(folder.refused, CollectReport)
     controls = read_lines(folder.controls, JudgeControl) if folder.controls.exists() else ()
     with without_garbage_collection():
-        report = aggregate(plan, rows, controls, unstarted, analysis_of(plan), collected)
+        report = aggregate(plan, rows, controls, unstarted, question_of(plan), collected)
     write_record(folder.report("json"), report)
     return report
 
@@ -70,34 +64,6 @@ def print_report(report: Report, folder: RunFolder, *, as_json: bool) -> None:
         terminal_report(report, Console())
     click.echo(f"report: {folder.report('md')}", err=True)
     click.echo(f"page: {folder.report('html')}", err=True)
-
-
-def analysis_of(plan: Plan) -> "Analyse | None":
-    """Return the function that computes the analysis of a plan's rows; None without the extra `report`."""
-    if not has_statistics():
-        return None
-
-    def analyse(rows: Iterable[Result]) -> "Analysis":
-        from scylla_gha.analysis import analyse as analysis
-        from scylla_gha.analysis.frame import build_frame
-        from scylla_gha.analysis.interactions import mode_and_model_parts, treatment_parts
-
-        experiment = plan.experiment
-        question = analysis.Question(
-            baseline=experiment.baseline,
-            models={arm.id: arm.model for arm in plan.arms},
-            margin=experiment.margin,
-            seed=experiment.seed,
-            pairs=plan.pairs,
-            family=plan.family,
-            parts=treatment_parts(plan),
-            modes={arm.id: arm.mode.id for arm in plan.arms if arm.mode},
-            crossed=mode_and_model_parts(plan),
-        )
-        variants = {arm.id: arm.variant.id for arm in plan.arms if arm.variant}
-        return analysis.analyse(build_frame(rows, dict.fromkeys(cell.arm for cell in plan.cells), variants), question)
-
-    return analyse
 
 
 def render_report(report: Report, folder: RunFolder, plan: Plan | None = None) -> None:

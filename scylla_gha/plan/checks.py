@@ -5,12 +5,12 @@ API of each model's provider.
 """
 
 import datetime
-import importlib.util
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from scylla_gha.agents import AGENTS
+from scylla_gha.analysis import has_statistics
 from scylla_gha.config.installed_packages import installation, require_extra
 from scylla_gha.config.library import Library
 from scylla_gha.config.model_names import SDK_PROVIDER, nearest_models, sdk_models
@@ -225,11 +225,6 @@ def _notes_on(name: str, models: Mapping[str, ModelInfo], listed: frozenset[str]
     elif model.retires is not None and model.retires - today <= _SOON:
         notes.append(f"retires on {model.retires}; its measurements cannot be repeated after that day")
     return notes
-
-
-def has_statistics() -> bool:
-    """Return whether the `report` extra is installed."""
-    return bool(importlib.util.find_spec("numpy") and importlib.util.find_spec("scipy"))
 
 
 def require_statistics() -> None:

@@ -74,6 +74,9 @@ def write_plan(path: Path, arms: int, repetitions: int) -> None:
 def whole(file: str) -> None:
     """Run what the cold process does: what `scylla-gha aggregate` and `report` do; its last line is what it took."""
     from scylla_gha.aggregate import aggregate
+    from scylla_gha.analysis import analyse as analysis
+    from scylla_gha.analysis.frame import Frame
+    from scylla_gha.model.analysis import Analysis
     from scylla_gha.model.plan import Plan
     from scylla_gha.model.result import Result
     from scylla_gha.pipeline.report_run import render_report
@@ -84,21 +87,19 @@ def whole(file: str) -> None:
     folder = RunFolder(Path(file).parent)
     plan = read_record(folder.plan, Plan)
     assert plan is not None
-    statistics = 0.0
+    statistics, analyse = 0.0, analysis.analyse
 
-    def timed(rows: object) -> object:
+    def timed(frame: Frame, question: analysis.Question) -> Analysis:
         nonlocal statistics
-        from scylla_gha.analysis import analyse as analysis
-        from scylla_gha.analysis.frame import build_frame
-
-        frame = build_frame(rows, dict.fromkeys(cell.arm for cell in plan.cells))  # type: ignore[arg-type]
         started = time.perf_counter()
-        found = analysis.analyse(frame, analysis.Question(plan.experiment.baseline, {}, 0.05))
+        found = analyse(frame, question)
         statistics = time.perf_counter() - started
         return found
 
+    analysis.analyse = timed
     with without_garbage_collection():
-        made = aggregate(plan, read_lines(Path(file), Result), analyse=timed)  # type: ignore[arg-type]
+        question = analysis.Question(plan.experiment.baseline, {}, 0.05)
+        made = aggregate(plan, read_lines(Path(file), Result), question=question)
     write_record(folder.report("json"), made)
     render_report(made, folder, plan)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -16,12 +16,11 @@ from pathlib import Path
 
 import click
 
-from scylla_gha.aggregate import aggregate
+from scylla_gha.aggregate import aggregate, question_of
 from scylla_gha.model.plan import Arm, Plan
 from scylla_gha.model.publication import Origin, RunName
 from scylla_gha.model.result import Result
 from scylla_gha.model.variant import Treatment, Variant
-from scylla_gha.pipeline.report_run import analysis_of
 from scylla_gha.results_branch.publish_run import RunToPublish, pack_run, run_files
 from scylla_gha.store.records import read_lines, read_record, without_garbage_collection, write_record
 from scylla_gha.store.run_folder import RunFolder
@@ -53,7 +52,7 @@ def fill_branch(root: Path, arms: int, repetitions: int, runs: int) -> Path:
         id=f"T{at % 7}/{at:05d}", treatment=treatment)) for at, name in enumerate(names))  # fmt: skip
     plan = plan.model_copy(update={"arms": planned})
     with without_garbage_collection():
-        report = aggregate(plan, read_lines(folder.results, Result), analyse=analysis_of(plan))
+        report = aggregate(plan, read_lines(folder.results, Result), question=question_of(plan))
     write_record(folder.report("json"), report)
     packed = pack_run(folder.results, folder.report("json"))
     files: dict[str, bytes] = {}

@@ -3,12 +3,11 @@
 import dataclasses
 from typing import Any
 
-from scylla_gha.aggregate import aggregate
+from scylla_gha.aggregate import aggregate, question_of
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.publication import ArmEntry, CommentFacts, PastVerdict, RunPage
 from scylla_gha.model.report import Report
 from scylla_gha.model.trial import Outcome
-from scylla_gha.pipeline.report_run import analysis_of
 from tests.support.records import WHEN, make_cell, make_excluded_result, make_experiment, make_plan, make_result
 
 ORIGIN = RunPage(repository="octo-org/app", run=123456789)
@@ -57,7 +56,7 @@ def report_of(made: Made) -> Report:
     arms = tuple(Arm(id=name, agent="cli", version="1", against=made.against.get(name),
                      side="head" if name in made.against else None) for name in names)  # fmt: skip
     plan = plan.model_copy(update={"arms": arms})
-    return aggregate(plan, rows, analyse=analysis_of(plan))
+    return aggregate(plan, rows, question=question_of(plan))
 
 
 def facts(**given: Any) -> CommentFacts:

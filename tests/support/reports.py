@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from scylla_gha.aggregate import aggregate
+from scylla_gha.aggregate import aggregate, question_of
 from scylla_gha.model.plan import Arm, Cell
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
 from scylla_gha.model.variant import Treatment, Variant
-from scylla_gha.pipeline.report_run import analysis_of
 from scylla_gha.report.markdown import markdown
 from tests.support.records import make_cell, make_excluded_result, make_experiment, make_plan, make_result
 
@@ -143,7 +142,7 @@ def full_report() -> Report:
     experiment = make_experiment(question="Does the skill help, and what does it cost?", repetitions=REPETITIONS,
                                  baseline=arm_of(VARIANTS[0]))  # fmt: skip
     plan = make_plan(*cells(), experiment=experiment, arms=tuple(planned_arm(each) for each in VARIANTS))
-    return aggregate(plan, rows(), analyse=analysis_of(plan))
+    return aggregate(plan, rows(), question=question_of(plan))
 
 
 EVIL = "fixes #1 @octocat | <b>bold</b> [here](https://evil.example)"
@@ -167,4 +166,4 @@ def hostile_rows_report() -> Report:
         }
         made.append(row.model_copy(update=names))
     plan = make_plan(*(make_cell(row.arm, row.repetition, row.scenario) for row in made), experiment=experiment)
-    return aggregate(plan, made, analyse=analysis_of(plan))
+    return aggregate(plan, made, question=question_of(plan))

@@ -10,12 +10,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
-from scylla_gha.aggregate import aggregate
+from scylla_gha.aggregate import aggregate, question_of
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.publication import Origin, RunName
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
-from scylla_gha.pipeline.report_run import analysis_of
 from scylla_gha.results_branch.publish_run import RunToPublish, pack_run, run_files
 from scylla_gha.store.records import read_lines, write_lines, write_record
 from scylla_gha.store.run_folder import RunFolder
@@ -42,7 +41,7 @@ class SiteBranch:
         folder, name = RunFolder(self.root / f"run-{self.number}"), plan.experiment.id
         write_record(folder.plan, plan)
         write_lines(folder.results, rows)
-        report = report or aggregate(plan, read_lines(folder.results, Result), analyse=analysis_of(plan))
+        report = report or aggregate(plan, read_lines(folder.results, Result), question=question_of(plan))
         write_record(folder.report("json"), report)
         packed = pack_run(folder.results, folder.report("json"), pages)
         run = RunName(experiment=name, run=str(9000 + self.number))

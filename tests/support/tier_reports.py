@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scylla_gha.aggregate import aggregate
+from scylla_gha.aggregate import aggregate, question_of
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Arm, Plan
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.model.variant import SystemPrompt, Treatment, Variant
-from scylla_gha.pipeline.report_run import analysis_of
 from tests.support.records import make_cell, make_experiment, make_plan, make_result
 
 VANILLA = "T0/01-vanilla"
@@ -68,7 +67,7 @@ def tier_rows(arms: Sequence[TierArm], repetitions: int) -> list[Result]:
 def tier_report(arms: Sequence[TierArm], repetitions: int = 2, **given: Any) -> Report:
     """The report of all rows; what is given is of the experiment."""
     plan = tier_plan(arms, repetitions, **given)
-    return aggregate(plan, tier_rows(arms, repetitions), analyse=analysis_of(plan))
+    return aggregate(plan, tier_rows(arms, repetitions), question=question_of(plan))
 
 
 def ladder_report() -> Report:

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.aggregate import aggregate
+from scylla_gha.aggregate import aggregate, question_of
 from scylla_gha.model.report import Report, ScenarioRow
-from scylla_gha.pipeline.report_run import analysis_of
 from scylla_gha.report.charts import CHARTS, draw
 from scylla_gha.report.charts.cost_pass import cost_pass
 from scylla_gha.report.charts.distributions import costs, times
@@ -163,7 +162,7 @@ def test_unusual_numbers_are_drawn_or_left_out_but_never_written_as_no_number(
     rows = [row_of(variant, scenario, 1, **values) for variant in (0, 1) for scenario in range(scenarios)]
     cells = [make_cell(row.arm, row.repetition, row.scenario) for row in rows]
     plan = make_plan(*cells, experiment=make_experiment(baseline=rows[0].arm))
-    charts = draw(report_view(aggregate(plan, rows, analyse=analysis_of(plan))))
+    charts = draw(report_view(aggregate(plan, rows, question=question_of(plan))))
     assert charts[0].name == "forest"
     assert {"usd", "cost_pass"} & {chart.name for chart in charts} == set() or values["usd"]
     for chart in charts:

@@ -8,11 +8,11 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
-from scylla_gha.aggregate import aggregate, hypothesis_status
+from scylla_gha.aggregate import aggregate, hypothesis_status, question_of
 from scylla_gha.analysis.design import USUAL_BASIS, PowerQuestion, plan_notes, planned_comparisons
 from scylla_gha.model.analysis import Verdict
 from scylla_gha.model.experiment import Expectation
-from scylla_gha.pipeline.report_run import analysis_of, draw_charts
+from scylla_gha.pipeline.report_run import draw_charts
 from scylla_gha.publish.actions_output import outputs
 from scylla_gha.report.comment import comment
 from scylla_gha.report.markdown import markdown
@@ -98,7 +98,7 @@ def test_a_model_that_is_worse_is_no_failure_as_neither_stands_first() -> None:
 def test_a_side_that_lost_many_cells_gets_no_verdict() -> None:
     plan = tier_plan(LADDER, 2, family="tiers")
     rows = [row for row in tier_rows(LADDER, 2) if row.variant != "T1/01-a" or row.scenario > "002-s"]
-    report = aggregate(plan, rows, analyse=analysis_of(plan))
+    report = aggregate(plan, rows, question=question_of(plan))
     assert {each.verdict for each in report.answer} == {"not_enough_data"}
     assert "of T1 ended without a counted trial" in report.answer[0].why
 

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
-from scylla_gha.aggregate import aggregate
+from scylla_gha.aggregate import aggregate, question_of
 from scylla_gha.analysis.design import USUAL_BASIS, pair_variances, plan_notes, planned_comparisons, why_gate_impossible
 from scylla_gha.analysis.frame import build_frame
 from scylla_gha.compare import arm_verdicts
@@ -20,7 +20,6 @@ from scylla_gha.model.plan import Arm, Plan
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.model.variant import SystemPrompt, Treatment, Variant
-from scylla_gha.pipeline.report_run import analysis_of
 from scylla_gha.plan import comparison_notes
 from scylla_gha.report.comment import comment
 from scylla_gha.report.markdown import markdown
@@ -81,7 +80,7 @@ def only_b_gains(mode: str, model: str, number: int) -> int:
 
 
 def report(plan: Plan, passes: Passes = only_b_gains) -> Report:
-    return aggregate(plan, rows(plan, passes), analyse=analysis_of(plan))
+    return aggregate(plan, rows(plan, passes), question=question_of(plan))
 
 
 def test_a_plan_of_two_models_and_two_modes_compares_within_each_model() -> None:

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from scylla_gha.aggregate import aggregate
+from scylla_gha.aggregate import aggregate, question_of
 from scylla_gha.model.plan import Cell, ImpossibleTask, Plan
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
-from scylla_gha.pipeline.report_run import analysis_of
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.records import make_cell, make_experiment, make_plan, make_result
 from tests.support.report_pages import write_page
@@ -41,7 +40,7 @@ def row_of(cell: Cell) -> Result:
 
 def report() -> Report:
     of = plan()
-    return aggregate(of, map(row_of, of.cells), analyse=analysis_of(of))
+    return aggregate(of, map(row_of, of.cells), question=question_of(of))
 
 
 def test_what_is_not_possible_is_listed_with_its_reason(tmp_path: Path) -> None:
@@ -60,7 +59,7 @@ def test_what_is_not_possible_is_listed_with_its_reason(tmp_path: Path) -> None:
 
 def test_what_no_oracle_proves_is_a_warning() -> None:
     of = plan().model_copy(update={"unproved": {"mcp": ("151-review", "156-triage")}})
-    assert aggregate(of, map(row_of, of.cells), analyse=analysis_of(of)).warnings[1] == (
+    assert aggregate(of, map(row_of, of.cells), question=question_of(of)).warnings[1] == (
         "Mode mcp: 2 scenarios of its arms without an oracle of it (151-review, 156-triage), so nothing proves that "
         "its tools can do them."
     )

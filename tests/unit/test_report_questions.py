@@ -2,10 +2,9 @@
 
 import pytest
 
-from scylla_gha.aggregate import aggregate
+from scylla_gha.aggregate import aggregate, question_of
 from scylla_gha.model.report import Report
 from scylla_gha.model.variant import Treatment
-from scylla_gha.pipeline.report_run import analysis_of
 from scylla_gha.report.questions import Answer, five_answers
 from scylla_gha.report.view import report_view
 from tests.support.records import make_report
@@ -57,7 +56,7 @@ def test_the_question_about_prompts_is_answered_by_prompts_if_there_are_any() ->
 def test_wholes_without_a_common_scenario_are_missing_data() -> None:
     plan = tier_plan(SIDES, 2)
     rows = [row for row in tier_rows(SIDES, 2) if row.variant != "T0/03-b"]
-    found = answers(aggregate(plan, rows, analyse=analysis_of(plan)))
+    found = answers(aggregate(plan, rows, question=question_of(plan)))
     assert (found[SUM].reading, found[SECONDARY].reading) == ("Data are missing", "Data are missing")
 
 

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from scylla_gha.aggregate import aggregate
-from scylla_gha.pipeline.report_run import analysis_of
+from scylla_gha.aggregate import aggregate, question_of
 from scylla_gha.report.markdown import markdown
 from tests.support.reports import section
 from tests.support.tier_reports import VANILLA, TierArm, tier_plan, tier_report, tier_rows
@@ -30,7 +29,7 @@ def test_each_tier_has_its_cost_of_a_pass_and_its_cheapest_sub_test() -> None:
 def test_a_tier_of_which_one_sub_test_has_no_trial_has_no_pass_rate_and_is_not_zero() -> None:
     plan = tier_plan([NONE, SKILL, OTHER], 2)
     rows = [row for row in tier_rows([NONE, SKILL, OTHER], 2) if row.arm != OTHER.id]
-    report = aggregate(plan, rows, analyse=analysis_of(plan))
+    report = aggregate(plan, rows, question=question_of(plan))
     lines = section(report, "Tiers")
     assert any(line.startswith("| T1 | 2 | - | - | $0.10 ") and "| 0 | 0 |" in line for line in lines), lines
     assert any(line.startswith("| T1 against T0 | - |") and "not enough data" in line for line in lines)

@@ -1,0 +1,102 @@
+"""Result rows as columns, grouped by arm: what both the counts of a report and its statistics are computed from.
+
+Plain Python without NumPy, since a report with simple intervals is made without it; `frame` gives the columns to NumPy.
+"""
+
+import math
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final
+
+from scylla_gha.model.result import Result
+from scylla_gha.model.trial import Outcome
+
+COLUMNS: Final = (
+    "passed", "score", "progress", "threshold", "points", "points_max", "guards", "broken_guards", "attempts",
+    "seconds", "first_byte_seconds", "generation_seconds", "tool_seconds", "usd", "judge_usd", "input_tokens",
+    "output_tokens", "cache_read_tokens", "cache_write_tokens", "total_tokens", "requests", "repeated_requests",
+    "turns", "tool_calls", "failed_tool_calls", "changes", "human_usd",
+)  # fmt: skip
+TOKENS: Final = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+COMPONENTS: Final = ("system_prompt", "tool_schemas", "tool_input", "tool_output", "conversation")
+TREATMENT: Final = ("prompt", "skills", "agents", "mcp", "tools")  # parts of a treatment
+# Numbers of a row that reports count, and statistics do not use.
+EVENTS: Final = (
+    "judges_withheld", "items_unjudged", "delivered", "side_requests", "side_usd", "redactions", "blocked_calls",
+    "network_refused", "unread_calls", "unguarded_calls", "short_skills", "deferred_tools", "loaded_tools",
+    "github_gaps",
+)  # fmt: skip
+_numbers: Final = attrgetter(*COLUMNS, *EVENTS)
+_NAMES: Final = (*COLUMNS, *EVENTS, *COMPONENTS, *(f"treatment_{part}" for part in TREATMENT))
+_NO_COMPONENTS: Final = (None,) * len(COMPONENTS)
+_NO_NAMES: Final[Mapping[str, str]] = {}
+_NO_TREATMENT: Final = (None,) * len(TREATMENT)
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioFacts:
+    """Facts about a scenario that its rows state."""
+
+    category: str
+    difficulty: str
+    size: str
+
+
+class RowTable:
+    """The rows of one experiment, added one at a time, so that they need not all be in memory as records.
+
+    Arms and scenarios have indices in the order in which they appear. `columns` has numbers by name (NaN: unknown),
+    and `rows` the indices of each arm's rows.
+
+    Args:
+        arms: the planned ones, in their order; arms that only rows name follow.
+        planned_variants: by arm; else an arm without any row would be missing in its tier, and nobody would see it.
+    """
+
+    def __init__(self, arms: Iterable[str] = (), planned_variants: Mapping[str, str] = _NO_NAMES) -> None:
+        self.arms = {name: at for at, name in enumerate(arms)}
+        self.scenarios: dict[str, int] = {}
+        self.arm, self.scenario, self.repetition = array("q"), array("q"), array("q")
+        self.judged, self.measures, self.unjudged = array("b"), array("b"), array("b")
+        self.columns: dict[str, array[float]] = {name: array("d") for name in _NAMES}
+        self.cells: list[str] = []
+        self.outcomes: list[str] = []
+        self.about: dict[str, ScenarioFacts] = {}
+        self.variants: dict[str, str | None] = {arm: of for arm, of in planned_variants.items() if arm in self.arms}
+        self.tools: dict[str, Counter[str]] = defaultdict(Counter)  # calls in judged rows, by arm
+        self.scores: dict[str, array[float]] = {}  # by judge; a column may end before the last row
+        self.rows: dict[str, list[int]] = defaultdict(list)
+
+    def add(self, row: Result) -> None:
+        """Add a row."""
+        self.rows[row.arm].append(len(self.cells))
+        self.arm.append(self.arms.setdefault(row.arm, len(self.arms)))
+        self.scenario.append(self.scenarios.setdefault(row.scenario, len(self.scenarios)))
+        self.repetition.append(row.repetition)
+        self.judged.append(row.judged)
+        self.measures.append(row.measures_agent)
+        self.unjudged.append(is_unjudged(row))
+        parts = [row.characters.get(name, 0) for name in COMPONENTS] if row.characters else _NO_COMPONENTS
+        treatment = row.treatment_tokens
+        of_treatment = [treatment.get(name, 0) for name in TREATMENT] if treatment else _NO_TREATMENT
+        values = (*_numbers(row), *parts, *of_treatment)
+        for column, value in zip(self.columns.values(), values, strict=True):
+            column.append(math.nan if value is None else value)
+        self.about.setdefault(row.scenario, ScenarioFacts(row.category, row.difficulty, row.size))
+        self.variants.setdefault(row.arm, row.variant)
+        if row.judged:
+            self.tools[row.arm].update(row.tools)
+        for judge, score in row.judge_scores.items():
+            column = self.scores.setdefault(judge, array("d"))
+            column.extend([math.nan] * (len(self.cells) - len(column)))
+            column.append(math.nan if score is None else score)
+        self.cells.append(row.cell)
+        self.outcomes.append(row.outcome.value)
+
+
+def is_unjudged(row: Result) -> bool:
+    """Return whether the agent did its part, but judging gave no verdict."""
+    return not row.judged and (row.measures_agent or row.outcome is Outcome.JUDGE_ERROR)
