@@ -94,7 +94,15 @@ def init(
     scylla-gha init ../app --toolkit octo-org/scylla-gha@v1
     """  # noqa: D301
     from scylla_gha.mining.repository import checkout_of, ignored
-    from scylla_gha.onboarding.init import InitWish, default_name, init_files, states_json, states_text, toolkit_for
+    from scylla_gha.onboarding.init import (
+        InitWish,
+        default_name,
+        init_files,
+        states_json,
+        states_text,
+        suite_workflows,
+        toolkit_for,
+    )
     from scylla_gha.onboarding.scaffold import ScaffoldFile, file_states, write_files
 
     checkout = checkout_of(directory)
@@ -107,6 +115,9 @@ def init(
         written.extend(new)
 
     wish = InitWish(suite, chosen, 0 if example else tasks, tests, setup_command)
+    workflows = file_states(checkout.root, suite_workflows(wish, checkout.root))["overwritten"]
+    if not dry_run:  # a search takes minutes: its end is no place to learn that
+        _confirm_overwriting([file.path for file in workflows], yes=yes)
     files = init_files(checkout, wish, functools.partial(click.echo, err=True), write_new)
     states = file_states(checkout.root, files)
     paths = {file.path for file in written}
@@ -114,7 +125,8 @@ def init(
     states["new"] = [*written, *states["new"]]
     states["unchanged"] = [file for file in states["unchanged"] if file.path not in paths]
     if not dry_run:
-        _confirm_overwriting([file.path for file in states["overwritten"]], yes=yes)
+        changed = [file.path for file in states["overwritten"] if file not in workflows]
+        _confirm_overwriting(changed, yes=yes, written=bool(written))
         write_files(checkout.root, rest)
     click.echo(states_json(states, suite) if as_json else states_text(states, suite, dry_run=dry_run))
     _warn_of_ignored(ignored(checkout, [file.path for file in states["new"]]) if states["new"] else [])
@@ -150,17 +162,25 @@ def _ask_toolkit(proposal: str | None) -> "Toolkit | None":
     return chosen
 
 
-def _confirm_overwriting(paths: list[str], *, yes: bool) -> None:
+def _confirm_overwriting(paths: list[str], *, yes: bool, written: bool = False) -> None:
+    """Ask for consent; `written`: files of tasks were written already, and stay.
+
+    Raises:
+        RefusedError: the user refuses, or cannot be asked.
+    """
     from scylla_gha.pipeline.model_access import confirm
 
     if not paths or yes:
         return
     names = ", ".join(paths)
+    state = "The tasks that were found are written" if written else "Nothing was written"
     if not sys.stdin.isatty():
-        raise RefusedError(f"{names}: would be overwritten, and without a terminal nobody can be asked. Nothing was "
-                           "written; give --yes to overwrite, or --dry-run to list what is new")  # fmt: skip
+        raise RefusedError(
+            f"{names}: would be overwritten, and without a terminal nobody can be asked. {state}; give --yes to "
+            "overwrite, or --dry-run to list what is new"
+        )
     if not confirm(f"{names}: overwrite?"):
-        raise RefusedError("not confirmed; nothing was written")
+        raise RefusedError(f"{names}: not overwritten. {state}")
 
 
 @click.command()

@@ -18,7 +18,7 @@ from scylla_gha.onboarding.scaffold import (
     ScaffoldTask,
     folders_of,
 )
-from scylla_gha.onboarding.task_from_history import Candidate, UnusableCommit, candidates, task_of
+from scylla_gha.onboarding.task_from_history import Candidate, UnusableCommit, candidates, task_name, task_of
 from scylla_gha.onboarding.task_text import shortened
 
 _MOST_TRIED: Final = 8
@@ -117,18 +117,19 @@ class _Search:
         if isinstance(commit, UnusableCommit):
             self.reasons[commit.reason] += 1
             return
+        if task_name(commit.commit.message) in self._names():
+            self.reasons["a task of that name exists already"] += 1
+            return
         self._tried += 1
         task = task_of_commit(self.states, commit, self.name, self.trial)
         if isinstance(task, str):
-            self._refuse(task)
-        elif _bare(task.id) in map(_bare, (*self.existing, *(task.id for task in self.tasks))):
-            self._refuse("a task of that name exists already")
+            self.reasons[task] += 1
+            self._last = [*self._last, task][-_MOST_EQUAL:]
         else:
             self._accept(replace(task, id=f"{FIRST + len(self.existing) + len(self.tasks)}-{_bare(task.id)}"))
 
-    def _refuse(self, reason: str) -> None:
-        self.reasons[reason] += 1
-        self._last = [*self._last, reason][-_MOST_EQUAL:]
+    def _names(self) -> set[str]:
+        return {_bare(scenario) for scenario in (*self.existing, *(task.id for task in self.tasks))}
 
     def _accept(self, task: ScaffoldTask) -> None:
         self.tasks.append(task)

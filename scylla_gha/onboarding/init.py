@@ -128,9 +128,12 @@ def init_files(
 
 def _common_files(wish: InitWish, scenarios: list[str], root: Path) -> list[ScaffoldFile]:
     """Return the files that a suite has once."""
-    keys = _keys_of_experiment(root, wish.name)
-    workflows = workflow_files(wish.name, wish.toolkit, keys)
-    return [*suite_files(wish.name, scenarios, wish.toolkit.schemas), *workflows]
+    return [*suite_files(wish.name, scenarios, wish.toolkit.schemas), *suite_workflows(wish, root)]
+
+
+def suite_workflows(wish: InitWish, root: Path) -> list[ScaffoldFile]:
+    """Return the workflows of a suite, with the keys that its experiment in the repository `root` needs."""
+    return workflow_files(wish.name, wish.toolkit, _keys_of_experiment(root, wish.name))
 
 
 def _keys_of_experiment(root: Path, name: str) -> list[str]:

@@ -159,6 +159,11 @@ def _is_tested(project: ProjectTests, tests: list[str], rest: list[str], changes
     return tested and any(is_code(path, project.runner) for path in rest)
 
 
+def task_name(message: str) -> str:
+    """Return the name of the task that a commit with this message makes: the part of its id after the number."""
+    return short_name(slug(title_and_prompt(message)[0]))
+
+
 def task_of(checkout: RepositoryCheckout, candidate: Candidate, name: str, tools: Tools) -> ScaffoldTask | str:
     """Return the task of a candidate, with solutions that may be wrong; or why it makes none.
 
@@ -178,7 +183,7 @@ def task_of(checkout: RepositoryCheckout, candidate: Candidate, name: str, tools
         return "the repository is too large to be copied, and has no remote `origin` to fetch it from"
     subject, prompt = title_and_prompt(commit.message)
     return ScaffoldTask(
-        id=f"{FIRST}-{short_name(slug(subject))}",
+        id=f"{FIRST}-{task_name(commit.message)}",
         title=shortened(subject, _TITLE_CHARS),
         origin=f"commit {commit.sha[:12]} of this repository, which changed {runner.language} code and its tests"
         f"{_left_out(candidate.tree)}",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -129,6 +130,28 @@ def test_what_is_there_is_overwritten_with_consent_alone(tmp_path: Path) -> None
     assert experiment.read_text() == "mine: true\n"
     assert init(root, "--yes").code == 0
     assert experiment.read_bytes() == wanted
+
+
+def test_workflows_of_another_suite_are_told_before_tasks_are_looked_for(tmp_path: Path) -> None:
+    root = till(tmp_path / "till")
+    assert init(root).code == 0
+    before = files(root)
+    refused = init(root, "--name", "theirs")
+    assert refused.code == 6
+    assert ".github/workflows/scylla.yml, " in refused.err
+    assert "nobody can be asked. Nothing was written; give --yes to overwrite" in refused.err
+    assert "trying commit" not in refused.err
+    assert files(root) == before
+
+
+def test_a_commit_that_is_a_task_is_not_tried_again(tmp_path: Path) -> None:
+    root = till(tmp_path / "till")
+    first = init(root)
+    more = init(root, "--tasks", "7")
+    assert more.code == 0, more.err
+    tried = [set(re.findall(r"trying commit (\w+)", said.err)) for said in (first, more)]
+    assert tried[0] - tried[1], first.err
+    assert "commit: a task of that name exists already" in more.err
 
 
 def test_a_dry_run_lists_and_writes_nothing(tmp_path: Path) -> None:
