@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from scylla_gha.onboarding.doctor import Finding
+    from scylla_gha.onboarding.scaffold import FileState, ScaffoldFile
     from scylla_gha.onboarding.toolkit import Toolkit
 
 _COLOURS: Final = {"ok": "green", "optional": "cyan", "problem": "red", "unknown": "yellow"}
@@ -94,42 +95,39 @@ def init(
     scylla-gha init ../app --toolkit octo-org/scylla-gha@v1
     """  # noqa: D301
     from scylla_gha.mining.repository import checkout_of, ignored
-    from scylla_gha.onboarding.init import (
-        InitWish,
-        default_name,
-        init_files,
-        states_json,
-        states_text,
-        suite_workflows,
-        toolkit_for,
-    )
+    from scylla_gha.onboarding import init as steps
     from scylla_gha.onboarding.scaffold import ScaffoldFile, file_states, write_files
 
     checkout = checkout_of(directory)
-    suite = name or default_name(checkout.root)
-    chosen, written = toolkit or toolkit_for(checkout.root, _ask_toolkit), list[ScaffoldFile]()
+    suite = name or steps.default_name(checkout.root)
+    chosen, written = toolkit or steps.toolkit_for(checkout.root, _ask_toolkit), list[ScaffoldFile]()
 
     def write_new(files: list[ScaffoldFile]) -> None:
         new = [] if dry_run else file_states(checkout.root, files)["new"]
         write_files(checkout.root, new)
         written.extend(new)
 
-    wish = InitWish(suite, chosen, 0 if example else tasks, tests, setup_command)
-    workflows = file_states(checkout.root, suite_workflows(wish, checkout.root))["overwritten"]
+    wish = steps.InitWish(suite, chosen, 0 if example else tasks, tests, setup_command)
+    workflows = file_states(checkout.root, steps.suite_workflows(wish, checkout.root))["overwritten"]
     if not dry_run:  # a search takes minutes: its end is no place to learn that
         _confirm_overwriting([file.path for file in workflows], yes=yes)
-    files = init_files(checkout, wish, functools.partial(click.echo, err=True), write_new)
+    files = steps.init_files(checkout, wish, functools.partial(click.echo, err=True), write_new)
     states = file_states(checkout.root, files)
-    paths = {file.path for file in written}
     rest = [*states["new"], *states["overwritten"]]
-    states["new"] = [*written, *states["new"]]
-    states["unchanged"] = [file for file in states["unchanged"] if file.path not in paths]
+    _count_as_new(written, states)
     if not dry_run:
         changed = [file.path for file in states["overwritten"] if file not in workflows]
         _confirm_overwriting(changed, yes=yes, written=bool(written))
         write_files(checkout.root, rest)
-    click.echo(states_json(states, suite) if as_json else states_text(states, suite, dry_run=dry_run))
+    click.echo(steps.states_json(states, suite) if as_json else steps.states_text(states, suite, dry_run=dry_run))
     _warn_of_ignored(ignored(checkout, [file.path for file in states["new"]]) if states["new"] else [])
+
+
+def _count_as_new(written: "list[ScaffoldFile]", states: "dict[FileState, list[ScaffoldFile]]") -> None:
+    """Move files that were written during the search from the unchanged ones to the new ones."""
+    paths = {file.path for file in written}
+    states["new"] = [*written, *states["new"]]
+    states["unchanged"] = [file for file in states["unchanged"] if file.path not in paths]
 
 
 def _warn_of_ignored(paths: list[str]) -> None:
