@@ -7,9 +7,8 @@ from typing import Protocol
 
 from scylla_gha.model.delivery import Declared, Observed
 from scylla_gha.model.experiment import TrialLimits
-from scylla_gha.model.mcp_server import ServerCommand
 from scylla_gha.model.trial import Outcome, SafetyNetSummary, Trajectory
-from scylla_gha.model.variant import AgentResources, Treatment
+from scylla_gha.model.variant import AgentResources, ServerCommand, Treatment
 from scylla_gha.process import FinishedProcess
 
 

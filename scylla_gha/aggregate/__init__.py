@@ -30,7 +30,7 @@ from scylla_gha.judge.controls import control_warnings
 from scylla_gha.model.analysis import FAMILIES, PAIRED, Analysis, Ruling, Verdict
 from scylla_gha.model.experiment import Expectation, Experiment
 from scylla_gha.model.judgment import JudgeControl
-from scylla_gha.model.plan import CollectReport, Plan, UnstartedCells
+from scylla_gha.model.plan import CollectReport, Plan, UnstartedCells, unpaired_arms
 from scylla_gha.model.report import (
     ArmSummary,
     Comparison,
@@ -41,7 +41,6 @@ from scylla_gha.model.report import (
     ScenarioRow,
 )
 from scylla_gha.model.result import Result
-from scylla_gha.model.unpaired_arms import unpaired_arms
 from scylla_gha.stats import MOST_EXACT, cost_per_success, difference_interval, sign_flip_bound, wilson
 from scylla_gha.store.rows import of_same_github
 

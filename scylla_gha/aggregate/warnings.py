@@ -13,10 +13,10 @@ from typing import Final
 
 from scylla_gha.aggregate.row_counts import CountedRows, RowCounts
 from scylla_gha.counting import counted
-from scylla_gha.model.agent_files import file_changes
 from scylla_gha.model.analysis import Analysis, Ruling
 from scylla_gha.model.plan import Arm, CollectReport, Plan
 from scylla_gha.model.report import ArmSummary, Counts, Excused
+from scylla_gha.model.variant import file_changes
 
 _MOST_CELLS: Final = 2
 _MOST_SHARE: Final = 0.05

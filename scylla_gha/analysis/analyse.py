@@ -7,12 +7,13 @@ shared scenario, shrunk rates, and outliers, which a person should look at (they
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Final
 
 import numpy as np
 from scipy.special import chdtrc
 
-from scylla_gha.analysis.contrasts import compare, screen
+from scylla_gha.analysis.contrasts import compare, rule, screen
 from scylla_gha.analysis.costs import frontier, pass_cost_contrasts
 from scylla_gha.analysis.frame import (
     BASELINE,
@@ -28,22 +29,22 @@ from scylla_gha.analysis.frame import (
     tier_pairings,
 )
 from scylla_gha.analysis.interactions import ArmParts, interactions, mode_interactions
-from scylla_gha.analysis.judge_agreement import agreement
-from scylla_gha.analysis.metrics import arm_measures, best_subtests, slices, tier_measures
-from scylla_gha.analysis.spreads import spreads
-from scylla_gha.analysis.verdicts import rule
+from scylla_gha.analysis.metrics import arm_measures, best_subtests, slices, spreads, tier_measures
 from scylla_gha.counting import counted
 from scylla_gha.model.analysis import (
+    Agreement,
     Analysis,
     Family,
     Omnibus,
     Outlier,
+    Pair,
     ShrunkRate,
     ToolUse,
     Unpaired,
     UnpairedArm,
     UnpairedPair,
 )
+from scylla_gha.stats.agreement import alpha, alpha_limits, bias, icc, quadratic_kappa
 from scylla_gha.stats.arrays import Floats, Ints
 from scylla_gha.stats.effects import cliffs_delta
 from scylla_gha.stats.resampling import Resampling, bca_limits
@@ -59,6 +60,9 @@ _LEAST_RATIO: Final = 2.0  # to the median: with a narrow interquartile range, a
 _MOST_OUTLIERS: Final = 50
 _FEW_SCENARIOS: Final = 10
 _MOST_SHRUNK: Final = 200  # arms or scenarios: the fit takes minutes at 1,000
+_GRADES: Final = (0.2, 0.4, 0.6, 0.8)  # where F, D, C, B and A part; S takes more than a score
+_SCENARIOS: Final = 20  # fewer are too few clusters for a bootstrap
+_DIGITS: Final = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,3 +247,55 @@ def _quantiles(ordered: Floats, starts: Ints, sizes: Ints, q: float) -> Floats:
     under = np.floor(position).astype(np.int64)
     low, high = ordered[starts + under], ordered[starts + np.minimum(under + 1, sizes - 1)]
     return np.asarray(low + (position - under) * (high - low))
+
+
+def agreement(frame: Frame, how: Resampling) -> Agreement | None:
+    """Compute the agreement of the panel's own scores, trial by trial; None without a panel."""
+    judges = tuple(frame.scores)
+    if len(judges) < 2:  # noqa: PLR2004 agreement takes two
+        return None
+    table = np.column_stack([frame.scores[judge] for judge in judges])
+    rows = frame.judged & ((~np.isnan(table)).sum(axis=1) > 1)
+    table, scenario = table[rows], frame.scenario[rows]
+    if not len(table):
+        return None
+    limits = alpha_limits(table, scenario, how) if np.unique(scenario).size >= _SCENARIOS else None
+    correlations = icc(table)
+    return Agreement(
+        judges=judges, trials=len(table), alpha=alpha(table),
+        alpha_low=limits[0] if limits else None, alpha_high=limits[1] if limits else None,
+        icc_single=correlations.single if correlations else None,
+        icc_panel=correlations.panel if correlations else None,
+        kappa=_kappa(table), decisive=_decisive(table, frame.columns["threshold"][rows]),
+        pairs=_pairs(judges, table),
+        by_scenario={frame.scenarios[at]: alpha(table[scenario == at]) for at in np.unique(scenario)},
+    )  # fmt: skip
+
+
+def _pairs(judges: tuple[str, ...], table: Floats) -> tuple[Pair, ...]:
+    biases = ((a, b, bias(table[:, a], table[:, b])) for a, b in combinations(range(table.shape[1]), 2))
+    return tuple(
+        Pair(first=judges[a], second=judges[b], bias=difference.mean, sd=difference.sd, n=difference.n)
+        for a, b, difference in biases
+        if difference is not None
+    )
+
+
+def _kappa(table: Floats) -> float | None:
+    """Average over pairs of judges; pairs without a spread have none."""
+    grades = np.digitize(np.round(table, _DIGITS), _GRADES)
+    known, kappas = ~np.isnan(table), []
+    for a, b in combinations(range(table.shape[1]), 2):
+        both = known[:, a] & known[:, b]
+        kappas.append(quadratic_kappa(grades[both, a], grades[both, b], len(_GRADES) + 1))
+    defined = [kappa for kappa in kappas if kappa is not None]
+    return sum(defined) / len(defined) if defined else None
+
+
+def _decisive(table: Floats, threshold: Floats) -> float | None:
+    """Return the share of trials with scores on both sides of the threshold, where the consensus rule decides."""
+    known = ~np.isnan(threshold)
+    if not known.any():
+        return None
+    low, high = np.nanmin(table[known], axis=1), np.nanmax(table[known], axis=1)
+    return float(((low < threshold[known]) & (threshold[known] <= high)).mean())

@@ -13,14 +13,15 @@ from scylla_gha.analysis.frame import Frame, Groups, Pairing, grouped
 from scylla_gha.model.analysis import Contrast, CostFrontier, Measure, State
 from scylla_gha.stats import Interval
 from scylla_gha.stats.arrays import Bools, Floats
-from scylla_gha.stats.frontier import (
+from scylla_gha.stats.ratios import (
+    Attempts,
     ResampledFrontier,
     pareto_set,
     pooled_frontier,
     resampled_frontier,
     strata_frontier,
+    success_cost_ratio,
 )
-from scylla_gha.stats.ratios import Attempts, success_cost_ratio
 from scylla_gha.stats.resampling import Resampling
 
 _FEWEST: Final = 20  # scenarios for limits by resampling

@@ -15,9 +15,9 @@ from typing import Final
 
 import numpy as np
 
+from scylla_gha.analysis.contrasts import ALPHA, can_show, scenarios_needed
 from scylla_gha.analysis.frame import Frame, passes_by_repetition
 from scylla_gha.analysis.simulated import POWER, Layout, hardest_effect, power_not_worse, power_to_differ
-from scylla_gha.analysis.verdicts import ALPHA, can_show, scenarios_needed
 from scylla_gha.counting import counted
 from scylla_gha.model.comparison import Design, PairVariance, Power
 from scylla_gha.model.plan import Plan

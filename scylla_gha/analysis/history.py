@@ -10,10 +10,9 @@ from typing import Final, Literal
 
 import numpy as np
 
-from scylla_gha.analysis.contrasts import compare_each
+from scylla_gha.analysis.contrasts import ALPHA, compare_each, rule
 from scylla_gha.analysis.estimate import Sample
 from scylla_gha.analysis.frame import Frame, Groups, Pairing, build_frame, grouped
-from scylla_gha.analysis.verdicts import ALPHA, rule
 from scylla_gha.counting import counted
 from scylla_gha.model.analysis import Measure, Ruling
 from scylla_gha.model.comparison import History, Point, Series, Shift

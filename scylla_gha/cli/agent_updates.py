@@ -102,7 +102,7 @@ def post(path: Path, author: str | None) -> None:
     """  # noqa: D301
     from scylla_gha.github.actions import write_outputs
     from scylla_gha.github.client import open_repository
-    from scylla_gha.github.issues import own_login
+    from scylla_gha.github.pulls import own_login
     from scylla_gha.model.agent_update import AgentUpdates
     from scylla_gha.publish.agent_updates_issue import keep_updates_issue
     from scylla_gha.publish.post import run_page_from

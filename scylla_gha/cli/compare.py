@@ -139,10 +139,10 @@ def aa_test(experiment: str, runs: Path, resamples: int, *, as_json: bool) -> No
     scylla-gha aa-test runs/hello-claude --resamples 2000 --json
     """  # noqa: D301
     require_statistics()
-    from scylla_gha.analysis.aa_test import AATestOptions
-    from scylla_gha.analysis.aa_test import aa_test as split_and_compare
     from scylla_gha.analysis.design import planned_comparisons
     from scylla_gha.analysis.frame import build_frame
+    from scylla_gha.analysis.simulated import AATestOptions
+    from scylla_gha.analysis.simulated import aa_test as split_and_compare
     from scylla_gha.report.plain_text import equal_arms_text
 
     file = rows_file(experiment, runs)

@@ -71,7 +71,7 @@ def slash(event: Path, workflow: str, bots: tuple[str, ...], experiment: str | N
 
 
 def _obey(repository: "GitHubRepository", comment: "CommentEvent", workflow: str) -> None:
-    from scylla_gha.github.issues import add_reaction
+    from scylla_gha.github.pulls import add_reaction
     from scylla_gha.github.slash_command import authorise, start_command
 
     try:
@@ -91,7 +91,7 @@ def _obey(repository: "GitHubRepository", comment: "CommentEvent", workflow: str
 
 def _reply(repository: "GitHubRepository", comment: "CommentEvent", reason: str) -> None:
     """Reply once that nothing was started."""
-    from scylla_gha.github.issues import add_reaction, own_login, reply_once
+    from scylla_gha.github.pulls import add_reaction, own_login, reply_once
     from scylla_gha.github.slash_command import USAGE
 
     add_reaction(repository, comment.comment.id, "confused")

@@ -64,24 +64,20 @@ _MODULES: Final[dict[str, str]] = {
     command: module
     for module, commands in {
         "agent_updates": "agent-updates",
-        "cells": "show shell",
+        "cells": "show shell view",
         "compare": "compare history aa-test import export",
         "evaluate": "evaluate run judge",
-        "fixture": "fixture",
+        "fixture": "fixture hub",
         "github": "slash reverts",
-        "hub": "hub",
         "image": "image agent-baseline",
         "plan": "plan power next-wave",
         "publish": "publish regression-alert",
         "readiness": "readiness",
-        "results": "results",
-        "scenario": "scenario",
-        "site": "site",
+        "results": "results site",
+        "scenario": "scenario validate schemas",
         "setup": "init doctor",
         "steps": "prepare cell collect aggregate report",
         "tiers": "tiers",
-        "validate": "validate schemas",
-        "view": "view",
     }.items()
     for command in commands.split()
 }

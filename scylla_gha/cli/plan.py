@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scylla_gha.agents.installed import find_agents
+from scylla_gha.agents import find_agents
 from scylla_gha.cli import options
 from scylla_gha.config.library import ConfigSources
 from scylla_gha.counting import counted, dollars

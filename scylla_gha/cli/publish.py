@@ -288,7 +288,7 @@ def _conclude(suite: "RegressionSuite", verdicts: "Sequence[ArmVerdict]", confir
     """Open or update the issue if the confirming run agrees; close it if there is no alarm."""
     from scylla_gha.compare import arm_verdicts, worse_arms
     from scylla_gha.github.client import open_repository
-    from scylla_gha.github.issues import own_login
+    from scylla_gha.github.pulls import own_login
     from scylla_gha.publish.edited_posts import RegressionPost, close_regression, open_regression
 
     alarms = {alarm.arm for alarm in worse_arms(verdicts)}

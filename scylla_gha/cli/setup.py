@@ -227,10 +227,10 @@ def _here() -> "Iterator[Finding]":
         machine_findings,
         mode_findings,
         providers_in_use,
+        readiness_findings,
         repositories_findings,
         unpassed_key_findings,
     )
-    from scylla_gha.onboarding.doctor_readiness import readiness_findings
     from scylla_gha.providers import provider_environment
 
     library, environ = options.library(), provider_environment()

@@ -9,8 +9,8 @@ import resource
 import sys
 from typing import Any, Final
 
+from scylla_gha.conditions import CPU_SECONDS, MEMORY_BYTES, TOO_MUCH
 from scylla_gha.conditions.evaluate import StateReader
-from scylla_gha.conditions.limits import CPU_SECONDS, MEMORY_BYTES, TOO_MUCH
 from scylla_gha.conditions.visible_text import page_text
 
 _TEXT_CHARS: Final = 100_000  # of a text that is shown to judges

@@ -13,9 +13,7 @@ from typing import Any, Final
 
 from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.git import run_git
-from scylla_gha.model.agent_files import MCP_FILE, PLACES, is_agent_file
-from scylla_gha.model.mcp_server import ServerCommand
-from scylla_gha.model.variant import Variant
+from scylla_gha.model.variant import MCP_FILE, PLACES, ServerCommand, Variant, is_agent_file
 from scylla_gha.path_patterns import PathPatterns
 
 KIND: Final = "agent_files"  # begin of their names among the materials of a variant

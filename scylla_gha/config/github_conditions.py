@@ -9,8 +9,17 @@ import pathspec
 
 from scylla_gha.conditions.patterns import pattern_fault
 from scylla_gha.config import did_you_mean, there_are
-from scylla_gha.config.selection_types import SelectionError, selection_type
-from scylla_gha.config.value_types import ANY, TEXT, ValueType, list_of, mismatch, type_of, type_of_value
+from scylla_gha.config.selection_types import (
+    ANY,
+    TEXT,
+    SelectionError,
+    ValueType,
+    list_of,
+    mismatch,
+    selection_type,
+    type_of,
+    type_of_value,
+)
 from scylla_gha.model import Record
 from scylla_gha.model.github_condition import (
     AllowedChange,

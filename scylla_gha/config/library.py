@@ -15,14 +15,13 @@ from typing import Final
 from scylla_gha.config import did_you_mean, load_yaml
 from scylla_gha.config.materials import resolve_inside
 from scylla_gha.config.model_names import nearest_models, resolved_model, sdk_models
-from scylla_gha.config.modes import mode_paths, read_mode
 from scylla_gha.config.scenario_folder import ScenarioFolder, read_scenario_folder
-from scylla_gha.config.tiers import Tiers
+from scylla_gha.config.tiers import Tiers, mode_paths, read_mode
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.agent_update import SessionFacts
 from scylla_gha.model.delivery import Inventory
 from scylla_gha.model.experiment import Experiment
-from scylla_gha.model.github_repositories import REPOSITORIES_FILE, GitHubRepositories
+from scylla_gha.model.github_fixture import REPOSITORIES_FILE, GitHubRepositories
 from scylla_gha.model.mode import Mode
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.sandbox import ImageRecipe

@@ -1,22 +1,27 @@
-"""JSON Schemas of the YAML files and of the rows, and the reference page of all keys, which is generated from them."""
+"""JSON Schemas of YAML files and rows, and the reference pages that are generated from code and scenarios."""
 
+import inspect
 import json
+import types
+import typing
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
+from scylla_gha.config.library import Library, toolkit_root
+from scylla_gha.config.scenario_folder import ScenarioFolder, oracle_modes
 from scylla_gha.model import Record
 from scylla_gha.model.agent_update import SessionFacts
 from scylla_gha.model.delivery import Inventory
 from scylla_gha.model.experiment import Experiment
-from scylla_gha.model.github_fixture import GitHubFixture
-from scylla_gha.model.github_repositories import GitHubRepositories
-from scylla_gha.model.mcp_server import McpServer
+from scylla_gha.model.github_fixture import GitHubFixture, GitHubRepositories
+from scylla_gha.model.github_views import LIST_QUERIES, OBJECT_QUERIES, PUSHES, GitHubView, PushView
 from scylla_gha.model.mode import ModeFile
 from scylla_gha.model.result import Result
 from scylla_gha.model.sandbox import ImageRecipe
 from scylla_gha.model.scenario import Rubric, Scenario
 from scylla_gha.model.traffic import ModelInfo, PriceList
-from scylla_gha.model.variant import SubTest, Tier
+from scylla_gha.model.variant import McpServer, SubTest, Tier
 
 _KINDS: Final[dict[str, type[Record]]] = {
     "experiment": Experiment,
@@ -60,6 +65,29 @@ _FILES: Final = {
 }
 _LONGEST_DEFAULT: Final = 40
 _BOUNDS: Final = {"minimum": "≥ {}", "exclusiveMinimum": "> {}", "maximum": "≤ {}", "exclusiveMaximum": "< {}"}
+_QUERIES_INTRODUCTION: Final = """\
+# Queries of GitHub state
+
+This page is generated from the code by `scylla-gha schemas`; do not edit it.
+
+A checkpoint of kind `github` selects from one object, which `target` names, or from all of a kind
+([scenarios with GitHub](github-scenarios.md)). `select` is a jmespath expression over these fields. Every object has an
+`id` and a `sequence`, the number of the write that created it; 0 is the fixture's.
+"""
+_SIMPLE: Final = {str: "text", int: "whole number", bool: "true or false", type(None): "null"}
+_DOMAINS: Final = ("pr", "issue", "workflow", "release", "repo")
+_LEVELS: Final = {"trivial": "basic", "easy": "basic", "medium": "intermediate", "hard": "advanced"}
+_SCENARIOS_INTRODUCTION: Final = """\
+# Scenarios on GitHub
+
+This page is generated from `scenarios/github/` by `scylla-gha schemas`; do not edit it.
+
+The domain stands in the id, and the level is the key `difficulty`: easy is basic, medium intermediate, hard advanced.
+A mode has an oracle that passes with its tools alone, or the reason why the task is not possible with them.
+`scylla-gha validate --execute scenarios/github` proves all of it, and prints how many operations on GitHub each oracle
+takes.
+
+"""
 
 
 def schemas() -> dict[str, str]:
@@ -121,3 +149,97 @@ def _plain_type(name: str, part: Mapping[str, Any]) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", r"\|")
+
+
+def queries_page() -> str:
+    """Return the Markdown page."""
+    return "\n".join((_QUERIES_INTRODUCTION, *_sections()))
+
+
+def _sections() -> Iterator[str]:
+    lists = {name: plural for plural, name in LIST_QUERIES.items()}
+    parts: dict[str, type[Record]] = {}
+    for name, view in OBJECT_QUERIES.items():
+        every = f", all: `{lists[name]}`" if name in lists else ""
+        yield from _query_section(f"`{name}`{every}", view, parts)
+    yield from _query_section(f"all: `{PUSHES}`", PushView, parts)
+    known = {*OBJECT_QUERIES.values(), PushView}
+    while missing := [part for part in parts.values() if part not in known]:
+        known.update(missing)
+        for part in missing:
+            yield from _query_section(part.__name__, part, parts)
+
+
+def _query_section(title: str, view: type[Record], parts: dict[str, type[Record]]) -> Iterator[str]:
+    """Yield the section of a view; note in `parts` the records that its fields hold."""
+    yield f"## {title}\n\n{inspect.getdoc(view)}\n\n| field | value |\n|---|---|"
+    for name, field in view.model_fields.items():
+        if name in GitHubView.model_fields:
+            continue
+        yield f"| `{name}` | {_words(field.annotation, parts)} |"
+    yield ""
+
+
+def _words(annotation: object, parts: dict[str, type[Record]]) -> str:
+    """Return the words for a type, such as "list of text"."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Literal:
+        return ", ".join(f"`{value}`" for value in arguments)
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(_words(argument, parts) for argument in arguments)
+    if origin is tuple:
+        return f"list of {_words(arguments[0], parts)}"
+    if isinstance(annotation, type) and issubclass(annotation, Record):
+        parts[annotation.__name__] = annotation
+        return annotation.__name__
+    return _SIMPLE.get(annotation, "object") if isinstance(annotation, type) else "object"
+
+
+def scenarios_page() -> str:
+    """Return the text of the page.
+
+    Raises:
+        ConfigError: a scenario is invalid.
+    """
+    library = Library((toolkit_root(),))
+    folders = [library.scenario(name) for name in library.scenarios]
+    scenarios = [folder for folder in folders if folder.github]
+    modes = library.mode_names()
+    return _SCENARIOS_INTRODUCTION + "\n".join((*_counts(scenarios), "", *_scenario_table(scenarios, modes), ""))
+
+
+def _counts(folders: list[ScenarioFolder]) -> Iterator[str]:
+    levels = list(dict.fromkeys(_LEVELS.values()))
+    yield f"| domain | {' | '.join(levels)} |"
+    yield "|---|" + "---|" * len(levels)
+    for domain in _DOMAINS:
+        of_domain = [folder for folder in folders if _domain(folder.path) == domain]
+        numbers = (sum(_level(folder) == level for folder in of_domain) for level in levels)
+        yield f"| {domain} | {' | '.join(map(str, numbers))} |"
+
+
+def _scenario_table(folders: list[ScenarioFolder], modes: list[str]) -> Iterator[str]:
+    yield f"| scenario | domain | level | task | {' | '.join(modes)} |"
+    yield "|---|---|---|---|" + "---|" * len(modes)
+    for folder in folders:
+        name = folder.scenario.id
+        link = f"[{name}](../scenarios/{folder.path.parent.name}/{name}/scenario.yaml)"
+        cells = (_mode(folder, mode) for mode in modes)
+        yield (f"| {link} | {_domain(folder.path)} | {_level(folder)} | {folder.scenario.title} "
+               f"| {' | '.join(cells)} |")  # fmt: skip
+
+
+def _domain(path: Path) -> str:
+    """Return the domain in the name of a scenario's folder, such as pr in 151-pr-review-comment."""
+    word = path.name.split("-")[1]
+    return word if word in _DOMAINS else ""
+
+
+def _level(folder: ScenarioFolder) -> str:
+    return _LEVELS[folder.scenario.difficulty]
+
+
+def _mode(folder: ScenarioFolder, mode: str) -> str:
+    github = folder.scenario.github
+    reason = github.not_possible.get(mode) if github else None
+    return reason or ("yes" if mode in oracle_modes(folder.path) else "no oracle")

@@ -1,4 +1,4 @@
-"""Handling of one request: refused, answered from a recording, or forwarded to the provider; logged in every case.
+"""Handling of one request: refused, answered from a recording, or forwarded, and logged; answers have time limits.
 
 The log has the answer before the client has its end, so no summary lacks a request that is over. When the client
 leaves, the answer is read to its end all the same: it is paid for, and only its end tells how much.
@@ -15,28 +15,97 @@ from typing import Final
 
 import aiohttp
 from aiohttp import web
+from multidict import CIMultiDict
 from yarl import URL
 
-from scylla_gha.gateway.budget import BudgetLedger
-from scylla_gha.gateway.client_connections import ClientResponse, failure, has_left, to_client
+from scylla_gha.egress_proxy.forward import HOP_BY_HOP, without_headers
+from scylla_gha.gateway.budget import BudgetLedger, RequestRefusal, forbidden_reason
 from scylla_gha.gateway.evidence import CLIENT_GONE, UNREACHABLE, is_temporary, provider_fault
-from scylla_gha.gateway.limiter import Limiter, RequestSlot
 from scylla_gha.gateway.log import UNMATCHED
 from scylla_gha.gateway.log_entry import RequestLogEntry
-from scylla_gha.gateway.permissions import RequestRefusal, forbidden_reason
 from scylla_gha.gateway.recording import RecordedResponse, Recording, is_stream, neutral_text
 from scylla_gha.gateway.sessions import SessionState
 from scylla_gha.gateway.settings import GatewaySettings, ProviderAccess
-from scylla_gha.gateway.upstream import Upstream
+from scylla_gha.gateway.upstream import Limiter, RequestSlot, Upstream
 from scylla_gha.model.traffic import ModelInfo
-from scylla_gha.providers.base import NO_RESPONSE, ModelRequest, split_events
-from scylla_gha.providers.credentials import CredentialError
+from scylla_gha.providers.base import NO_RESPONSE, CredentialError, ModelRequest, Provider, split_events
 from scylla_gha.redaction import Redactor
 
+# The gateway has waited already; a client's SDK would wait again, for hours if the header says so.
+_WAITS: Final = frozenset({"retry-after", "retry-after-ms"})
+_UNREAD_SECONDS: Final = 30.0  # after which a client that does not read counts as disconnected
+_UNAWAITED: Final = 16 * 1024  # bytes that an empty buffer takes at once: asyncio has a writer wait from 64 KB on
 _LONGEST_ERROR: Final = 1024 * 1024
 _LONGEST_PAUSE: Final = 8.0  # seconds, between two tries
 _NO_RETRY: Final = "x-should-retry"  # as the provider's own SDKs read it (anthropic 2.x, `_should_retry`)
 _STALL_SECONDS: Final = 5.0  # a client that takes so much longer may itself be why an answer was cut
+
+
+def to_client(headers: Mapping[str, str]) -> CIMultiDict[str]:
+    """Return the provider's headers that are passed on to the client."""
+    return without_headers(headers, HOP_BY_HOP | _WAITS | {"set-cookie"})
+
+
+def failure(provider: Provider, status: HTTPStatus, kind: str, message: str) -> web.Response:
+    """Return an error response of the gateway itself, in the provider's form."""
+    return web.Response(status=status, body=provider.error_body(kind, message), content_type="application/json")
+
+
+def has_left(request: web.Request) -> bool:
+    """Tell if the client has disconnected."""
+    return request.transport is None or request.transport.is_closing()
+
+
+class ClientResponse:
+    """A response to the client, started with its first bytes. A client that has disconnected is not an error.
+
+    A client that does not read counts as disconnected; the provider's response is read to its end anyway, to know its
+    cost.
+    """
+
+    def __init__(self, request: web.Request, status: int, headers: Mapping[str, str]) -> None:
+        self._request = request
+        self._response = web.StreamResponse(status=status, headers=headers)
+        self._is_gone = False
+
+    async def write(self, chunk: bytes) -> None:
+        """Pass bytes on, as fast as the client reads them."""
+        if self._is_gone:
+            return
+        try:
+            if not self._response.prepared:
+                await self._response.prepare(self._request)
+            if self._cannot_block(chunk):
+                await self._response.write(chunk)
+            else:
+                async with asyncio.timeout(_UNREAD_SECONDS):
+                    await self._response.write(chunk)
+        except (ConnectionError, TimeoutError):
+            self._is_gone = True
+
+    def _cannot_block(self, chunk: bytes) -> bool:
+        """Tell if writing cannot block, so that it needs no timeout, which would cost more than the write."""
+        transport = self._request.transport
+        return transport is not None and len(chunk) <= _UNAWAITED and transport.get_write_buffer_size() == 0
+
+    async def end(self) -> web.StreamResponse:
+        """End the response."""
+        if not self._response.prepared:
+            await self.write(b"")
+        if not self._is_gone:
+            with contextlib.suppress(ConnectionError, TimeoutError):
+                if self._cannot_block(b""):
+                    await self._response.write_eof()
+                else:
+                    async with asyncio.timeout(_UNREAD_SECONDS):
+                        await self._response.write_eof()
+        return self._response
+
+    def cut(self) -> web.StreamResponse:
+        """Close the connection without an end, so that the client knows that the response is incomplete."""
+        if self._request.transport is not None:
+            self._request.transport.close()
+        return self._response
 
 
 @dataclass(frozen=True, slots=True)

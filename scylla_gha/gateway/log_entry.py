@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final, Literal
 
-from scylla_gha.gateway.budget import Reservation
-from scylla_gha.gateway.permissions import LOG_IS_FULL, RequestRefusal
+from scylla_gha.gateway.budget import LOG_IS_FULL, RequestRefusal, Reservation
 from scylla_gha.gateway.sessions import SessionState
 from scylla_gha.model.traffic import ModelPrice, RequestRecord, ResponseRecord, ServerToolUse, Tokens
 from scylla_gha.providers.base import ModelRequest, Provider, UsageReader, WorstCase

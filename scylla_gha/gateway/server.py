@@ -22,14 +22,11 @@ from aiohttp.typedefs import Handler
 from pydantic import ValidationError
 
 from scylla_gha.config.model_names import resolved_model
-from scylla_gha.egress_proxy.forward import http_session
-from scylla_gha.egress_proxy.handler import EgressProxy, is_proxy_request
+from scylla_gha.egress_proxy.forward import EgressProxy, http_session, is_proxy_request
 from scylla_gha.errors import ConfigError
-from scylla_gha.gateway.budget import BudgetLedger
-from scylla_gha.gateway.client_connections import failure
-from scylla_gha.gateway.forward import ForwardedRequest, GatewayState
+from scylla_gha.gateway.budget import LOG_IS_FULL, BudgetLedger
+from scylla_gha.gateway.forward import ForwardedRequest, GatewayState, failure
 from scylla_gha.gateway.log_entry import RequestLogEntry
-from scylla_gha.gateway.permissions import LOG_IS_FULL
 from scylla_gha.gateway.sessions import (
     LONGEST_REQUEST,
     RequestTurns,

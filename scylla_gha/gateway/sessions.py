@@ -17,9 +17,8 @@ from typing import Final
 from aiohttp import web
 
 from scylla_gha.egress_proxy.connections import Connections
-from scylla_gha.gateway.budget import Budget, SessionBudget
+from scylla_gha.gateway.budget import Budget, Conversation, SessionBudget, TokenCounter
 from scylla_gha.gateway.log import TrafficLog, summarise_traffic
-from scylla_gha.gateway.permissions import Conversation, TokenCounter
 from scylla_gha.gateway.recording import PathAliases, Recorder, Recording
 from scylla_gha.gateway.settings import GatewaySettings, Session
 from scylla_gha.listener import Listener

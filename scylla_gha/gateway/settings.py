@@ -13,8 +13,7 @@ from scylla_gha.model import Record, Text
 from scylla_gha.model.experiment import ModelKnobs
 from scylla_gha.model.traffic import ModelInfo, Role
 from scylla_gha.providers import PROVIDERS
-from scylla_gha.providers.base import Provider
-from scylla_gha.providers.credentials import Credentials, Federation
+from scylla_gha.providers.base import Credentials, Federation, Provider
 
 CONTROL: Final = "x-scylla-control"  # the header of the secret that opens and closes sessions
 _REJECTED: Final = ("401", "403")

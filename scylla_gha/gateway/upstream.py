@@ -1,15 +1,177 @@
-"""Providers that requests go to: each model's traffic goes to its own provider, with that provider's credentials."""
+"""Providers that requests go to, each with its own credentials, and the shared limits of their models' rates.
+
+A 429 pauses every session that asks the same model. If only one session is refused, its own request may be the cause:
+other sessions wait a few seconds at most, and as long as required once a second session is refused. After a refusal
+half as many requests run at a time, and one more after each success. Every session has an equal share of them, at least
+one. Headers of successful responses that say that nothing is left pause as well. Counts of tokens have limits of their
+own, and an exhausted account pauses all models.
+"""
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Iterable
+import contextlib
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
-from scylla_gha.gateway.limiter import Limiters
 from scylla_gha.gateway.settings import GatewaySettings, ProviderAccess
 from scylla_gha.providers import PROVIDERS
-from scylla_gha.providers.base import InvalidRequestError, Provider
-from scylla_gha.providers.credentials import TokenSource
+from scylla_gha.providers.base import InvalidRequestError, Provider, RateLimit, TokenSource
+
+_FIRST_SECONDS: Final = 1.0
+_LONGEST_SECONDS: Final = 60.0
+_OTHERS_SECONDS: Final = 5.0  # that other sessions wait if only one was refused
+_LOOK_SECONDS: Final = 0.5  # between checks if the client has left
+_MOST_MODELS: Final = 64  # limiters that are kept when idle; clients choose the names
+
+
+@dataclass(slots=True)
+class Pause:
+    """The end of a pause, in the time of the event loop."""
+
+    until: float = 0.0
+
+    def extend(self, seconds: float) -> None:
+        """Pause for at least this long from now."""
+        if seconds > 0:
+            self.until = max(self.until, _now() + seconds)
+
+
+_FREE: Final = Pause()
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSlot:
+    """Permission for one request: its session, and the wave in which it is sent."""
+
+    session: str
+    wave: int
+
+
+class Limiters:
+    """The limiters of one key, by model and by kind (answers or counts of tokens). Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._limiters: dict[tuple[str, bool], Limiter] = {}
+        self._subscription = {counting: Pause() for counting in (False, True)}
+
+    def of(self, model: str, *, counting: bool) -> "Limiter":
+        """Return the limiter of a model's requests for answers, or of its counts of tokens."""
+        key = (model, counting)
+        if key not in self._limiters:
+            if len(self._limiters) >= _MOST_MODELS:
+                self._limiters = {name: limiter for name, limiter in self._limiters.items() if not limiter.idle}
+            self._limiters[key] = Limiter(self._subscription[counting])
+        return self._limiters[key]
+
+
+@dataclass
+class Limiter:
+    """The limiter of one model. `subscription` is the account's pause, shared with the other models."""
+
+    subscription: Pause = field(default_factory=Pause)
+    _shared_pause: Pause = field(default_factory=Pause)
+    _refused: dict[str, Pause] = field(default_factory=dict)  # by session
+    _backoff: float = _FIRST_SECONDS
+    _width: int | None = None  # concurrent requests; None: unlimited
+    _wave: int = 1  # number of steps back; a refusal of a request sent before the last one is not another
+    _out: Counter[str] = field(default_factory=Counter)  # by session
+    _waiting: Counter[str] = field(default_factory=Counter)  # by session
+    _served: dict[str, int] = field(default_factory=dict)  # the order in which sessions last got a slot
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def idle(self) -> bool:
+        """Tell if it has no state worth keeping."""
+        is_paused = any(pause.until > _now() for pause in (self._shared_pause, *self._refused.values()))
+        return not (is_paused or self._width or self._out or self._waiting)
+
+    async def enter(
+        self, patience: float, session: str = "", is_gone: Callable[[], bool] = lambda: False
+    ) -> RequestSlot | None:
+        """Wait for a slot; None if it would take longer than `patience` seconds, or once the client `is_gone`."""
+        deadline = _now() + patience
+        self._waiting[session] += 1
+        try:
+            while (wait := self._wait(session)) > 0:
+                if is_gone() or _now() + (wait if wait < float("inf") else 0) > deadline:
+                    return None
+                await self._sleep(min(wait, deadline - _now(), _LOOK_SECONDS))
+        finally:
+            _decrement(self._waiting, session)
+            self._notify()
+        self._out[session] += 1
+        self._served[session] = max(self._served.values(), default=0) + 1
+        return RequestSlot(session, self._wave)
+
+    async def leave(self, limit: RateLimit, slot: RequestSlot) -> bool:
+        """Free a slot, with what the response's head says; return True if the request should be sent again."""
+        self.subscription.extend(limit.account_seconds)
+        if limit.is_refusal:
+            self._step_back(limit.retry_after, slot)
+        elif limit.status is not None:
+            self._backoff = _FIRST_SECONDS
+            self._width = None if self._width is None else self._width + 1
+            self._shared_pause.extend(limit.exhausted_seconds)
+        _decrement(self._out, slot.session)
+        if slot.session not in self._out and slot.session not in self._waiting:
+            self._served.pop(slot.session, None)
+        self._notify()
+        return limit.is_refusal
+
+    def _step_back(self, seconds: float | None, slot: RequestSlot) -> None:
+        """Halve the width, once for requests that were sent together and are all refused."""
+        jitter = random.uniform(0.75, 1.25)  # noqa: S311 it only spreads requests
+        # A wait of 0, or until a past date, would send the request again at once, and that without end.
+        self._pause(slot.session, seconds or self._backoff * jitter)
+        if slot.wave == self._wave:
+            self._wave += 1
+            self._backoff = min(self._backoff * 2, _LONGEST_SECONDS)
+            self._width = max(1, (self._width or self._out.total()) // 2)
+
+    def _pause(self, session: str, seconds: float) -> None:
+        """Pause the refused session, and the others for a few seconds, or as long if one of them was refused too."""
+        self._refused = {name: pause for name, pause in self._refused.items() if pause.until > _now()}
+        self._shared_pause.extend(seconds if self._refused.keys() - {session} else min(seconds, _OTHERS_SECONDS))
+        self._refused.setdefault(session, Pause()).extend(seconds)
+
+    def _wait(self, session: str) -> float:
+        """Return the seconds until a slot may be free; infinity: until another request ends."""
+        pause = self._paused_seconds(session)
+        if pause > 0:
+            return pause
+        return 0.0 if self._width is None or self._next(self._width) == session else float("inf")
+
+    def _paused_seconds(self, session: str) -> float:
+        own = self._refused.get(session, _FREE)
+        return max(self._shared_pause.until, self.subscription.until, own.until) - _now()
+
+    def _next(self, width: int) -> str | None:
+        """Return the session that is next: with the fewest requests running, then the one that waited longest."""
+        part = max(1, width // len(self._out.keys() | self._waiting.keys()))
+        free = (name for name in self._waiting if self._out[name] < part and self._paused_seconds(name) <= 0)
+        return min(free, key=lambda name: (self._out[name], self._served.get(name, 0)), default=None)
+
+    def _notify(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    async def _sleep(self, seconds: float) -> None:
+        changed = self._changed
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(seconds, 0.001)):
+                await changed.wait()
+
+
+def _decrement(counts: Counter[str], session: str) -> None:
+    counts[session] -= 1
+    if not counts[session]:
+        del counts[session]
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Client of GitHub's API for one repository: paced, counted, paged, and retried under one policy.
+"""Client of GitHub's API for one repository, REST and GraphQL: paced, counted, paged, retried under one policy.
 
 PyGithub's own retries repeat POST blindly, so that a comment whose answer was lost is written twice, and they never
 repeat PATCH. They are switched off here: what is created is searched for before it is created again, and every other
@@ -26,8 +26,68 @@ from scylla_gha.counting import counted
 from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import ConfigError, GitHubError
 from scylla_gha.github.access import ApiRequestError, GitHubAccess, access_from, explain_error
-from scylla_gha.github.graphql import GraphQLRequest, GraphQLResponse, graphql_response
+from scylla_gha.model.printable_text import one_line
 from scylla_gha.retry_after import decimal_number, retry_after_seconds
+
+_LIMITED: Final = "RATE_LIMITED"
+_MOST_CHARACTERS: Final = 300
+_LIMIT_STATUS: Final = 403
+
+
+@dataclass(frozen=True, slots=True)
+class GraphQLRequest:
+    """One request, which may be repeated as it is.
+
+    Attributes:
+        document: the query or mutation.
+        what: the operation in words, for messages: `read the state`.
+        needs: the permission that it needs, in a workflow's notation.
+        variables: of the document.
+    """
+
+    document: str
+    what: str
+    needs: str
+    variables: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """Error of one field of the document; `kind` is GitHub's, such as NOT_FOUND."""
+
+    name: str
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class GraphQLResponse:
+    """Data of an answer, and errors of fields that are null in it."""
+
+    data: Mapping[str, Any]
+    errors: tuple[FieldError, ...] = ()
+
+
+def graphql_response(request: GraphQLRequest, headers: Mapping[str, Any], body: Mapping[str, Any]) -> GraphQLResponse:
+    """Return the answer to a request.
+
+    Raises:
+        RateLimitExceededException: GitHub's limit is reached, which this interface answers with status 200.
+        GitHubError: nothing was done: the document is refused as a whole.
+    """
+    errors = body.get("errors") or []
+    if any(error.get("type") == _LIMITED for error in errors):
+        raise RateLimitExceededException(_LIMIT_STATUS, dict(body), dict(headers))
+    fields = tuple(
+        FieldError(str((error.get("path") or [""])[0]), str(error.get("type") or ""),
+                   one_line(str(error.get("message")))[:_MOST_CHARACTERS])
+        for error in errors
+    )  # fmt: skip
+    if body.get("data") is None:
+        reasons = "; ".join(error.message for error in fields) or "no data in the answer"
+        raise GitHubError(f"cannot {request.what}: GitHub's GraphQL refuses it: {reasons}")
+    return GraphQLResponse(body["data"], fields)
+
 
 for _logger in ("github", "urllib3"):  # they would log each retry to standard error a second time
     logging.getLogger(_logger).setLevel(logging.ERROR)

@@ -1,5 +1,44 @@
 """Fixtures on github.com: a repository is seeded from `github.yaml`, reset after a trial, and verified by a digest.
 
 The wanted state is read from a hub that is made of the fixture, by the same query and in the same canonical form as the
-state of the repository, so that `github.yaml` has one interpretation.
+state of the repository, so that `github.yaml` has one interpretation. Here are the tokens of its users, as a command's
+environment has them.
 """
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from scylla_gha.errors import ConfigError
+from scylla_gha.providers import FIXTURE_TOKENS
+
+TOKEN_LIST: Final = f"{FIXTURE_TOKENS}S"
+
+
+def token_variable(user: str) -> str:
+    """Return the name of the variable that has the token of a user."""
+    return f"{FIXTURE_TOKENS}_{re.sub(r'[^A-Z0-9]', '_', user.upper())}"
+
+
+def fixture_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment in which each token of the list SCYLLA_FIXTURE_TOKENS has its own variable.
+
+    A line of the list is USER=TOKEN: a workflow can name one secret, and not one for each user.
+
+    Raises:
+        ConfigError: a line is malformed; the message does not show it.
+    """
+    tokens: dict[str, str] = {}
+    for number, line in enumerate(environ.get(TOKEN_LIST, "").splitlines(), 1):
+        user, mark, token = line.strip().partition("=")
+        if line.strip() and not (mark and user.strip() and re.fullmatch(r"[!-~]+", token.strip())):
+            raise ConfigError(f"{TOKEN_LIST}: line {number}: is not USER=TOKEN; correct the secret")
+        tokens |= {token_variable(user.strip()): token.strip()} if line.strip() else {}
+    return {**environ, **tokens}
+
+
+def tokens_of(environ: Mapping[str, str]) -> list[str]:
+    """Return all tokens of fixtures in an environment, those of the list included."""
+    prefix = f"{FIXTURE_TOKENS}_"
+    return [text.strip() for name, text in fixture_environment(environ).items()
+            if name.startswith(prefix) and text.strip()]  # fmt: skip

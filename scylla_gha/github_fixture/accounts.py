@@ -10,8 +10,8 @@ from scylla_gha.errors import ConfigError, GitHubError
 from scylla_gha.github.access import GitHubAccess, access_from
 from scylla_gha.github.client import ApiRequest, GitHubRepository, RequestLimits, RetryPolicy
 from scylla_gha.github.responses import User
-from scylla_gha.github_fixture.tokens import token_variable
-from scylla_gha.model.github_repositories import REPOSITORIES_FILE, RepositoryPool
+from scylla_gha.github_fixture import token_variable
+from scylla_gha.model.github_fixture import REPOSITORIES_FILE, RepositoryPool
 
 PUBLIC_SITE: Final = "https://github.com"
 _MOST_CALLS: Final = 2000

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scylla_gha.github_fixture.dialect import Dialect
-from scylla_gha.github_fixture.identify import FixtureObjects
+from scylla_gha.github_fixture.identify import Dialect, FixtureObjects
 from scylla_gha.github_fixture.snapshot import (
     PullSnapshot,
     RepositorySnapshot,

@@ -1,13 +1,13 @@
 """Commands of `scylla-gha fixture` on one repository: seed, reset, status and cleanup, each with a report as data."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, GitHubError, ScyllaError
+from scylla_gha.github.client import GitHubRepository, GraphQLRequest
 from scylla_gha.github_fixture.accounts import FixtureAccounts
-from scylla_gha.github_fixture.bindings import bindings_of
 from scylla_gha.github_fixture.canonical import canonical_digest, name_of
 from scylla_gha.github_fixture.converge import ConvergedRun, Convergence
 from scylla_gha.github_fixture.leases import (
@@ -16,26 +16,27 @@ from scylla_gha.github_fixture.leases import (
     free_lease,
     lease_of,
     now_utc,
+    push_objects,
     require_free,
+    require_mark,
     take_lease,
 )
-from scylla_gha.github_fixture.marks import push_objects, require_mark
 from scylla_gha.github_fixture.mutations import FailedMutation, Mutation, batches, send_mutations
-from scylla_gha.github_fixture.pending_reviews import remove_pending_reviews
-from scylla_gha.github_fixture.recreation import pulls_to_recreate
-from scylla_gha.github_fixture.ref_plan import BRANCH
+from scylla_gha.github_fixture.ref_plan import BRANCH, pulls_to_recreate
 from scylla_gha.github_fixture.ref_plan import mutation_of as change_of_refs
-from scylla_gha.github_fixture.reference import FixtureReference
-from scylla_gha.github_fixture.repository_repairs import milestone_requests, release_requests
-from scylla_gha.github_fixture.subject_repairs import removals
-from scylla_gha.github_fixture.view import OBJECTS_MARK, FixtureView, read_state
-from scylla_gha.model.github_repositories import REPOSITORIES_FILE
+from scylla_gha.github_fixture.repairs import milestone_requests, release_requests, removals
+from scylla_gha.github_fixture.view import OBJECTS_MARK, FixtureReference, FixtureView, read_state
+from scylla_gha.model.github_fixture import REPOSITORIES_FILE
 
 LASTING: Final = (
     "timelines, edit marks and notifications stay",
     "an issue that was reopened keeps the reason REOPENED",
     "reviews that were not submitted are seen by their author alone; reset removes those of --agent",
 )
+_FACTS: Final = {"id": "database_id", "node_id": "id", "number": "number", "url": "url"}
+_DOCUMENT: Final = """query($owner: String!, $name: String!) { repository(owner: $owner, name: $name) {
+    pullRequests(first: 100, orderBy: {field: CREATED_AT, direction: DESC}) {
+        nodes { reviews(first: 1, states: [PENDING]) { nodes { id } } } } } }"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,3 +207,66 @@ def lease_facts(lease: FixtureLease) -> dict[str, Any]:
 def _extra_refs(view: FixtureView) -> list[str]:
     default = f"{BRANCH}{view.state.default_branch_ref}"
     return [name for name in view.state.refs if name not in view.reference.state.refs and name != default]
+
+
+def bindings_of(view: FixtureView) -> dict[str, dict[str, str | int]]:
+    """Return the facts for prompts, such as `pr.review_me` with its number, as they are in this repository.
+
+    Numbers differ from those of the hub when something was created anew. Facts of runs and checks are left out.
+    """
+    bindings = {name: dict(facts) for name, facts in view.reference.world.bindings.items()
+                if not name.startswith(("run.", "workflow.", "check."))}  # fmt: skip
+    nodes = _nodes_by_name(view)
+    for name, facts in bindings.items():
+        if name.startswith("user."):
+            facts["login"] = view.dialect.logins.get(name.partition(".")[2], facts["login"])
+        elif name == "repo.main":
+            owner, repository = view.dialect.repository.split("/")
+            facts |= {"owner": owner, "name": repository, "full_name": view.dialect.repository,
+                      "url": f"https://github.com/{view.dialect.repository}"}  # fmt: skip
+        node = nodes.get(name)
+        if node is not None:
+            facts |= {
+                key: getattr(node, field) for key, field in _FACTS.items() if key in facts and hasattr(node, field)
+            }
+        for key, text in facts.items():
+            if isinstance(text, str) and key in ("title", "name"):
+                facts[key] = view.dialect.spoken(view.reference.dialect.neutral(text), view.numbers)
+    return bindings
+
+
+def _nodes_by_name(view: FixtureView) -> dict[str, Any]:
+    """Return this repository's objects by the names that the fixture gives them."""
+    names = view.reference.world.names
+    reference, own = view.reference.objects, view.objects
+    keys: dict[int, str] = {}
+    groups: Sequence[dict[str, Any]] = (reference.issues, reference.pulls, reference.comments, reference.reviews,
+                                        reference.lines, reference.releases)  # fmt: skip
+    for group in groups:
+        keys |= {node.database_id: key for key, node in group.items()}
+    threads = {thread.id: key for key, thread in reference.threads.items()}
+    own_nodes: dict[str, Any] = {**own.issues, **own.pulls, **own.comments, **own.reviews, **own.lines, **own.releases}
+    nodes = {name: own_nodes.get(keys[id_]) for name, id_ in names.items() if id_ in keys}
+    for name in names:
+        if name.startswith("thread."):
+            node_id = str(view.reference.world.bindings[name]["node_id"])
+            nodes[name] = own.threads.get(threads.get(node_id, ""))
+    return nodes
+
+
+def remove_pending_reviews(client: GitHubRepository) -> int:
+    """Remove the pending reviews of a client's user, of the hundred newest pull requests; return their number.
+
+    Raises:
+        GitHubError: they cannot be read or removed.
+    """
+    owner, name = client.repository.split("/")
+    what = "remove reviews that were not submitted"
+    request = GraphQLRequest(_DOCUMENT, what, "pull-requests: write", {"owner": owner, "name": name})
+    pulls = client.graphql(request).data["repository"]["pullRequests"]["nodes"]
+    ids = [review["id"] for pull in pulls for review in pull["reviews"]["nodes"]]
+    removals = [Mutation("deletePullRequestReview", {"pullRequestReviewId": id_}) for id_ in ids]
+    failed = send_mutations(client, removals, what) if removals else []
+    if failed:
+        raise GitHubError(f"{client.repository}: cannot {what}: {failed[0].error.message}")
+    return len(ids)

@@ -12,24 +12,22 @@ from scylla_gha.errors import GitHubError
 from scylla_gha.github.access import ApiRequestError
 from scylla_gha.github.client import ApiRequest
 from scylla_gha.github_fixture.accounts import FixtureAccounts
-from scylla_gha.github_fixture.builder import FixtureBuilder
-from scylla_gha.github_fixture.marks import note_objects, push_objects, require_mark
+from scylla_gha.github_fixture.builder import FixtureBuilder, PullBuilder
+from scylla_gha.github_fixture.leases import note_objects, push_objects, require_mark
 from scylla_gha.github_fixture.mutations import FailedMutation, Mutation, batches, send_mutations
-from scylla_gha.github_fixture.pull_builder import PullBuilder
-from scylla_gha.github_fixture.recreation import is_complete, pulls_to_recreate
-from scylla_gha.github_fixture.ref_plan import RefPlan, mutation_of, plan_refs
-from scylla_gha.github_fixture.reference import FixtureReference, created_order
-from scylla_gha.github_fixture.repository_repairs import (
+from scylla_gha.github_fixture.ref_plan import RefPlan, is_complete, mutation_of, plan_refs, pulls_to_recreate
+from scylla_gha.github_fixture.repairs import (
     label_repairs,
     milestone_requests,
     opening,
     protection_repairs,
     release_requests,
+    removals,
     settings_repairs,
     settings_requests,
+    subject_repairs,
 )
-from scylla_gha.github_fixture.subject_repairs import removals, subject_repairs
-from scylla_gha.github_fixture.view import FixtureView, view_of
+from scylla_gha.github_fixture.view import FixtureReference, FixtureView, created_order, view_of
 
 _MOST_ROUNDS: Final = 8
 _MOST_LOOKS: Final = 4  # at lists that do not show yet what was created

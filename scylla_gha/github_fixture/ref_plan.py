@@ -1,10 +1,10 @@
-"""Changes of branches and tags: what is moved at once, and what has to wait until pull requests are open again."""
+"""Plan of changes beyond repairs: objects that are made again, and branches and tags that move at once or wait."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scylla_gha.github_fixture.mutations import Mutation, ref_updates
-from scylla_gha.github_fixture.recreation import is_complete
+from scylla_gha.github_fixture.snapshot import PullSnapshot, SubmittedReview
 from scylla_gha.github_fixture.view import FixtureView
 
 BRANCH = "refs/heads/"
@@ -77,3 +77,93 @@ def _busy(view: FixtureView, recreated: set[str]) -> set[str]:
 def mutation_of(view: FixtureView, updates: Mapping[str, tuple[str | None, str | None]]) -> list[Mutation]:
     """Return the atomic change of some refs; nothing if there are none."""
     return [ref_updates(view.state.id, updates)] if updates else []
+
+
+def pulls_to_recreate(view: FixtureView) -> dict[str, str]:
+    """Return, by key, why pull requests have to be created anew: GitHub has no way to undo what was done to them."""
+    reasons = {}
+    for key, pull in view.objects.pulls.items():
+        reason = next(_reasons(view, key, pull), None)
+        if reason is not None:
+            reasons[key] = reason
+    return reasons
+
+
+def _reasons(view: FixtureView, key: str, pull: PullSnapshot) -> Iterator[str]:
+    wanted = view.reference.objects.pulls[key]
+    if pull.merged and not wanted.merged:
+        yield "it was merged"
+    if pull.head_ref_name != wanted.head_ref_name or view.differs(key, "author"):
+        yield "it is of another branch or author"
+    if any(isinstance(view.objects.extras.get(review.id), SubmittedReview) for review in pull.reviews):
+        yield "a review was submitted"
+    names = [name for name in view.objects.reviews if name.startswith(f"{key}/")]
+    if any(view.differs(name, "state", "commit", "author") for name in names):
+        yield "a review was dismissed"
+    order = view.canonical[key]["reviews"]
+    if order != view.reference.canonical[key]["reviews"][: len(order)]:
+        yield "a review is missing"
+    yield from _thread_reasons(view, key, pull)
+
+
+def _thread_reasons(view: FixtureView, key: str, pull: PullSnapshot) -> Iterator[str]:
+    expected, threads = view.reference.canonical[key]["threads"], view.canonical[key]["threads"]
+    is_at_head = pull.head_ref_oid == view.reference.objects.pulls[key].head_ref_oid
+    for name, thread in threads.items():
+        if name not in view.objects.lines:
+            yield f"the first comment of the thread {name} was deleted"
+        fixed = [field for field in thread if field not in ("is_resolved", "comments", "is_outdated")]
+        if any(thread[field] != expected[name][field] for field in fixed):
+            yield f"the thread {name} is on other lines"
+        if is_at_head and thread["is_outdated"] != expected[name]["is_outdated"]:
+            yield f"the thread {name} is outdated" if thread["is_outdated"] else f"the thread {name} is not outdated"
+    for review, names in threads_by_review(view, key).items():
+        if review in view.objects.reviews and any(name not in threads for name in names):
+            yield "a thread was deleted"
+
+
+def threads_by_review(view: FixtureView, key: str) -> dict[str, list[str]]:
+    """Return the keys of a pull request's threads by the review that they came with.
+
+    Those of reviews that say nothing, and threads on whole files, are below "": they can be begun at any time.
+    """
+    objects = view.reference.objects
+    reviews = {review.id: name for name, review in objects.reviews.items()}
+    threads: dict[str, list[str]] = {}
+    for name, thread in objects.threads.items():
+        if name.startswith(f"{key}/"):
+            review = "" if thread.subject_type == "FILE" else reviews.get(thread.comments[0].review, "")
+            threads.setdefault(review, []).append(name)
+    return threads
+
+
+def texts_to_repeat(view: FixtureView) -> set[str]:
+    """Return the keys of comments that come after a missing one, which have to be deleted and written again."""
+    repeated: set[str] = set()
+    for key in view.reference.objects.subjects:
+        if key in view.canonical:
+            repeated |= _behind_gap(view.reference.canonical[key]["comments"], view.canonical[key]["comments"])
+            threads = view.reference.canonical[key].get("threads", {})
+            for name, thread in view.canonical[key].get("threads", {}).items():
+                repeated |= _behind_gap(threads[name]["comments"], thread["comments"])
+    return repeated
+
+
+def _behind_gap(wanted: Sequence[str], actual: Sequence[str]) -> set[str]:
+    equal = next((at for at, (left, right) in enumerate(zip(wanted, actual, strict=False)) if left != right), None)
+    return set() if equal is None else set(actual[equal:])
+
+
+def has_all_texts(view: FixtureView, key: str) -> bool:
+    """Return whether a subject that exists has all comments, reviews and threads of the fixture."""
+    wanted, own = view.reference.objects, view.objects
+    groups = (wanted.comments, own.comments), (wanted.reviews, own.reviews), (wanted.lines, own.lines)
+    return all(name in texts for names, texts in groups for name in names if name.startswith(f"{key}/"))
+
+
+def is_complete(view: FixtureView, key: str) -> bool:
+    """Return whether a subject has all texts of the fixture, and was merged if it has to be."""
+    if key not in view.objects.subjects or not has_all_texts(view, key):
+        return False
+    wanted = view.reference.objects.pulls
+    return key not in wanted or not wanted[key].merged or view.objects.pulls[key].merged

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from scylla_gha.github_fixture.canonical import TOPIC
-from scylla_gha.github_fixture.replay_details import TrialDetails
+from scylla_gha.github_fixture.replay_details import ReplayWords, TrialDetails
 from scylla_gha.github_fixture.replay_subjects import SubjectReplay
-from scylla_gha.github_fixture.replay_words import ReplayWords
 from scylla_gha.github_fixture.snapshot import (
     LabelSnapshot,
     MilestoneSnapshot,

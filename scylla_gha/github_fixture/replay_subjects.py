@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from scylla_gha.github_fixture.replay_details import TrialDetails
-from scylla_gha.github_fixture.replay_words import ReplayWords
+from scylla_gha.github_fixture.replay_details import ReplayWords, TrialDetails
 from scylla_gha.github_fixture.snapshot import (
     IssueSnapshot,
     PullSnapshot,

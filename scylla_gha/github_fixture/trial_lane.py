@@ -17,19 +17,16 @@ from scylla_gha.counting import counted
 from scylla_gha.errors import FixtureError, GitHubError, ToolError
 from scylla_gha.git import run_git
 from scylla_gha.github_fixture.accounts import FixtureAccounts, limits_of, retries_of, site_of
-from scylla_gha.github_fixture.bindings import bindings_of
 from scylla_gha.github_fixture.canonical import StateDifference
-from scylla_gha.github_fixture.commands import FixtureSession
+from scylla_gha.github_fixture.commands import FixtureSession, bindings_of
 from scylla_gha.github_fixture.leases import LeasedError
-from scylla_gha.github_fixture.reference import FixtureReference
 from scylla_gha.github_fixture.replay import TrialReplay
-from scylla_gha.github_fixture.replay_details import read_details
-from scylla_gha.github_fixture.replay_words import ReplayWords
-from scylla_gha.github_fixture.view import FixtureView, view_of
+from scylla_gha.github_fixture.replay_details import ReplayWords, read_details
+from scylla_gha.github_fixture.view import FixtureReference, FixtureView, view_of
 from scylla_gha.hub.git_store import NO_COMMIT
 from scylla_gha.hub.trial_files import exported_state, write_trial_files
 from scylla_gha.model import Record
-from scylla_gha.model.github_repositories import RepositoryPool
+from scylla_gha.model.github_fixture import RepositoryPool
 from scylla_gha.results_branch.clone import remote_from
 
 _POLL_SECONDS: Final = 15.0

@@ -1,13 +1,14 @@
-"""Differences between a repository's state and the state of its fixture."""
+"""A repository's state, the wanted state of its fixture, and their differences."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
-from scylla_gha.errors import GitHubError
-from scylla_gha.github.client import GitHubRepository
-from scylla_gha.github.graphql import GraphQLRequest
+from scylla_gha.counting import counted
+from scylla_gha.errors import ConfigError, FixtureError, GitHubError
+from scylla_gha.github.client import GitHubRepository, GraphQLRequest
 from scylla_gha.github_fixture.accounts import FixtureAccounts
 from scylla_gha.github_fixture.canonical import (
     Canonical,
@@ -16,14 +17,175 @@ from scylla_gha.github_fixture.canonical import (
     canonical_state,
     differences,
 )
-from scylla_gha.github_fixture.dialect import Dialect
-from scylla_gha.github_fixture.identify import FixtureObjects, objects_of_repository
-from scylla_gha.github_fixture.reference import FixtureReference
-from scylla_gha.github_fixture.snapshot import RateLimitSnapshot, RepositorySnapshot
-from scylla_gha.github_fixture.state_query import read_whole_state
+from scylla_gha.github_fixture.identify import Dialect, FixtureObjects, objects_of_fixture, objects_of_repository
+from scylla_gha.github_fixture.snapshot import (
+    RateLimitSnapshot,
+    RepositorySnapshot,
+    SubjectSnapshot,
+    TextSnapshot,
+    read_whole_state,
+)
+from scylla_gha.hub.actions_records import CheckRecord, RunRecord
+from scylla_gha.hub.fixture import StartCommit, build_fixture
+from scylla_gha.hub.fixture_world import FixtureWorld
+from scylla_gha.hub.git_objects import write_commit, write_tree
+from scylla_gha.hub.git_store import GitSignature
+from scylla_gha.hub.graphql.execute import answer
+from scylla_gha.hub.records import ReleaseRecord, ReviewRecord
 from scylla_gha.lenient_json import parse_json
 
+EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 OBJECTS_MARK = "objects"  # refs/scylla/objects: a commit whose message has the ids of objects by key
+
+
+@dataclass(frozen=True)
+class FixtureReference:
+    """Wanted state of a fixture.
+
+    Attributes:
+        name: of the fixture.
+        state: as a repository that has just been made of it.
+        keep: a commit whose parents are all commits that the state needs; it names the fixture in its message.
+        folder: git directory with all objects.
+        not_seeded: what is in the fixture and cannot be made on github.com, in words.
+    """
+
+    name: str
+    state: RepositorySnapshot
+    objects: FixtureObjects
+    dialect: Dialect
+    canonical: Canonical
+    keep: str
+    folder: Path
+    not_seeded: tuple[str, ...]
+    world: FixtureWorld
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """Numbers of issues and pull requests by key."""
+        return {key: subject.number for key, subject in self.objects.subjects.items()}
+
+    def asset(self, tag: str, name: str) -> bytes:
+        """Return the content of a release's file."""
+        hub = self.world.hub
+        releases = hub.state.where(ReleaseRecord, tag=tag)
+        blobs = [asset.blob for release in releases for asset in release.assets if asset.name == name]
+        return hub.blobs.read(blobs[0])
+
+    def user(self, login: str) -> str:
+        """Return the fixture's name of a user by its login there."""
+        return self.dialect.user(login)
+
+    def authors(self) -> set[str]:
+        """Return the users that something of the fixture is made by."""
+        objects = self.objects
+        texts: tuple[TextSnapshot, ...] = (*objects.subjects.values(), *objects.comments.values(),
+                                           *objects.reviews.values(), *objects.lines.values())  # fmt: skip
+        logins = {text.author for text in texts} | {release.author for release in objects.releases.values()}
+        logins |= {pull.merged_by for pull in objects.pulls.values() if pull.merged_by}
+        return {self.user(login) for login in logins}
+
+    def self_reviews(self) -> list[str]:
+        """Return the reviews of pull requests that their own author's account would approve or refuse."""
+        return [
+            name
+            for name, review in self.objects.reviews.items()
+            if review.state != "COMMENTED"
+            and self.canonical[name]["author"] == self.canonical[name.split("/")[0]]["author"]
+        ]
+
+    def people(self) -> set[str]:
+        """Return the users that something is made by, assigned to or asked of."""
+        subjects = self.objects.subjects.values()
+        asked = (login for pull in self.objects.pulls.values() for login in pull.review_requests)
+        assigned = (login for subject in subjects for login in subject.assignees)
+        return self.authors() | {self.user(login) for login in (*assigned, *asked)}
+
+
+def make_reference(
+    name: str, fixture: Path, scratch: Path, start: StartCommit | None, shared: Mapping[str, str]
+) -> FixtureReference:
+    """Make the wanted state of a fixture's folder.
+
+    Args:
+        name: of the fixture.
+        fixture: its folder.
+        scratch: an empty folder, which has to last as long as the result.
+        start: the commit of the fixture's own files.
+        shared: names of users by those of users that have the same account; see `FixtureAccounts`.
+
+    Raises:
+        ConfigError: the fixture is invalid, or has no GitHub state.
+    """
+    world = build_fixture(fixture, scratch / "reference", start)
+
+    def ask(document: str, variables: Mapping[str, Any]) -> Mapping[str, Any]:
+        body = answer(world.owner, {"query": document, "variables": variables}).body
+        if "errors" in body:
+            raise FixtureError(f"{fixture}: its state cannot be read: {body['errors'][0]['message']}")
+        data: Mapping[str, Any] = body["data"]
+        return data
+
+    owner, repository = world.hub.state.full_name(world.repository).split("/")
+    state = RepositorySnapshot.model_validate(read_whole_state(ask, owner, repository)["repository"])
+    if state.is_empty:
+        raise ConfigError(
+            f"{fixture}: the fixture has no commit, so that nothing can be pushed; add a file or a commit"
+        )
+    objects = objects_of_fixture(state, world.names)
+    users = {
+        user.login.lower().removesuffix("[bot]"): shared.get(key, key) for key, user in world.fixture.users.items()
+    }
+    keys = {subject.number: key for key, subject in objects.subjects.items()}
+    dialect = Dialect(f"{owner}/{repository}", users, keys, has_markers=False)
+    canonical = canonical_state(state, objects, dialect)
+    keep = _write_keep(world, name, state)
+    folder = world.hub.git_folder(world.repository_id)
+    return FixtureReference(name, state, objects, dialect, canonical, keep, folder, tuple(_not_seeded(world)), world)
+
+
+def _write_keep(world: FixtureWorld, name: str, state: RepositorySnapshot) -> str:
+    """Store a commit that keeps all others reachable, and return it; equal fixtures have equal ones."""
+    git = world.git
+    pulls = state.pull_requests
+    commits = {git.commit_of(sha) for sha in state.refs.values()}
+    commits |= {sha for pull in pulls for sha in (pull.head_ref_oid, pull.base_ref_oid)}
+    commits |= {review.commit for pull in pulls for review in pull.reviews}
+    commits |= {line.original_commit for pull in pulls for thread in pull.review_threads for line in thread.comments}
+    parents = sorted(sha for sha in commits if sha)
+    date = max(git.commit(sha).committer.date for sha in parents)  # no commit is older than its parent
+    keeper = GitSignature("scylla-gha", "scylla-gha@users.noreply.github.com", date)
+    return write_commit(git, write_tree(git, None, []), parents, keep_message(name), keeper, keeper)
+
+
+def keep_message(name: str) -> str:
+    """Return the message of the commit that marks a repository as one of a fixture."""
+    return f"scylla-fixture: {name}\n"
+
+
+def _not_seeded(world: FixtureWorld) -> Iterator[str]:
+    state = world.hub.state
+    if runs := state.where(RunRecord):
+        yield f"{counted(len(runs), 'run')} of workflows: github.com runs workflows itself"
+    if checks := state.where(CheckRecord, run=None):
+        yield f"{counted(len(checks), 'check')} that no workflow made"
+    if reviewers := world.fixture.scripted_reviewers:
+        yield f"{counted(len(reviewers), 'scripted reviewer')}: nobody reviews there while a trial goes on"
+    if world.fixture.rate_limit is not None:
+        yield "rate_limit: the limits are those of github.com"
+    if pending := state.where(ReviewRecord, state="PENDING"):
+        yield f"{counted(len(pending), 'review')} not submitted, which nobody but the author sees"
+
+
+def resolution_user(reference: FixtureReference, thread: str) -> str | None:
+    """Return the user who resolved a thread of the fixture."""
+    login = reference.objects.threads[thread].resolved_by
+    return reference.user(login) if login else None
+
+
+def created_order(subjects: Mapping[str, SubjectSnapshot]) -> list[str]:
+    """Return keys in the order in which a new repository gets the fixture's numbers."""
+    return sorted(subjects, key=lambda key: subjects[key].number)
 
 
 @dataclass(frozen=True)

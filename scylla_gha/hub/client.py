@@ -39,7 +39,7 @@ from scylla_gha.hub.workflow_records import (
     StopAnswer,
 )
 from scylla_gha.model import Record
-from scylla_gha.model.github_faults import GitHubFault
+from scylla_gha.model.github_requests import GitHubFault
 from scylla_gha.server_process import ServerProcess
 
 R = TypeVar("R", bound=Record)

@@ -7,8 +7,7 @@ from pydantic import Field
 
 from scylla_gha.hub.client_tokens import TokenClient
 from scylla_gha.model import Record, Sha, Text
-from scylla_gha.model.github_faults import GitHubFault
-from scylla_gha.model.github_requests import GitHubTraffic
+from scylla_gha.model.github_requests import GitHubFault, GitHubTraffic
 
 CONTROL_HEADER: Final = "x-scylla-control"  # of the secret that attaches and detaches cells
 

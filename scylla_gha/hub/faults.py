@@ -18,7 +18,7 @@ from scylla_gha.hub.graphql.execute import operation_name
 from scylla_gha.hub.http_request import HubRequest
 from scylla_gha.hub.rest import RestAnswer, find_route
 from scylla_gha.hub.state import HubState
-from scylla_gha.model.github_faults import GitHubFault
+from scylla_gha.model.github_requests import GitHubFault
 
 LOST: Final = RestAnswer(0)  # no answer: the connection is closed instead
 _LIMIT: Final = {

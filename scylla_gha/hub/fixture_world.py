@@ -11,8 +11,7 @@ from scylla_gha.hub.actions_records import HubRecord
 from scylla_gha.hub.cell import Hub, HubSession
 from scylla_gha.hub.git_store import GitRepository
 from scylla_gha.hub.records import RepositoryRecord, UserRecord
-from scylla_gha.model.github_fixture import FIXTURE_FILE, FIXTURE_FOLDER, GitHubFixture
-from scylla_gha.model.github_reviewers import ScriptedReviewer
+from scylla_gha.model.github_fixture import FIXTURE_FILE, FIXTURE_FOLDER, GitHubFixture, ScriptedReviewer
 
 _NAME: Final = re.compile(r"(?<!\$)\{\{ *([a-z]+\.[a-z0-9_-]+)\.([a-z_0-9]+) *\}\}")
 Binding = Mapping[str, str | int]

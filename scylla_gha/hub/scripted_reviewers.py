@@ -22,7 +22,7 @@ from scylla_gha.hub.operations.pull_facts import head_sha, pull_files, submitted
 from scylla_gha.hub.operations.reviews import ReviewEvent, add_review
 from scylla_gha.hub.operations.threads import DraftThread, diff_lines, may_see_comment
 from scylla_gha.hub.records import CommentRecord, PullRequestRecord, ReviewRecord, ThreadRecord, UserRecord
-from scylla_gha.model.github_reviewers import (
+from scylla_gha.model.github_fixture import (
     HeadFile,
     ReviewedPulls,
     ReviewTrigger,

@@ -29,8 +29,7 @@ from scylla_gha.hub.records import RepositoryRecord
 from scylla_gha.hub.scripted_reviewers import ReviewScript
 from scylla_gha.hub.state import HubState
 from scylla_gha.hub.trial_files import exported_state
-from scylla_gha.model.github_fixture import FIXTURE_FILE, FIXTURE_FOLDER, FixtureRateLimit
-from scylla_gha.model.github_reviewers import ScriptedReviewer
+from scylla_gha.model.github_fixture import FIXTURE_FILE, FIXTURE_FOLDER, FixtureRateLimit, ScriptedReviewer
 
 _SNAPSHOT, _FACTS = "snapshot.pickle", "seed.json"
 _CODE: Final = Path(__file__).parent

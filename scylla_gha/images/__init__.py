@@ -21,11 +21,9 @@ from scylla_gha.images.archive import ImageArchive
 from scylla_gha.model.experiment import Experiment, SandboxName, TrialLimits
 from scylla_gha.model.mode import NO_MODE
 from scylla_gha.model.plan import Arm, Plan
-from scylla_gha.model.sandbox import ImageRecipe
-from scylla_gha.model.tools import Tools
+from scylla_gha.model.sandbox import ImageRecipe, Tools
 from scylla_gha.model.variant import AgentResources
-from scylla_gha.prepare.mcp_packages import installed_programs, packaged_servers
-from scylla_gha.prepare.mode_programs import own_programs, programs_folder
+from scylla_gha.prepare.mcp_packages import installed_programs, own_programs, packaged_servers, programs_folder
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import GATEWAY_URL, Sandbox, SandboxTarget

@@ -1,4 +1,4 @@
-"""Images and their layers, as tar files in the cache that are equal if their contents are.
+"""Images and their layers, those of Python packages too, as tar files that are equal if their contents are.
 
 Every layer is made on the host: of Debian's packages, of an npm package's folder, of Python packages. So no build needs
 a network inside a container, and a layer in the cache needs no build.
@@ -8,7 +8,9 @@ import hashlib
 import os
 import platform
 import shutil
-from collections.abc import Callable
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -16,14 +18,18 @@ from typing import Final
 from scylla_gha import process
 from scylla_gha.errors import ToolError
 from scylla_gha.images.archive import TITLE, ImageArchive, ImageLayer, assemble_image, mark_complete, write_layer
-from scylla_gha.images.python_environment import PYTHON, is_compiled, write_environment
 from scylla_gha.model import digest
-from scylla_gha.model.mcp_server import NODE, packages_folder
-from scylla_gha.model.sandbox import ImageRecipe
-from scylla_gha.model.tools import EditableInstall, Tools
-from scylla_gha.prepare.mcp_packages import PackagedServer, install_server, locked_requirements, node_program
-from scylla_gha.prepare.mode_programs import OwnPrograms, programs_folder
-from scylla_gha.prepare.tools import locked, npm_program, tool_folders
+from scylla_gha.model.sandbox import EditableInstall, ImageRecipe, Tools
+from scylla_gha.model.variant import NODE, packages_folder
+from scylla_gha.prepare.mcp_packages import (
+    OwnPrograms,
+    PackagedServer,
+    install_server,
+    locked_requirements,
+    node_program,
+    programs_folder,
+)
+from scylla_gha.prepare.tools import locked, npm_program, tool_folders, write_editable_install
 from scylla_gha.sandboxes import confine
 from scylla_gha.sandboxes.docker import supervisor
 from scylla_gha.sandboxes.docker.container import AGENT, CONFINE_FILE, SUPERVISOR, SUPERVISOR_FILE
@@ -45,6 +51,7 @@ find "$1" -xdev -name __pycache__ -prune -exec rm -rf {} +
 PYTHONHASHSEED=0 chroot "$1" python3 -m compileall -q -f --invalidation-mode unchecked-hash /usr/lib/python3*
 find "$1" -xdev -type f -perm /6000 -exec chmod a-s {} +
 """
+PYTHON: Final = "3.11"  # of all releases that a recipe can name; packages are selected for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,3 +268,70 @@ def _layer(key: str, cache: Path, make: Callable[[Path], None], *, fresh: bool =
             with path.open("rb") as file:
                 mark_complete(path, hashlib.file_digest(file, "sha256").hexdigest())
         return ImageLayer(path, stored.read_text(encoding="ascii"))
+
+
+def is_compiled() -> bool:
+    """Return whether this Python compiles packages; that of images cannot use another version's compiled files."""
+    return sys.version.startswith(f"{PYTHON}.")
+
+
+def write_environment(
+    into: Path, at: str, requirements: Sequence[str], editable: EditableInstall | None = None
+) -> None:
+    """Write a layer with a virtual environment.
+
+    Args:
+        into: the layer's file.
+        at: the environment's folder in the image.
+        requirements: arguments of `uv pip install` that name the packages; empty: an environment without packages.
+        editable: package of the start state that is installed in it.
+
+    Raises:
+        ToolError: a package cannot be installed; it needs a wheel.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder, at.lstrip("/"))
+        site = home / "lib" / f"python{PYTHON}" / "site-packages"
+        site.mkdir(parents=True)
+        if requirements:
+            _install(requirements, site)
+        _finish(home, site, at)
+        if editable:
+            write_editable_install(editable, home / "bin", site)
+        if is_compiled():
+            _compile(site, Path(folder))
+        write_layer(into, {at: home})
+
+
+def _install(requirements: Sequence[str], site: Path) -> None:
+    from uv import find_uv_bin
+
+    # A user's own link mode would put links to uv's cache into the layer, which lead nowhere in a container.
+    system = ["--python-version", PYTHON, "--python-platform", f"{platform.machine()}-manylinux_2_36"]
+    argv = [find_uv_bin(), "pip", "install", "--quiet", "--link-mode", "copy", "--target", str(site), *system,
+            "--only-binary", ":all:", *requirements]  # fmt: skip
+    output = process.capture(argv, env={**os.environ, "VIRTUAL_ENV": ""}, seconds=_SECONDS)
+    if output.code:
+        raise ToolError(f"uv could not install {', '.join(requirements)} for an image: {output.message}; is a package "
+                        "registry in reach?")  # fmt: skip
+
+
+def _finish(home: Path, site: Path, at: str) -> None:
+    """Make it a virtual environment of the image's Python."""
+    binaries = home / "bin"
+    (site / "bin").rename(binaries) if (site / "bin").is_dir() else binaries.mkdir()
+    for script in binaries.iterdir():
+        content = script.read_bytes()
+        if content.startswith(b"#!"):
+            script.write_bytes(f"#!{at}/bin/python3\n".encode() + content.partition(b"\n")[2])
+    for name in ("python", "python3", f"python{PYTHON}"):
+        (binaries / name).symlink_to("/usr/bin/python3")
+    (home / "pyvenv.cfg").write_text("home = /usr/bin\ninclude-system-site-packages = false\n", encoding="ascii")
+    for name in (".lock", ".gitignore"):
+        (site / name).unlink(missing_ok=True)
+
+
+def _compile(site: Path, root: Path) -> None:
+    argv = [sys.executable, "-P", "-m", "compileall", "-q", "-s", str(root), "-p", "/", "--invalidation-mode",
+            "unchecked-hash", str(site)]  # fmt: skip
+    process.capture(argv, env={"PYTHONHASHSEED": "0"}, seconds=_SECONDS)  # a file that does not compile stays as it is

@@ -15,10 +15,8 @@ from typing import BinaryIO, Final
 from scylla_gha.conditions.patterns import is_match
 from scylla_gha.counting import counted
 from scylla_gha.errors import FixtureError, SandboxError
-from scylla_gha.judge.github_checks import state_verdicts
-from scylla_gha.judge.github_git_checks import git_fault
+from scylla_gha.judge.github_checks import git_fault, state_verdicts, unchanged_fault
 from scylla_gha.judge.github_trial import GoneError, TrialGitHub
-from scylla_gha.judge.github_unchanged import unchanged_fault
 from scylla_gha.mining.languages import error_line
 from scylla_gha.model.github_condition import AllowedChange, Checkout
 from scylla_gha.model.judgment import CheckResult, CheckRole

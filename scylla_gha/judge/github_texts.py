@@ -14,8 +14,7 @@ from typing import Any, Final
 from scylla_gha.counting import counted
 from scylla_gha.errors import ToolError
 from scylla_gha.judge.github_checks import ShownText, shown_texts
-from scylla_gha.judge.github_trial import TrialGitHub
-from scylla_gha.judge.github_views import Fields
+from scylla_gha.judge.github_trial import Fields, TrialGitHub
 from scylla_gha.model.printable_text import head_and_tail, one_line, visible
 
 NO_FILES: Final = "No file of the working directory was changed."

@@ -14,7 +14,7 @@ from scylla_gha.gateway.log import TrafficSummary
 from scylla_gha.hub.trial_files import BUNDLE_FILE, STATE_FILE
 from scylla_gha.judge import Consensus, fail_unscored, failed_checks, score_categories, score_items, score_trial
 from scylla_gha.judge.checks import CommandRun, Fill, describe_checks, run_check, verify_checkpoints
-from scylla_gha.judge.github_git_checks import revision_of
+from scylla_gha.judge.github_checks import revision_of
 from scylla_gha.judge.github_texts import written_texts
 from scylla_gha.judge.github_trial import TrialGitHub, trial_github
 from scylla_gha.judge.panel import GatewayPanel, PanelResult

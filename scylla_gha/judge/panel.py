@@ -21,9 +21,16 @@ from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.log import TrafficSummary, read_traffic, summarise_traffic, traffic_summary
 from scylla_gha.gateway.settings import Session
 from scylla_gha.judge import Consensus, consensus
-from scylla_gha.judge.judge_client import JudgeFault, Send, open_judge_client
+from scylla_gha.judge.judge_client import (
+    JudgeFault,
+    ParsedReply,
+    Send,
+    missing_score,
+    open_judge_client,
+    parse_reply,
+    unreadable_items,
+)
 from scylla_gha.judge.prompt import BlindInput, JudgeEvidence, JudgePrompt, render_prompt
-from scylla_gha.judge.reply import ParsedReply, missing_score, parse_reply, unreadable_items
 from scylla_gha.model.judgment import Flag, Judge, JudgeAnswer, JudgeScore, Lost
 from scylla_gha.model.scenario import Item
 

@@ -16,9 +16,8 @@ from scylla_gha import process
 from scylla_gha.errors import ToolError
 from scylla_gha.mining.python_requirements import pinned
 from scylla_gha.model import digest
-from scylla_gha.model.tools import Tools
-from scylla_gha.prepare.prepared_tools import GO_BUILD, GO_MODULES, is_prepared, mark_prepared, setup_folder
-from scylla_gha.prepare.tools import locked, search_path
+from scylla_gha.model.sandbox import Tools
+from scylla_gha.prepare.tools import GO_BUILD, GO_MODULES, is_prepared, locked, mark_prepared, search_path, setup_folder
 
 _SECONDS: Final = 900.0
 _SHOWN: Final = 300

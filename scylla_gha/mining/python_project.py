@@ -1,4 +1,4 @@
-"""Python project, read from its files without running it."""
+"""Python project, read from its files without running it, with the versions that a lock file pins."""
 
 import ast
 import configparser
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from scylla_gha.mining.python_locks import locked_versions
+from scylla_gha.lenient_json import InvalidJsonError, parse_json
 from scylla_gha.mining.python_requirements import (
     at,
     cleaned,
@@ -23,7 +23,7 @@ from scylla_gha.mining.python_requirements import (
     texts,
     toml_file,
 )
-from scylla_gha.model.tools import EditableInstall
+from scylla_gha.model.sandbox import EditableInstall
 
 _KEPT_OPTIONS: Final = ("-m=", "-k=", "--ignore=", "--ignore-glob=", "--deselect=", "--import-mode=", "--pyargs")
 _VERSION: Final = re.compile(r"\d+(\.\d+)*([a-z.+]\w*)*$")
@@ -44,6 +44,9 @@ _VERSION_FILES: Final = (
     ("setuptools_scm", "write_to"),
     ("pdm", "version", "write_to"),
 )
+_LOCKS: Final = ("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pylock.toml")
+_PIPENV: Final = "Pipfile.lock"
+_EXACTLY: Final = "=="
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,3 +219,36 @@ def _is_inside(path: str) -> bool:
 def _version_module() -> bytes:
     number = tuple(int(part) for part in _UNKNOWN_VERSION.split("."))
     return f'__version__ = version = "{_UNKNOWN_VERSION}"\n__version_tuple__ = version_tuple = {number}\n'.encode()
+
+
+def locked_versions(tree: Path) -> Iterator[str]:
+    """Yield the versions of the first lock file as constraints, without those of packages that it has twice."""
+    path = next((tree / name for name in _LOCKS if (tree / name).is_file()), None)
+    if path is None:
+        return
+    versions: dict[str, set[str]] = {}
+    for name, version in _of_pipenv(path) if path.name == _PIPENV else _of_toml(path):
+        versions.setdefault(name, set()).add(version)
+    yield from (f"{name}=={next(iter(of_name))}" for name, of_name in versions.items() if len(of_name) == 1)
+
+
+def _of_toml(path: Path) -> Iterator[tuple[str, str]]:
+    content = toml_file(path)
+    packages = content.get("package") or content.get("packages")
+    for package in packages if isinstance(packages, list) else ():
+        name, version = at(package, "name"), at(package, "version")
+        is_own = not {"editable", "virtual"}.isdisjoint(mapping(at(package, "source")))
+        if isinstance(name, str) and isinstance(version, str) and not is_own:
+            yield name, version
+
+
+def _of_pipenv(path: Path) -> Iterator[tuple[str, str]]:
+    try:
+        lock = parse_json(path.read_bytes())
+    except (OSError, InvalidJsonError):
+        return
+    for section in ("default", "develop"):
+        for name, package in mapping(at(lock, section)).items():
+            version = at(package, "version")
+            if isinstance(version, str) and version.startswith(_EXACTLY):
+                yield name, version.removeprefix(_EXACTLY)

@@ -6,8 +6,7 @@ from typing import Annotated, Final, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from scylla_gha.model import Record, Slug, Text, digest
-from scylla_gha.model.mcp_server import ExactVersion
-from scylla_gha.model.variant import Name
+from scylla_gha.model.variant import ExactVersion, Name
 
 DEFAULT_MODE: Final = "baseline"  # of a scenario with GitHub in an experiment without `modes`
 

@@ -1,4 +1,4 @@
-"""Sandboxes: image recipes, isolation, host patterns that a scenario may reach, and the egress log.
+"""Sandboxes: image recipes, pinned tools, isolation, host patterns that a scenario may reach, and the egress log.
 
 A host pattern is an exact name, or `*.` and a domain for all names below it, with an optional port; without a port, 443
 and 80 are allowed. Names are ASCII in lower case: an international name is written as in the DNS (`xn--...`).
@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, model_serializer
 
 from scylla_gha.model import Record, Slug
 
@@ -24,6 +24,9 @@ _HIGHEST_PORT: Final = 65535
 _LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _PARTS: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:]+))(?::([1-9][0-9]{0,4}))?")
+PackageName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([\w.-]*[A-Za-z0-9])?$")]
+EntryPoint = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*(:[A-Za-z_][\w.]*)?( *\[[\w ,.-]*\])?$")]
+ImportRoot = Annotated[str, Field(pattern=r"^(\.|[\w-][\w.-]*(/[\w-][\w.-]*)*)$")]
 
 
 class Isolation(Record):
@@ -124,11 +127,7 @@ def _exact(text: str) -> str:
 
 
 HostPattern = Annotated[str, AfterValidator(_pattern)]
-
-
 NamedHost = Annotated[str, AfterValidator(_named)]
-
-
 OneHost = Annotated[str, AfterValidator(_exact)]
 
 
@@ -182,3 +181,50 @@ class HostContact(Record):
     unended: int = Field(
         default=0, description="Number of connections that were open when the gateway died, whose bytes are unknown"
     )
+
+
+class EditableInstall(Record):
+    """Python package of the start state, which is installed as by `pip install -e`, without running its build."""
+
+    name: PackageName
+    version: Annotated[str, Field(pattern=r"^[0-9][\w.+!-]*$")] = "0.0.0"
+    roots: tuple[ImportRoot, ...] = Field(
+        default=(".",), min_length=1, description="Folders that contain the package's modules"
+    )
+    entry_points: dict[str, dict[PackageName, EntryPoint]] = Field(
+        default={},
+        description="Entry points by group, e.g. console_scripts: {app: 'app.cli:main'}, which become programs on PATH",
+    )
+
+
+class Tools(Record):
+    """Tools on the PATH of agent and checks."""
+
+    python: dict[str, str] = Field(default={}, description="PyPI packages with exact versions, e.g. pytest: 9.2.0")
+    node: dict[str, str] = Field(
+        default={},
+        description="npm packages with exact versions, e.g. vitest: 3.2.4, which programs of Node.js can import",
+    )
+    editable: EditableInstall | None = Field(
+        default=None,
+        description="Python package of the start state; its modules are loaded from the folder that a program runs in",
+    )
+    setup: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Command that installs what tests need; it runs once on each machine, with the machine's "
+        "network, in a copy of the start state; agent and checks get its .venv, node_modules and "
+        "go-modules",
+    )
+    prepared: str | None = Field(
+        default=None,
+        pattern=r"^[0-9a-f]{16}$",
+        description="Folder in the toolkit's cache that `readiness --setup` made on this machine",
+    )
+    system: tuple[Slug, ...] = Field(default=(), description="Programs that must be installed on the machine")
+
+    @model_serializer(mode="wrap")
+    def _leave_out_unset(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """Leave out what was added later if it is unset, so that keys of scenarios without it are as they were."""
+        fields: dict[str, object] = dump(self)
+        return {name: tools for name, tools in fields.items() if name in {"python", "system"} or tools}

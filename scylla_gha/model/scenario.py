@@ -6,8 +6,7 @@ from pydantic import Field, model_validator
 
 from scylla_gha.model import Record, Sha, Slug, Text
 from scylla_gha.model.github_condition import UNCHANGED_ID, Checkout, GitCondition, GitHubStart, StateCondition
-from scylla_gha.model.sandbox import NetworkAccess
-from scylla_gha.model.tools import Tools
+from scylla_gha.model.sandbox import NetworkAccess, Tools
 
 PASS_THRESHOLD: Final = 0.60  # the paper's default: grade B
 WEIGHT_TOLERANCE: Final = 1e-9

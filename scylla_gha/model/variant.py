@@ -1,16 +1,26 @@
-"""Variant: one agent configuration under test, and the resources that it names."""
+"""Variant: one agent configuration under test, and the resources that it names, such as MCP servers and agent files."""
 
 import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from types import MappingProxyType
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, JsonValue, StringConstraints, model_validator
 
 from scylla_gha.model import Record, Slug, Text, digest
-from scylla_gha.model.mcp_server import McpServer, ServerCommand
 from scylla_gha.model.sandbox import NamedHost
 from scylla_gha.model.scenario import TierName
+from scylla_gha.path_patterns import PathPatterns
 
+FOLDER: Final = "{folder}"
+WORKSPACE: Final = "{workspace}"
+NODE: Final = "/opt/node/bin/node"  # in sandboxes with files of their own
+_PACKAGES: Final = "/opt/mcp"
+_BARE: Final = frozenset("/{}")
+
+ExactVersion = Annotated[str, StringConstraints(pattern=r"^[0-9][0-9A-Za-z.+-]*$", max_length=60)]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$", max_length=60)]
 BlockName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$", max_length=60)]
 SettingSource = Literal["user", "project", "local"]
@@ -21,6 +31,117 @@ Inherited = Annotated[str, StringConstraints(pattern=r"^(T[0-6]/[0-9]{2}-[a-z0-9
 _LISTS: Final = ("mcp_servers", "skills", "agents", "hosts", "models", "server_tools")
 _UNKEYED_IF_NONE: Final = ("agent_files",)
 _UNKEYED_IF_UNSET: Final = ("models", "server_tools", "orchestration", "verification", "hosts")
+MCP_FILE: Final = ".mcp.json"
+# Where each CLI looks by itself, as patterns of a `.gitignore`. Other tools than Codex read AGENTS.md too; Claude Code
+# 2.1.332 reads it in a folder without CLAUDE.md.
+PLACES: Final = {
+    "claude-code": ("CLAUDE.md", "/.claude", f"/{MCP_FILE}"),
+    "codex": ("AGENTS.md", "/.agents", "/.codex"),
+    "copilot": ("/.github/copilot-instructions.md", "/.github/instructions", "/.github/prompts",
+                "/.github/skills", "/.github/agents"),
+    "gemini-cli": ("GEMINI.md", "/.gemini"),
+    "cursor": ("/.cursor", "/.cursorrules"),
+    "opencode": ("/.opencode", "/opencode.json"),
+}  # fmt: skip
+# Of one person or one machine; they may hold secrets.
+_PERSONAL: Final = PathPatterns(["*.local.*", "/.claude/worktrees", ".env", ".env.*", "__pycache__"])
+_AGENT_FILES: Final = PathPatterns([pattern for patterns in PLACES.values() for pattern in patterns])
+
+
+class ServerPackages(Record):
+    """Packages of an MCP server, of npm or of PyPI; a lock beside the file pins all that they need."""
+
+    npm: dict[str, ExactVersion] = Field(
+        default={}, description="npm packages with exact versions, locked by `package-lock.json`"
+    )
+    pypi: dict[str, ExactVersion] = Field(
+        default={}, description="PyPI packages with exact versions, locked by `requirements.txt` with hashes"
+    )
+    node: ExactVersion | None = Field(
+        default=None, description="Version of Node.js that runs the npm packages; null: no npm packages"
+    )
+
+    @model_validator(mode="after")
+    def _one_registry(self) -> Self:
+        if bool(self.npm) == bool(self.pypi):
+            raise ValueError("give packages of exactly one of npm and pypi")
+        if bool(self.npm) != bool(self.node):
+            raise ValueError("give node, an exact version such as 22.23.3, with npm packages, and only with them")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCommand:
+    """Command line and environment of a started MCP server, with the paths of its sandbox."""
+
+    command: str
+    args: tuple[str, ...]
+    env: dict[str, str]
+
+
+class McpServer(Record):
+    """MCP server over standard input and output (`config/mcp/<name>/server.yaml`)."""
+
+    description: Text
+    command: Text = Field(description="Program to start; with `packages`, the name of a program in them")
+    args: tuple[str, ...] = Field(
+        default=(),
+        description="Arguments of the program; {folder} stands for the folder of this file, {workspace} for "
+        "the workspace",
+    )
+    env: dict[str, str] = Field(
+        default={}, description="Environment variables of the program, with the same placeholders as `args`"
+    )
+    packages: ServerPackages | None = Field(
+        default=None, description="Packages to install before a trial; null: the server needs only its folder"
+    )
+    programs: tuple[Text, ...] = Field(
+        default=(), description="Debian packages to install, each with a program of the same name"
+    )
+    tools: tuple[Text, ...] | None = Field(
+        default=None, description="Names of all tools that the server must offer; null: at least one tool"
+    )
+    hosts: tuple[NamedHost, ...] = Field(
+        default=(), description="Hosts that the server needs, which the agent may then reach too"
+    )
+
+    @model_validator(mode="after")
+    def _program_of_packages(self) -> Self:
+        if self.packages and _BARE & set(self.command):
+            raise ValueError("with packages, command is the name of a program of theirs, without a path")
+        return self
+
+    def started(
+        self, name: str, folder: str, workspace: str, installed: Mapping[str, str] = MappingProxyType({})
+    ) -> ServerCommand:
+        """Return how it is started.
+
+        Args:
+            name: its name, which is that of its folder in `config/mcp/`.
+            folder: path of its folder in the sandbox.
+            workspace: path of the workspace in the sandbox.
+            installed: paths of installed programs on the host, by those in sandboxes with files of their own.
+        """
+
+        def fill(text: str) -> str:
+            return text.replace(FOLDER, folder).replace(WORKSPACE, workspace)
+
+        def path(inside: str) -> str:
+            return installed.get(inside, inside)
+
+        args = tuple(map(fill, self.args))
+        env = {key: fill(value) for key, value in self.env.items()}
+        if self.packages is None:
+            return ServerCommand(fill(self.command), args, env)
+        packages = path(packages_folder(name))
+        if self.packages.npm:
+            return ServerCommand(path(NODE), (f"{packages}/node_modules/.bin/{self.command}", *args), env)
+        return ServerCommand(f"{packages}/bin/{self.command}", args, env)
+
+
+def packages_folder(name: str) -> str:
+    """Return the folder of a server's packages in sandboxes with files of their own."""
+    return f"{_PACKAGES}/{name}"
 
 
 class SystemPrompt(Record):
@@ -227,3 +348,27 @@ class AgentResources(Record):
     system_prompt: SystemPrompt | None = Field(
         default=None, description="System prompt as one text; None: the CLI's own"
     )
+
+
+def is_agent_file(path: str) -> bool:
+    """Return whether an agent CLI reads this path of a repository by itself; personal files are left out."""
+    return _AGENT_FILES.match(path) and not _PERSONAL.match(path)
+
+
+def reads_by_itself(agent: str, path: str, files: Collection[str]) -> bool:
+    """Return whether an agent CLI reads one of these files for agents; True for unknown agents."""
+    folder, _, name = path.rpartition("/")
+    instead = f"{folder}/CLAUDE.md".removeprefix("/")
+    if name == "AGENTS.md" and agent == "claude-code":
+        return instead not in files
+    return agent not in PLACES or PathPatterns(PLACES[agent]).match(path)
+
+
+def file_changes(before: dict[str, str], after: dict[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return the paths that were added, changed and removed, by that word; arguments are digests by path."""
+    changes = {
+        "added": tuple(path for path in sorted(after) if path not in before),
+        "changed": tuple(path for path in sorted(after) if path in before and after[path] != before[path]),
+        "removed": tuple(path for path in sorted(before) if path not in after),
+    }
+    return {word: paths for word, paths in changes.items() if paths}

@@ -1,6 +1,7 @@
 """The checks of `doctor` on this machine and in a folder's workflows; those on GitHub are in `doctor_github`."""
 
 import contextlib
+import importlib.util
 import platform
 import re
 import shutil
@@ -10,18 +11,20 @@ from pathlib import Path
 from typing import Final, Literal
 
 from scylla_gha import process
+from scylla_gha.agents import AGENTS, find_agent
+from scylla_gha.config.installed_packages import installation
 from scylla_gha.config.library import Library
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, FixtureError, GitHubError, SandboxError, ToolError
 from scylla_gha.github.access import REPOSITORY
+from scylla_gha.github_fixture import fixture_environment, token_variable
 from scylla_gha.github_fixture.accounts import site_of
-from scylla_gha.github_fixture.tokens import fixture_environment, token_variable
 from scylla_gha.mining.repository import checkout_of, origin_of
 from scylla_gha.model.mode import Mode
 from scylla_gha.onboarding.toolkit import Toolkit, host_and_name, toolkits_called
 from scylla_gha.plan.checks import used_providers
 from scylla_gha.prepare.tools import SYSTEM_PATH
-from scylla_gha.providers import PROVIDERS
+from scylla_gha.providers import PROVIDERS, missing_key
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.docker.engine import connect
 
@@ -29,6 +32,10 @@ _SECONDS: Final = 20.0
 _OLDEST_GIT: Final = (2, 38)
 _OLDEST_NODE: Final = 18
 _OLDEST_RUNNER: Final = (2, 336, 0)  # the first with `$/` paths (docs.github.com, workflow syntax, 2026-11-22)
+_ID: Final = "readiness"
+_PACKAGES: Final = ("tree_sitter", "tree_sitter_python", "numpy", "scipy")
+_AGENT: Final = "claude-code"
+_SCRIPTS: Final = ("node", "npm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,3 +251,55 @@ def _called(root: Path) -> list[Toolkit]:
             if toolkit.repository.endswith("/scylla-gha") or file.stem.startswith("scylla")
         )
     )
+
+
+def readiness_findings(environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield findings about the requirements of `readiness`, or one finding that all are met.
+
+    Args:
+        environ: with credentials of providers, if there are any.
+    """
+    scripts = [program for program in _SCRIPTS if shutil.which(program) is None]
+    boxes = [name for name, sandbox in SANDBOXES.items() if name != "host" and sandbox.missing_reason() is None]
+    lacks = [*_missing_packages(), *_missing_agent(), *_missing_access(environ)]
+    if not boxes:
+        lacks.append(_lack("sandbox: neither docker nor bubblewrap works, so tests and agents are not isolated",
+                           "see docker and bubblewrap above"))  # fmt: skip
+    if scripts:
+        lacks.append(_lack(f"{' and '.join(scripts)} not on PATH: tests in JavaScript and TypeScript cannot be run",
+                           "https://nodejs.org/en/download"))  # fmt: skip
+    if lacks:
+        yield from lacks
+        return
+    what = f"can measure Python, JavaScript and TypeScript with their tests, in {' or '.join(boxes)}, with {_AGENT}"
+    yield Finding(_ID, "ok", what)
+
+
+def _lack(what: str, mend: str) -> Finding:
+    return Finding(_ID, "optional", what, mend)
+
+
+def _missing_packages() -> Iterator[Finding]:
+    missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        yield _lack(f"the extra `readiness` is not installed: {', '.join(missing)}", installation("readiness"))
+
+
+def _missing_agent() -> Iterator[Finding]:
+    package = AGENTS[_AGENT].package
+    try:
+        find_agent(_AGENT, install=True)
+    except ToolError as error:
+        name = f" {package.npm}" if package else ""
+        yield _lack(
+            f"agent CLI: {str(error).partition(';')[0]}",
+            f"npm install --global{name}, or --agent {_AGENT}@VERSION, which fetches it",
+        )
+
+
+def _missing_access(environ: Mapping[str, str]) -> Iterator[Finding]:
+    styles = AGENTS[_AGENT].api_styles
+    variables = [missing_key(name, environ) for name, provider in PROVIDERS.items() if provider.api_style in styles]
+    if missing := [name for name in variables if name] if None not in variables else []:
+        what = "no key of a model provider is set here: only what could be asked can be shown"
+        yield _lack(what, f"export {' or '.join(f'{name}=...' for name in missing)}; oracle and nop need none")

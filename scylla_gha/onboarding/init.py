@@ -16,7 +16,7 @@ from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.counting import counted, duration
 from scylla_gha.errors import ConfigError, RefusedError, SandboxError
 from scylla_gha.images import SandboxPool
-from scylla_gha.mining.project_states import ProjectStates
+from scylla_gha.mining.project_tests import ProjectStates
 from scylla_gha.mining.repository import RepositoryCheckout
 from scylla_gha.model import slug
 from scylla_gha.model.experiment import SandboxName

@@ -11,14 +11,20 @@ from typing import Any, Final
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.lenient_json import InvalidJsonError, parse_json
-from scylla_gha.mining.project_states import ProjectStates
+from scylla_gha.mining.project_tests import ProjectStates
 from scylla_gha.mining.repository import RepositoryCheckout, UserCommit, commit_message, merge_base, resolved, tree_of
 from scylla_gha.model import slug
-from scylla_gha.model.tools import Tools
+from scylla_gha.model.sandbox import Tools
 from scylla_gha.onboarding.find_tasks import TaskTrial, task_of_commit
 from scylla_gha.onboarding.scaffold import FIRST, ScaffoldTask, TaskCheck, folders_of
-from scylla_gha.onboarding.task_from_history import UnusableCommit, candidate_of, start_of
-from scylla_gha.onboarding.task_text import short_name, shortened, title_and_prompt
+from scylla_gha.onboarding.task_from_history import (
+    UnusableCommit,
+    candidate_of,
+    short_name,
+    shortened,
+    start_of,
+    title_and_prompt,
+)
 
 UNFINISHED: Final = "false  # TODO: a command that succeeds only when the task is solved"
 _TITLE_CHARS: Final = 100

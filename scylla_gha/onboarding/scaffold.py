@@ -15,8 +15,8 @@ from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.config.scenario_folder import changed_lines
 from scylla_gha.mining.languages import RUNNERS
 from scylla_gha.mining.repository import LINK
+from scylla_gha.model.sandbox import Tools
 from scylla_gha.model.scenario import WorkflowCategory, size_of
-from scylla_gha.model.tools import Tools
 from scylla_gha.prepare.start_state import commit_of
 from scylla_gha.providers import PROVIDERS, provider_name
 

@@ -1,9 +1,10 @@
-"""Tasks from the commits of a repository.
+"""Tasks from the commits of a repository, with names, titles and prompts from messages and issues.
 
 The start is the commit's parent, its tests are the hidden check, and the rest of it is the reference solution.
 """
 
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,8 +15,7 @@ from typing import Final
 from scylla_gha.counting import counted
 from scylla_gha.errors import ScyllaError
 from scylla_gha.mining.languages import SAFE_NAME, is_code, is_test
-from scylla_gha.mining.project_states import ProjectStates
-from scylla_gha.mining.project_tests import ProjectTests
+from scylla_gha.mining.project_tests import ProjectStates, ProjectTests
 from scylla_gha.mining.repository import (
     PLURALS,
     CommitTree,
@@ -30,8 +30,8 @@ from scylla_gha.mining.repository import (
     tree_of,
 )
 from scylla_gha.model import slug
+from scylla_gha.model.sandbox import Tools
 from scylla_gha.model.scenario import WorkflowCategory
-from scylla_gha.model.tools import Tools
 from scylla_gha.onboarding.scaffold import (
     FIRST,
     PROGRAM,
@@ -42,7 +42,6 @@ from scylla_gha.onboarding.scaffold import (
     filled,
     folders_of,
 )
-from scylla_gha.onboarding.task_text import short_name, shortened, title_and_prompt
 from scylla_gha.onboarding.wrong_solutions import wrong_solutions
 
 _LOOK_BACK: Final = 300  # commits
@@ -62,6 +61,11 @@ _KINDS: Final[tuple[tuple[str, WorkflowCategory], ...]] = (
     (r"refactor|rename|extract|clean", "refactoring"),
     (r"perf|speed|optimi[sz]e|faster", "optimization"),
 )
+_ID_CHARS: Final = 40
+# Types of conventionalcommits.org; any other word before a colon belongs to the subject
+_TYPE: Final = re.compile(r"(feat|fix|docs|style|refactor|perf|test|tests|build|ci|chore)!?:\s+")
+_TRAILER: Final = re.compile(r"^([A-Z][A-Za-z]+(-[A-Za-z]+)+: .*|\(?cherry picked from .*|(close[sd]?|fix(e[sd])?|"
+                             r"resolve[sd]?) #[0-9]+\.?)$", re.IGNORECASE)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,3 +296,24 @@ def _checks(candidate: Candidate) -> tuple[TaskCheck, ...]:
         "kept-tests", "The tests that were there before still pass", f"{run} kept", guard=True, shows=shows
     )
     return (hidden, kept) if _guarding(candidate) else (hidden,)
+
+
+def short_name(name: str) -> str:
+    """Shorten a slug, between words if possible."""
+    cut = name[: _ID_CHARS + 1].rpartition("-")[0] if len(name) > _ID_CHARS else name
+    return re.sub(r"[._-]+", "-", cut or name[:_ID_CHARS]).strip("-") or "change"
+
+
+def shortened(text: str, most: int) -> str:
+    """Shorten a line between words; ` ...` marks the cut."""
+    return textwrap.shorten(text, most, placeholder=" ...") if " " in text else text[:most]
+
+
+def title_and_prompt(message: str) -> tuple[str, str]:
+    """Return title and prompt from a commit's message, without trailers and issue numbers."""
+    first, _, rest = message.partition("\n")
+    body = "\n".join(line for line in rest.splitlines() if not _TRAILER.match(line.strip())).strip()
+    subject = re.sub(r"(?<!\s)\s*\(?#[0-9]+\)?$", "", first).strip() or "A change of this repository"
+    title = _TYPE.sub("", re.sub(r"^\w+\(([^)]+)\)!?:", r"\1:", subject), count=1)
+    title = title[0].upper() + title[1:]
+    return title, f"{title}\n{f'{chr(10)}{body}{chr(10)}' if body else ''}"

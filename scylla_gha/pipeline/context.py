@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scylla_gha.agents.installed import InstalledAgent
+from scylla_gha.agents import InstalledAgent
 from scylla_gha.config.keys import judgment_key, panel_digest
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.config.materials import PromptTexts

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.agents.installed import InstalledAgent, find_agent
+from scylla_gha.agents import InstalledAgent, find_agent
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.config.materials import material_names, material_path
 from scylla_gha.errors import ConfigError, ToolError
@@ -26,8 +26,7 @@ from scylla_gha.process import Cancel
 from scylla_gha.run import run_attempt
 from scylla_gha.run.equip import AgentRunner
 from scylla_gha.store.run_folder import AttemptFolder
-from scylla_gha.variants import agent_resources
-from scylla_gha.variants.delivery import ALWAYS_SEEN, line_hash
+from scylla_gha.variants import ALWAYS_SEEN, agent_resources, line_hash
 
 NO_PROVIDER: Final = GatewaySettings.local("http://127.0.0.1:9")  # the discard port: nothing answers
 _CHARACTERS_PER_TOKEN: Final = 4  # of English, code and JSON, about

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from scylla_gha.agents.installed import InstalledAgent
+from scylla_gha.agents import InstalledAgent
 from scylla_gha.config.library import Library
 from scylla_gha.counting import counted, dollars
 from scylla_gha.egress_proxy import is_loopback
@@ -23,7 +23,7 @@ from scylla_gha.errors import RefusedError, ToolError
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.gateway.settings import GatewaySettings, ProviderAccess
-from scylla_gha.github_fixture.tokens import fixture_environment
+from scylla_gha.github_fixture import fixture_environment
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Cell, Estimate, Plan

@@ -13,7 +13,7 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.model.cell_records import CellRecord
 from scylla_gha.model.judgment import JudgeControl
 from scylla_gha.model.plan import CollectReport, Plan, UnstartedCells
-from scylla_gha.model.readiness_report import REPORT_FILE, ReadinessReport
+from scylla_gha.model.readiness_score import REPORT_FILE, ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.pipeline.stored_cell import CellRef, stored_cell

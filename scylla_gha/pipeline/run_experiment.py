@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import click
 
-from scylla_gha.agents.installed import find_agents
+from scylla_gha.agents import find_agents
 from scylla_gha.config.library import ConfigSources
 from scylla_gha.counting import counted, dollars
 from scylla_gha.errors import BudgetError, IncompleteError, RefusedError, ToolError

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from scylla_gha import __version__
-from scylla_gha.agents.installed import find_agent
+from scylla_gha.agents import find_agent
 from scylla_gha.collect import rows
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.errors import ConfigError, ScyllaError

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from scylla_gha.agents import find_agents
 from scylla_gha.agents.base import ModelAccess
-from scylla_gha.agents.installed import find_agents
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.errors import ConfigError
 from scylla_gha.hub.client import HubProcess
@@ -20,9 +20,8 @@ from scylla_gha.pipeline.context import RunContext, RunSettings
 from scylla_gha.pipeline.run_trial import agent_runner
 from scylla_gha.pipeline.stored_cell import CellRef
 from scylla_gha.plan import key_of
-from scylla_gha.prepare.agent_files import with_agent_files
 from scylla_gha.prepare.scenario import prepare_workspace
-from scylla_gha.prepare.workspace import apply_patch
+from scylla_gha.prepare.workspace import apply_patch, with_agent_files
 from scylla_gha.process import FinishedProcess, ProcessLimits
 from scylla_gha.run.equip import AgentRunner, equip_agent, sandbox_mounts
 from scylla_gha.run.github import TrialHub, open_github

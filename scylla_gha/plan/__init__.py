@@ -16,8 +16,7 @@ from scylla_gha.images import SandboxImages
 from scylla_gha.model import slug
 from scylla_gha.model.experiment import Experiment, agent_name
 from scylla_gha.model.mode import Mode
-from scylla_gha.model.plan import Arm, Cell, ImpossibleTask, Plan
-from scylla_gha.model.unpaired_arms import unpaired_arms
+from scylla_gha.model.plan import Arm, Cell, ImpossibleTask, Plan, unpaired_arms
 from scylla_gha.model.variant import Variant
 from scylla_gha.plan.changed_arms import changed_arms
 from scylla_gha.plan.checks import with_model_ids

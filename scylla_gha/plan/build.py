@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from scylla_gha.agents.installed import InstalledAgent, find_agents
+from scylla_gha.agents import InstalledAgent, find_agents
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.counting import counted, dollars
 from scylla_gha.errors import ConfigError

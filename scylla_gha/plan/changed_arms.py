@@ -20,9 +20,9 @@ from scylla_gha.config.agent_files import (
 from scylla_gha.config.library import Library
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, RefusedError
-from scylla_gha.model.agent_files import MCP_FILE, file_changes, reads_by_itself
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Arm, Plan
+from scylla_gha.model.variant import MCP_FILE, file_changes, reads_by_itself
 
 _BASE, _HEAD = "base", "head"
 _ALL = ("*",)

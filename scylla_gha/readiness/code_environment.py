@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from scylla_gha.model.tools import Tools
+from scylla_gha.model.sandbox import Tools
 from scylla_gha.readiness.source_code import Language
 from scylla_gha.sandboxes.base import SandboxTarget
 

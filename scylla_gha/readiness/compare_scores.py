@@ -9,8 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from scylla_gha.analysis.contrasts import paired_contrasts, strictest
-from scylla_gha.analysis.verdicts import rule
+from scylla_gha.analysis.contrasts import paired_contrasts, rule, strictest
 from scylla_gha.compare.result_set import MARGIN
 from scylla_gha.model.analysis import Contrast, Ruling
 from scylla_gha.model.readiness import DIMENSIONS

@@ -10,10 +10,16 @@ from scylla_gha.mining.go_project import go_tools
 from scylla_gha.mining.node_project import read_node_project
 from scylla_gha.mining.project_tests import node_tools, python_tools
 from scylla_gha.mining.python_project import PythonProject, read_project
-from scylla_gha.model.tools import Tools
-from scylla_gha.prepare.prepared_tools import prepared_code, prepared_folders, virtual_environment
+from scylla_gha.model.sandbox import Tools
 from scylla_gha.prepare.setup_command import add_packages, left_files, run_setup
-from scylla_gha.prepare.tools import cache_root, search_path, tool_folders
+from scylla_gha.prepare.tools import (
+    cache_root,
+    prepared_code,
+    prepared_folders,
+    search_path,
+    tool_folders,
+    virtual_environment,
+)
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.source_code import Language
 from scylla_gha.sandboxes.base import SandboxTarget

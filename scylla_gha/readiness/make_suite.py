@@ -20,7 +20,7 @@ from scylla_gha.model.readiness import (
     ChangedText,
     Dimension,
 )
-from scylla_gha.model.readiness_report import MadeSuite, SuiteFacts, TwinEffect
+from scylla_gha.model.readiness_score import MadeSuite, SuiteFacts, TwinEffect
 from scylla_gha.prepare.workspace import scratch
 from scylla_gha.process import Cancel
 from scylla_gha.readiness.code_environment import CodeEnvironment

@@ -12,8 +12,15 @@ from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.readiness import DIMENSIONS, Dimension, ItemPart, ItemSet, scenario_id
-from scylla_gha.model.readiness_report import REPORT_FILE, MadeSuite, ReadinessReport, SuiteFacts, TwinEffect
-from scylla_gha.model.readiness_score import GuessLevel, ReadinessScore
+from scylla_gha.model.readiness_score import (
+    REPORT_FILE,
+    GuessLevel,
+    MadeSuite,
+    ReadinessReport,
+    ReadinessScore,
+    SuiteFacts,
+    TwinEffect,
+)
 from scylla_gha.model.report import Report as RunReport
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline.context import RunContext, RunSettings

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.agents import AGENTS
-from scylla_gha.agents.installed import find_agent
+from scylla_gha.agents import AGENTS, find_agent
 from scylla_gha.config.library import Library
 from scylla_gha.counting import counted
 from scylla_gha.errors import RefusedError, ScyllaError, ToolError
@@ -20,7 +19,7 @@ from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.readiness import Dimension
-from scylla_gha.model.readiness_report import REPORT_FILE, MadeSuite, ReadinessReport
+from scylla_gha.model.readiness_score import REPORT_FILE, MadeSuite, ReadinessReport
 from scylla_gha.model.report import Report as RunReport
 from scylla_gha.model.trial import Outcome, Trajectory, Trial
 from scylla_gha.pipeline.context import RunOptions

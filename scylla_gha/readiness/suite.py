@@ -31,6 +31,7 @@ from scylla_gha.model.readiness import (
     ReadinessItem,
     scenario_id,
 )
+from scylla_gha.model.sandbox import Tools
 from scylla_gha.model.scenario import (
     Category,
     Checkpoint,
@@ -44,7 +45,6 @@ from scylla_gha.model.scenario import (
     WorkflowCategory,
     size_of,
 )
-from scylla_gha.model.tools import Tools
 from scylla_gha.readiness.material import WorkingCopy
 from scylla_gha.readiness.start_commits import StartCommits
 from scylla_gha.store.records import write_bytes, write_record, write_text

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha.model.readiness import DIMENSIONS
-from scylla_gha.model.readiness_report import SuiteFacts, TwinEffect
+from scylla_gha.model.readiness_score import SuiteFacts, TwinEffect
 from scylla_gha.readiness.code_index import build_index
 from scylla_gha.readiness.material import ReadinessMaterial, copy_of_folder
 from scylla_gha.readiness.source_code import Language

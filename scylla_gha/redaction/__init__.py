@@ -17,8 +17,15 @@ from typing import BinaryIO, Final
 import ahocorasick_rs
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.redaction.encodings import end_of_escape, secret_encodings
-from scylla_gha.redaction.patterns import MARK, REACH, TOKEN_PATTERNS, secret_parts, unsearchable_reason
+from scylla_gha.redaction.patterns import (
+    MARK,
+    REACH,
+    TOKEN_PATTERNS,
+    end_of_escape,
+    secret_encodings,
+    secret_parts,
+    unsearchable_reason,
+)
 from scylla_gha.store.records import atomic
 
 _MARK: Final = MARK.encode()

@@ -4,7 +4,7 @@ import datetime
 from typing import Final
 
 from scylla_gha.model import Record
-from scylla_gha.model.readiness_report import ReadinessReport
+from scylla_gha.model.readiness_score import ReadinessReport
 from scylla_gha.report.badges import badge
 
 _GREY: Final = "#59636e"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from scylla_gha.counting import dollars
-from scylla_gha.model.readiness_report import ReadinessReport
+from scylla_gha.model.readiness_score import ReadinessReport
 from scylla_gha.report.readiness_text import (
     change_text,
     dimension_cells,

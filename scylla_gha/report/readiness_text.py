@@ -6,8 +6,16 @@ from typing import Final
 from scylla_gha.counting import counted, dollars
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.readiness import DIMENSIONS
-from scylla_gha.model.readiness_report import ReadinessReport, SuiteFacts, TwinEffect
-from scylla_gha.model.readiness_score import AnchorChange, Association, DimensionScore, ReadinessScore, ScoreComparison
+from scylla_gha.model.readiness_score import (
+    AnchorChange,
+    Association,
+    DimensionScore,
+    ReadinessReport,
+    ReadinessScore,
+    ScoreComparison,
+    SuiteFacts,
+    TwinEffect,
+)
 from scylla_gha.report.summary import marked
 
 _DIMENSIONS: Final = 4

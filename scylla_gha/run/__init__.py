@@ -17,23 +17,28 @@ from scylla_gha.gateway.settings import Session
 from scylla_gha.model.delivery import Declared, Delivery, Observed
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Attempt, Outcome, Step
-from scylla_gha.prepare.agent_files import own_agent_files, with_agent_files
 from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.start_state import StartState
 from scylla_gha.prepare.tree_manifest import TooLargeError
-from scylla_gha.prepare.workspace import NoPatchError, Workspace, snapshot
+from scylla_gha.prepare.workspace import NoPatchError, Workspace, own_agent_files, snapshot, with_agent_files
 from scylla_gha.process import FinishedProcess, ProcessLimits, ProcessStreams
 from scylla_gha.redaction.session import RedactionSession
 from scylla_gha.run.classify_outcome import AttemptTraffic, classify_outcome
-from scylla_gha.run.equip import AgentRunner, EquippedAgent, equip_agent, sandbox_mounts
+from scylla_gha.run.equip import (
+    GIT,
+    AgentRunner,
+    EquippedAgent,
+    equip_agent,
+    not_started,
+    observe_programs,
+    sandbox_mounts,
+)
 from scylla_gha.run.github import TrialHub, UsedHub, open_github
-from scylla_gha.run.search_path import GIT, not_started, observe_programs
 from scylla_gha.run.workflow_steps import WorkflowBox
 from scylla_gha.sandboxes.base import GATEWAY_SOCKET, SandboxMounts, names_inside, socket_folder, translate_paths
 from scylla_gha.store.records import write_bytes, write_record, write_text
 from scylla_gha.store.run_folder import AttemptFolder, file_digests
-from scylla_gha.variants import allowed_models, arm_treatment
-from scylla_gha.variants.delivery import prove_delivery
+from scylla_gha.variants import allowed_models, arm_treatment, prove_delivery
 
 if TYPE_CHECKING:
     from scylla_gha.run.github_com import TrialRepository

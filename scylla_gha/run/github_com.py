@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import ConfigError, FixtureError, ScyllaError
 from scylla_gha.git import run_git
-from scylla_gha.github_fixture.reference import FixtureReference, make_reference
-from scylla_gha.github_fixture.tokens import token_variable
+from scylla_gha.github_fixture import token_variable
 from scylla_gha.github_fixture.trial_lane import (
     LanePool,
     LaneTrial,
@@ -22,17 +21,17 @@ from scylla_gha.github_fixture.trial_lane import (
     lane_prompt,
     lease_lane,
 )
+from scylla_gha.github_fixture.view import FixtureReference, make_reference
 from scylla_gha.hub.clients import gh_environment, git_environment, mcp_environment, public_git_environment
 from scylla_gha.hub.fixture import StartCommit
 from scylla_gha.hub.trial_files import BUNDLE_FILE, STATE_FILE
 from scylla_gha.model.mode import Mode
 from scylla_gha.model.variant import AgentResources
-from scylla_gha.prepare.github_clone import own_commit
+from scylla_gha.prepare.git_directory import own_commit
 from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.workspace import Workspace
 from scylla_gha.redaction.session import RedactionSession
-from scylla_gha.run.github import CONFIG_FOLDER, GH, MCP_TOKEN, TrialHub, UsedHub
-from scylla_gha.run.pushed_commits import push_failure
+from scylla_gha.run.github import CONFIG_FOLDER, GH, MCP_TOKEN, TrialHub, UsedHub, push_failure
 from scylla_gha.sandboxes.base import Sandbox, SandboxMounts
 from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import AttemptFolder

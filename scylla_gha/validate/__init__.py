@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Final
 
 import scylla_gha
-from scylla_gha.agents.installed import find_agents
+from scylla_gha.agents import find_agents
 from scylla_gha.config import did_you_mean, load_yaml
 from scylla_gha.config.library import Library
-from scylla_gha.config.modes import resolve_mode
 from scylla_gha.config.scenario_folder import ScenarioFolder, changed_lines, check_variants
+from scylla_gha.config.tiers import resolve_mode
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, ScenarioInvalidError, ScyllaError
 from scylla_gha.future_wait import wait_for_any

@@ -24,8 +24,7 @@ from typing import Final
 from scylla_gha.agents import AGENTS
 from scylla_gha.config.library import Library
 from scylla_gha.config.scenario_faults import is_only_one, unmet_items
-from scylla_gha.config.scenario_folder import ScenarioFolder
-from scylla_gha.config.scenario_oracles import oracle_modes
+from scylla_gha.config.scenario_folder import ScenarioFolder, oracle_modes
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.images import SandboxPool
 from scylla_gha.judge import AgreedItem, Consensus, score_items, score_trial
@@ -39,10 +38,9 @@ from scylla_gha.model.plan import Arm
 from scylla_gha.model.scenario_proof import ScenarioProof, SolutionTrial
 from scylla_gha.model.trial import Attempt, Outcome, Trial
 from scylla_gha.model.variant import AgentResources
-from scylla_gha.prepare.agent_files import own_agent_files
 from scylla_gha.prepare.scenario import PreparedScenario, prepare_scenario, prepare_workspace
 from scylla_gha.prepare.tools import cache_root
-from scylla_gha.prepare.workspace import scratch
+from scylla_gha.prepare.workspace import own_agent_files, scratch
 from scylla_gha.process import Cancel
 from scylla_gha.run import run_attempt
 from scylla_gha.run.equip import AgentRunner

@@ -15,16 +15,14 @@ from typing import Any, Final
 from scylla_gha import process
 from scylla_gha.agents import mcp_client
 from scylla_gha.config.library import Library
-from scylla_gha.config.materials import materials
-from scylla_gha.config.mcp_servers import server_folders
+from scylla_gha.config.materials import materials, server_folders
 from scylla_gha.counting import counted
 from scylla_gha.errors import ScenarioInvalidError
 from scylla_gha.images import SandboxPool
 from scylla_gha.model import digest
-from scylla_gha.model.mcp_server import McpServer
 from scylla_gha.model.plan import Arm
-from scylla_gha.model.tools import Tools
-from scylla_gha.model.variant import AgentResources, Treatment, Variant
+from scylla_gha.model.sandbox import Tools
+from scylla_gha.model.variant import AgentResources, McpServer, Treatment, Variant
 from scylla_gha.prepare.mcp_packages import install_server, installed_programs, packaged_servers
 from scylla_gha.prepare.tools import cache_root, search_path
 from scylla_gha.prepare.workspace import scratch

@@ -11,7 +11,7 @@ from pathlib import Path
 from markdown import markdown
 from playwright.sync_api import Browser
 
-from scylla_gha.publish.branch_pages import branch_pages
+from scylla_gha.publish.push_run import branch_pages
 from scylla_gha.report.charts.forest import forest
 from scylla_gha.report.comment import comment
 from scylla_gha.report.view import report_view

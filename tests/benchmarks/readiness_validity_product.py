@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.readiness import DIMENSIONS, ItemSet
-from scylla_gha.model.readiness_report import ReadinessReport
-from scylla_gha.model.readiness_score import ObservedTrial
+from scylla_gha.model.readiness_score import ObservedTrial, ReadinessReport
 from scylla_gha.model.trial import Outcome
 from scylla_gha.readiness.observed import observed_trials
 from scylla_gha.readiness.suite import SUITE, items_file

@@ -17,8 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from scylla_gha.redaction import Redactor
-from scylla_gha.redaction.encodings import secret_encodings
-from scylla_gha.redaction.patterns import TOKEN_PATTERNS
+from scylla_gha.redaction.patterns import TOKEN_PATTERNS, secret_encodings
 
 CHOOSE = random.Random(1)
 SECRETS = ["".join(CHOOSE.choices(string.ascii_letters + string.digits, k=40)) for _ in range(15)]

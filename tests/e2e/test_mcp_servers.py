@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scylla_gha.config.library import toolkit_root
-from scylla_gha.config.mcp_servers import read_server, server_folders
+from scylla_gha.config.materials import read_server, server_folders
 from tests.support.command import scylla
 from tests.support.provider import Body, Provider, Say, serve, tool_results
 from tests.support.repository import write_tree

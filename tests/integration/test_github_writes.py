@@ -7,25 +7,23 @@ import pytest
 from scylla_gha.errors import GitHubError
 from scylla_gha.github.access import GitHubAccess
 from scylla_gha.github.client import GitHubRepository, RequestLimits, RetryPolicy
-from scylla_gha.github.issues import (
+from scylla_gha.github.pulls import (
     ACTIONS_BOT,
+    CheckReport,
     add_reaction,
+    can_write,
     create_comment,
+    dispatch_workflow,
     edit_comment,
     find_issue,
     find_marked,
+    last_push,
     open_issue,
     own_login,
-    update_issue,
-)
-from scylla_gha.github.pulls import (
-    CheckReport,
-    can_write,
-    dispatch_workflow,
-    last_push,
     pin_commit,
     post_conclusion,
     read_pull_request,
+    update_issue,
 )
 from tests.support.github_api import BOT, FORK, REPOSITORY, TOKEN, Broken, State, serving, sha
 

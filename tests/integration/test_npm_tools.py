@@ -6,7 +6,7 @@ import pytest
 
 from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.judge.checks import run_check
-from scylla_gha.model.tools import Tools
+from scylla_gha.model.sandbox import Tools
 from scylla_gha.model.trial import Outcome
 from scylla_gha.prepare.scenario import prepare_workspace
 from scylla_gha.prepare.tools import search_path, tool_folders, toolbox_digest

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scylla_gha.config.library import Library, toolkit_root
-from scylla_gha.config.modes import program_files
+from scylla_gha.config.tiers import program_files
 from tests.support.hub import AUTHOR, NAME, OWNER, make_hub
 from tests.support.hub_server import ServedHub, serving_hub
 

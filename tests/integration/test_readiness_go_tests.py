@@ -6,7 +6,7 @@ import pytest
 
 from scylla_gha.errors import ToolError
 from scylla_gha.mining.go_project import go_tools
-from scylla_gha.model.tools import Tools
+from scylla_gha.model.sandbox import Tools
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.code_index import build_index
 from scylla_gha.readiness.recorded_tests import TestRequest

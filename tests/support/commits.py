@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from scylla_gha.mining.repository import checkout_of
-from scylla_gha.model.tools import Tools
+from scylla_gha.model.sandbox import Tools
 from scylla_gha.onboarding.scaffold import ScaffoldTask
 from scylla_gha.onboarding.task_from_history import Candidate, UnusableCommit, candidates, task_of
 

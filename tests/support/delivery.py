@@ -13,7 +13,7 @@ from scylla_gha.agents.claude import delivery
 from scylla_gha.model.delivery import Declared, Inventory, Observed
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.variant import AgentResources, Treatment
-from scylla_gha.variants.delivery import line_hash
+from scylla_gha.variants import line_hash
 
 Body = dict[str, Any]
 

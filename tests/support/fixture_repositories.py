@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scylla_gha.github.client import RetryPolicy
+from scylla_gha.github_fixture import token_variable
 from scylla_gha.github_fixture.accounts import FixtureAccounts, limits_of
 from scylla_gha.github_fixture.converge import ConvergedRun, Convergence
-from scylla_gha.github_fixture.reference import FixtureReference, make_reference
-from scylla_gha.github_fixture.tokens import token_variable
+from scylla_gha.github_fixture.view import FixtureReference, make_reference
 from scylla_gha.hub.cell import Blobs, Hub
 from scylla_gha.hub.fixture import StartCommit, read_fixture
 from scylla_gha.hub.git_store import GitRepository
 from scylla_gha.hub.records import Permission, RepositoryRecord, UserRecord
 from scylla_gha.hub.state import HubState
 from scylla_gha.hub.trial_files import REQUESTS_FILE
-from scylla_gha.model.github_repositories import RepositoryPool
+from scylla_gha.model.github_fixture import RepositoryPool
 from tests.support.hub_server import ServedHub, serving_hub
 
 _FOLDERS = contextlib.ExitStack()

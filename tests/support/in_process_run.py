@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from scylla_gha.agents.installed import InstalledAgent
+from scylla_gha.agents import InstalledAgent
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell

@@ -9,16 +9,16 @@ from typing import Any
 
 import yaml
 
-from scylla_gha.agents.installed import InstalledAgent
+from scylla_gha.agents import InstalledAgent
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.github.client import RetryPolicy
+from scylla_gha.github_fixture import token_variable
 from scylla_gha.github_fixture.accounts import FixtureAccounts, limits_of
 from scylla_gha.github_fixture.converge import Convergence
-from scylla_gha.github_fixture.reference import make_reference
-from scylla_gha.github_fixture.tokens import token_variable
+from scylla_gha.github_fixture.view import make_reference
 from scylla_gha.hub.fixture import StartCommit
 from scylla_gha.hub.trial_files import REQUESTS_FILE
-from scylla_gha.model.github_repositories import RepositoryPool
+from scylla_gha.model.github_fixture import RepositoryPool
 from scylla_gha.model.result import Result
 from scylla_gha.pipeline.context import RunContext, RunSettings
 from scylla_gha.plan import AgentInfo, plan_cells

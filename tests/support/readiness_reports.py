@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha.model.readiness import MissingDimension
-from scylla_gha.model.readiness_report import ReadinessReport, SuiteFacts
-from scylla_gha.model.readiness_score import ReadinessScore
+from scylla_gha.model.readiness_score import ReadinessReport, ReadinessScore, SuiteFacts
 from scylla_gha.readiness.compare_scores import compare_scores
 from scylla_gha.readiness.score import score
 from tests.support.readiness_items import TREE, item_set, trial

@@ -13,8 +13,7 @@ from scylla_gha.stats.agreement import icc
 from scylla_gha.stats.change_points import change_points, cusum, first_signal
 from scylla_gha.stats.clusters import design_effect, outcome_consistency, pass_all_k, pass_at_k
 from scylla_gha.stats.effects import Split, cliffs_delta, cohens_d, cohens_dz, hedges_correction, mde_paired
-from scylla_gha.stats.frontier import pooled_frontier, strata_frontier
-from scylla_gha.stats.ratios import success_cost_interval
+from scylla_gha.stats.ratios import pooled_frontier, strata_frontier, success_cost_interval
 from scylla_gha.stats.resampling import sign_flip_p
 from scylla_gha.stats.significance import benjamini_hochberg, holm, kendall_w
 

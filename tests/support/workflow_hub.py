@@ -14,7 +14,7 @@ from typing import Any
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.hub.clients import gh_environment, git_environment
 from scylla_gha.hub.control import AttachedCell, AttachRequest
-from scylla_gha.model.tools import Tools
+from scylla_gha.model.sandbox import Tools
 from scylla_gha.prepare.tools import search_path
 from scylla_gha.run.workflow_runner import WorkflowRunner
 from scylla_gha.run.workflow_steps import WorkflowBox

@@ -9,9 +9,8 @@ from scylla_gha.agents.claude import ClaudeCode
 from scylla_gha.config.materials import materials, read_agent
 from scylla_gha.errors import ToolError
 from scylla_gha.model.experiment import TrialLimits
-from scylla_gha.model.mcp_server import McpServer
 from scylla_gha.model.trial import Outcome
-from scylla_gha.model.variant import AgentResources, SubAgent, SystemPrompt, Treatment, Variant
+from scylla_gha.model.variant import AgentResources, McpServer, SubAgent, SystemPrompt, Treatment, Variant
 from scylla_gha.variants import agent_resources
 from tests.support.claude import DATA, ended_with
 from tests.support.materials import ALL, FILES

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.model.mcp_server import ServerCommand
-from scylla_gha.model.variant import AgentResources, SystemPrompt
-from scylla_gha.variants.delivery import prove_delivery
+from scylla_gha.model.variant import AgentResources, ServerCommand, SystemPrompt
+from scylla_gha.variants import prove_delivery
 from tests.support.delivery import (
     AGENTS,
     BILLING,

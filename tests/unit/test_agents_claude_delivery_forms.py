@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.model.variant import AgentResources, SubAgent
-from scylla_gha.variants.delivery import prove_delivery
+from scylla_gha.variants import prove_delivery
 from tests.support.delivery import (
     AGENTS,
     CLOCK,

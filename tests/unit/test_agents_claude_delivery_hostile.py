@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scylla_gha.model.delivery import Observed
-from scylla_gha.variants.delivery import prove_delivery
+from scylla_gha.variants import prove_delivery
 from tests.support.delivery import make_declared, make_inventory, observe, request, start_event
 
 DECLARED = make_declared(mcp_servers=("clock",), skills=("team:greeting",), agents=("proofreader",), plugins=("team",))

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from scipy.special import stdtrit
 
 from scylla_gha.aggregate import simple_verdict
-from scylla_gha.analysis.contrasts import compare
+from scylla_gha.analysis.contrasts import compare, rule
 from scylla_gha.analysis.frame import Pairing, build_frame
-from scylla_gha.analysis.verdicts import rule
 from scylla_gha.stats import difference_interval, sign_flip_bound, student_t_975
 from scylla_gha.stats.resampling import USUAL, sign_flip_p
 from tests.support.records import make_cell, make_result

@@ -5,10 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from scylla_gha.analysis.aa_test import AATestOptions, aa_test, halves, verdicts_on
-from scylla_gha.analysis.contrasts import compare
+from scylla_gha.analysis.contrasts import compare, rule
 from scylla_gha.analysis.frame import Pairing
-from scylla_gha.analysis.verdicts import rule
+from scylla_gha.analysis.simulated import AATestOptions, aa_test, halves, verdicts_on
 from scylla_gha.model.result import Result
 from scylla_gha.stats.resampling import Resampling
 from tests.support.frames import frame, group, table

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scylla_gha.analysis.aa_test import AATestOptions, verdicts_on
+from scylla_gha.analysis.contrasts import can_show
 from scylla_gha.analysis.design import (
     USUAL_BASIS,
     USUAL_SPLIT,
@@ -16,8 +16,15 @@ from scylla_gha.analysis.design import (
     why_no_p,
 )
 from scylla_gha.analysis.frame import passes_by_repetition
-from scylla_gha.analysis.simulated import Layout, differs, hardest_effect, not_worse, rate_differences
-from scylla_gha.analysis.verdicts import can_show
+from scylla_gha.analysis.simulated import (
+    AATestOptions,
+    Layout,
+    differs,
+    hardest_effect,
+    not_worse,
+    rate_differences,
+    verdicts_on,
+)
 from scylla_gha.model.comparison import Power
 from scylla_gha.stats.effects import Split
 from scylla_gha.stats.means import mean_limits_bounded

@@ -2,8 +2,7 @@
 
 import pytest
 
-from scylla_gha.analysis.analyse import outliers
-from scylla_gha.analysis.judge_agreement import agreement
+from scylla_gha.analysis.analyse import agreement, outliers
 from scylla_gha.analysis.metrics import best_subtests, slices
 from scylla_gha.model.result import Result
 from scylla_gha.stats.resampling import Resampling

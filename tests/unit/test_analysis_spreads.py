@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from scylla_gha.analysis.frame import build_frame
-from scylla_gha.analysis.spreads import spreads
+from scylla_gha.analysis.metrics import spreads
 from scylla_gha.model.trial import Outcome
 from tests.support.reports import arm_of, row_of
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from scylla_gha.analysis.contrasts import compare
+from scylla_gha.analysis.contrasts import compare, rule, scenarios_for_equivalence, scenarios_needed
 from scylla_gha.analysis.frame import BASELINE, baseline_pairings
-from scylla_gha.analysis.verdicts import rule, scenarios_for_equivalence, scenarios_needed
 from scylla_gha.model.analysis import Ruling
 from scylla_gha.stats import format_p
 from scylla_gha.stats.resampling import Resampling

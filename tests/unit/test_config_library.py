@@ -6,8 +6,8 @@ import pytest
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.errors import ConfigError
+from scylla_gha.model.sandbox import Tools
 from scylla_gha.model.scenario import FixtureSource
-from scylla_gha.model.tools import Tools
 from scylla_gha.model.variant import SystemPrompt, Treatment
 from tests.support.delivery import make_inventory
 from tests.support.library import (

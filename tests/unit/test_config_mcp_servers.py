@@ -8,11 +8,9 @@ import pytest
 from pydantic import ValidationError
 
 from scylla_gha.config.library import toolkit_root
-from scylla_gha.config.materials import materials
-from scylla_gha.config.mcp_servers import read_server, server_folders
+from scylla_gha.config.materials import materials, read_server, server_folders
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.mcp_server import McpServer, ServerCommand
-from scylla_gha.model.variant import Treatment
+from scylla_gha.model.variant import McpServer, ServerCommand, Treatment
 from tests.support.repository import write_tree
 
 ROOT = toolkit_root()

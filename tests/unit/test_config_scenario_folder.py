@@ -6,8 +6,8 @@ import pytest
 from scylla_gha.config.scenario_faults import check_scenario
 from scylla_gha.config.scenario_folder import check_variants
 from scylla_gha.errors import ConfigError
+from scylla_gha.model.sandbox import Tools
 from scylla_gha.model.scenario import DiffCondition, ProgressStep
-from scylla_gha.model.tools import Tools
 from scylla_gha.model.variant import SystemPrompt, Treatment, Variant
 from tests.support.library import write
 from tests.support.records import make_category, make_checkpoint, make_item, make_rubric, make_scenario

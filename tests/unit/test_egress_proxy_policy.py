@@ -8,8 +8,7 @@ from multidict import CIMultiDict
 from pydantic import ValidationError
 
 from scylla_gha.egress_proxy import EgressPolicy, EgressTarget, proxy_environment, tunnel_target, url_target
-from scylla_gha.egress_proxy.forward import HOP_BY_HOP, connection_headers, without_headers
-from scylla_gha.egress_proxy.handler import proxy_password
+from scylla_gha.egress_proxy.forward import HOP_BY_HOP, connection_headers, proxy_password, without_headers
 
 
 def test_by_default_nothing_is_allowed() -> None:

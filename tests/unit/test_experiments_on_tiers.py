@@ -5,11 +5,11 @@ import re
 
 import pytest
 
-from scylla_gha.agents.installed import find_agents
+from scylla_gha.agents import find_agents
+from scylla_gha.analysis.contrasts import scenarios_needed
 from scylla_gha.analysis.design import USUAL_BASIS, plan_notes, planned_comparisons
 from scylla_gha.analysis.frame import build_frame
 from scylla_gha.analysis.interactions import ArmParts, interactions
-from scylla_gha.analysis.verdicts import scenarios_needed
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.model.plan import Plan
 from scylla_gha.plan import plan_cells

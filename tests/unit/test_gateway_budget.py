@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.gateway.budget import Budget, BudgetLedger, Reservation, SessionBudget
-from scylla_gha.gateway.permissions import RequestRefusal
+from scylla_gha.gateway.budget import Budget, BudgetLedger, RequestRefusal, Reservation, SessionBudget
 from scylla_gha.model.traffic import Role
 from scylla_gha.providers.base import MIN_LOWERED_TOKENS, WorstCase
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from scylla_gha.gateway.limiter import Limiter, Limiters, RequestSlot
+from scylla_gha.gateway.upstream import Limiter, Limiters, RequestSlot
 from scylla_gha.providers.anthropic import (
     Anthropic,
     exhausted_seconds,
@@ -244,7 +244,7 @@ def test_what_a_session_has_out_takes_no_slot_of_another() -> None:
 def test_a_session_that_is_refused_alone_waits_alone_until_another_is_refused_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("scylla_gha.gateway.limiter._OTHERS_SECONDS", 0.2)
+    monkeypatch.setattr("scylla_gha.gateway.upstream._OTHERS_SECONDS", 0.2)
 
     async def refused(limiter: Limiter, session: str) -> None:
         leave = await limiter.enter(9, session)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.gateway.permissions import Conversation, TokenCounter
+from scylla_gha.gateway.budget import Conversation, TokenCounter
 from scylla_gha.model.traffic import Tokens
 from scylla_gha.providers.anthropic.request import parse_request
 from scylla_gha.providers.base import ConversationDigests

@@ -20,10 +20,8 @@ from scylla_gha.hub.records import (
     UserRecord,
 )
 from scylla_gha.hub.trial_files import exported_state, write_trial_files
-from scylla_gha.judge.github_checks import state_verdicts
-from scylla_gha.judge.github_git_checks import git_fault
+from scylla_gha.judge.github_checks import git_fault, state_verdicts, unchanged_fault
 from scylla_gha.judge.github_trial import TrialGitHub, trial_github
-from scylla_gha.judge.github_unchanged import unchanged_fault
 from scylla_gha.model.github_condition import AllowedChange, GitCondition, StateCondition
 from tests.support.hub import AUTHOR, NAME, OWNER, REVIEWER, commit, make_hub
 

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.conditions.limits import TEXT_CHARS
+from scylla_gha.conditions import TEXT_CHARS
 from scylla_gha.hub.records import CommentRecord, IssueRecord
-from scylla_gha.judge.github_checks import shown_texts, state_verdicts
-from scylla_gha.judge.github_unchanged import unchanged_fault
+from scylla_gha.judge.github_checks import shown_texts, state_verdicts, unchanged_fault
 from scylla_gha.model.github_condition import StateCondition
 from tests.unit.test_github_checks import World
 

@@ -11,7 +11,7 @@ from scylla_gha.github_fixture.leases import lease_of, take_lease
 from scylla_gha.github_fixture.view import read_state
 from scylla_gha.hub.faults import FaultInjector
 from scylla_gha.hub.records import IssueRecord, PullRequestRecord
-from scylla_gha.model.github_faults import GitHubFault
+from scylla_gha.model.github_requests import GitHubFault
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
 from scylla_gha.pipeline.lanes import free_lanes, lease_lanes

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from scylla_gha.errors import GitHubError
-from scylla_gha.github_fixture.bindings import bindings_of
+from scylla_gha.github_fixture.commands import bindings_of
 from scylla_gha.hub.faults import FaultInjector
 from scylla_gha.hub.records import CommentRecord, IssueRecord, PullRequestRecord, ReviewRecord
-from scylla_gha.model.github_faults import GitHubFault
+from scylla_gha.model.github_requests import GitHubFault
 from tests.integration.test_hub_writes import write_everything
 from tests.support.fixture_repositories import FixtureSite, fixture_site
 from tests.support.hub import Caller

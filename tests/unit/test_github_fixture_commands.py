@@ -17,8 +17,8 @@ from scylla_gha.github_fixture.view import read_state
 from scylla_gha.hub.faults import FaultInjector
 from scylla_gha.hub.fixture import StartCommit
 from scylla_gha.hub.records import IssueRecord, RepositoryRecord
-from scylla_gha.model.github_faults import GitHubFault
-from scylla_gha.model.github_repositories import RepositoryPool
+from scylla_gha.model.github_fixture import RepositoryPool
+from scylla_gha.model.github_requests import GitHubFault
 from scylla_gha.prepare.start_state import own_files_commit
 from tests.support.command import Said, scylla
 from tests.support.fixture_repositories import SMALL, FixtureSite, fixture_site

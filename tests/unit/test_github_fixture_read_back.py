@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scylla_gha.github_fixture.bindings import bindings_of
+from scylla_gha.github_fixture.commands import bindings_of
 from scylla_gha.github_fixture.trial_lane import LanePool, LaneTrial, TrialLane
 from scylla_gha.hub.cell import Hub
 from scylla_gha.hub.fixture import build_fixture
 from scylla_gha.hub.records import UserRecord
 from scylla_gha.hub.trial_files import exported_state, write_trial_files
+from scylla_gha.judge.github_checks import all_changes
 from scylla_gha.judge.github_trial import trial_github
-from scylla_gha.judge.github_unchanged import all_changes
 from tests.support.fixture_repositories import SMALL, FixtureSite, fixture_site
 from tests.support.hub import Caller
 

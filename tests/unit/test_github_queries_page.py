@@ -1,4 +1,4 @@
-from scylla_gha.config.github_queries_page import queries_page
+from scylla_gha.config.schemas import queries_page
 from scylla_gha.model.github_views import QUERIES, ThreadView
 
 

@@ -14,17 +14,17 @@ import pytest
 from scylla_gha.errors import ConfigError
 from scylla_gha.github.actions import escape_command
 from scylla_gha.github.reverts import reverted_numbers
-from scylla_gha.github_fixture.dialect import key_in, without_marker
+from scylla_gha.github_fixture.identify import key_in, without_marker
 from scylla_gha.hub.fixture import build_fixture
 from scylla_gha.hub.git_store import GitRepository
 from scylla_gha.hub.operations.git_data import read_tag
 from scylla_gha.hub.operations.plain_yaml import read_document
 from scylla_gha.hub.operations.workflow_events import start_for_push
 from scylla_gha.hub.operations.workflow_expressions import check_text
-from scylla_gha.interop.exporters.profile_tools import category_of
-from scylla_gha.judge.diff_excerpt import NamedFiles
+from scylla_gha.interop.exporters.profile_rows import category_of
+from scylla_gha.judge.prompt import NamedFiles
 from scylla_gha.mining.python_project import read_project
-from scylla_gha.onboarding.task_text import title_and_prompt
+from scylla_gha.onboarding.task_from_history import title_and_prompt
 from scylla_gha.readiness.intent_wording import intent_of_docstring, intent_of_subject
 from scylla_gha.readiness.twin_merging import merge_functions
 from scylla_gha.readiness.twin_names import safe_names

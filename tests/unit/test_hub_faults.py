@@ -13,7 +13,7 @@ from scylla_gha.hub.client import HubProcess
 from scylla_gha.hub.control import AttachRequest
 from scylla_gha.hub.faults import FaultInjector, refuse_impossible_faults
 from scylla_gha.hub.trial_files import REQUESTS_FILE
-from scylla_gha.model.github_faults import GitHubFault
+from scylla_gha.model.github_requests import GitHubFault
 from tests.support.hub import AUTHOR, NAME, OWNER, REPO, make_hub
 from tests.support.hub_server import ServedHub, ask_socket, connected, serving_hub
 

@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.github_fixture.reference import make_reference
+from scylla_gha.github_fixture.view import make_reference
 from scylla_gha.hub.trial_files import write_trial_files
-from scylla_gha.judge.github_checks import state_verdicts
+from scylla_gha.judge.github_checks import state_verdicts, unchanged_fault
 from scylla_gha.judge.github_trial import trial_github
-from scylla_gha.judge.github_unchanged import unchanged_fault
 from scylla_gha.model.github_condition import AllowedChange, StateCondition
 from tests.support.scripted_reviewers import REVIEWS, ReviewedCell, seed_of, write_fixture
 

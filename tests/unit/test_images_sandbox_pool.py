@@ -6,7 +6,7 @@ from scylla_gha.agents import AGENTS
 from scylla_gha.config.library import Library
 from scylla_gha.errors import SandboxError
 from scylla_gha.images import SandboxPool, select_sandbox
-from scylla_gha.model.tools import Tools
+from scylla_gha.model.sandbox import Tools
 from tests.support.command import NO_ENGINE
 from tests.support.records import make_cell, make_experiment, make_plan
 

@@ -1,6 +1,6 @@
 from typing import Any
 
-from scylla_gha.interop.exporters.inspect_sample import inspect_sample
+from scylla_gha.interop.exporters.inspect_log import inspect_sample
 from scylla_gha.model.cell_records import AttemptRecord, CellRecord
 from scylla_gha.model.judgment import ItemScore
 from scylla_gha.model.traffic import RequestRecord, Tokens

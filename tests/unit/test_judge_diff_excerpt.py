@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from scylla_gha.judge.diff_excerpt import NamedFiles, diff_excerpt, share
+from scylla_gha.judge.prompt import NamedFiles, diff_excerpt, share
 from tests.support.panel import patch
 
 LONG = [f"line {number:05} of a very ordinary file" for number in range(10_000)]

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.judge.reply import ParsedReply, parse_reply, unreadable_items
+from scylla_gha.judge.judge_client import ParsedReply, parse_reply, unreadable_items
 from scylla_gha.model.judgment import JudgeScore
 from tests.support.panel import fault, make_item, raw, reply
 

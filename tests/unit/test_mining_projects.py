@@ -9,7 +9,7 @@ import pytest
 from scylla_gha.mining.languages import error_line
 from scylla_gha.mining.project_tests import ProjectTests, read_tests
 from scylla_gha.mining.python_project import read_project
-from scylla_gha.model.tools import EditableInstall, Tools
+from scylla_gha.model.sandbox import EditableInstall, Tools
 from scylla_gha.prepare.tools import search_path
 from tests.support.repository import Files, write_tree
 

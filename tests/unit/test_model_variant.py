@@ -4,8 +4,16 @@ import pytest
 from pydantic import ValidationError
 
 from scylla_gha.model.delivery import Delivery, Inventory, Observed
-from scylla_gha.model.mcp_server import FOLDER, McpServer
-from scylla_gha.model.variant import AgentResources, SubAgent, SubTest, SystemPrompt, Treatment, Variant
+from scylla_gha.model.variant import (
+    FOLDER,
+    AgentResources,
+    McpServer,
+    SubAgent,
+    SubTest,
+    SystemPrompt,
+    Treatment,
+    Variant,
+)
 from tests.support.delivery import make_declared, make_inventory
 
 

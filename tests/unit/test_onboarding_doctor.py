@@ -21,11 +21,11 @@ from scylla_gha.onboarding.doctor import (
     caller_findings,
     machine_findings,
     mode_findings,
+    readiness_findings,
     repositories_findings,
     repository_of,
 )
 from scylla_gha.onboarding.doctor_github import action_findings, findings, model_findings, rights_finding
-from scylla_gha.onboarding.doctor_readiness import readiness_findings
 from tests.support.adopters import empty
 from tests.support.command import NO_ENGINE
 from tests.support.git import shell

@@ -2,8 +2,7 @@ from pathlib import Path
 
 from scylla_gha.errors import FixtureError
 from scylla_gha.mining.repository import RepositoryCheckout, checkout_of
-from scylla_gha.onboarding.example_task import example
-from scylla_gha.onboarding.find_tasks import TaskTrial, Tried, find_tasks
+from scylla_gha.onboarding.find_tasks import TaskTrial, Tried, example, find_tasks
 from scylla_gha.onboarding.scaffold import ScaffoldTask
 from tests.support.adopters import commit, empty, till, web, words
 from tests.support.commits import task_from, usable

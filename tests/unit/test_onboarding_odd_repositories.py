@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.mining.repository import checkout_of
-from scylla_gha.model.tools import Tools
+from scylla_gha.model.sandbox import Tools
 from scylla_gha.onboarding.task_from_history import task_of
 from tests.support.adopters import commit, empty, till
 from tests.support.commits import reasons, task_from, usable

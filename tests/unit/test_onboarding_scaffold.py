@@ -8,8 +8,8 @@ import yaml
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.mining.repository import LINK, checkout_of
 from scylla_gha.model.experiment import Experiment
-from scylla_gha.model.tools import Tools
-from scylla_gha.onboarding.example_task import example
+from scylla_gha.model.sandbox import Tools
+from scylla_gha.onboarding.find_tasks import example
 from scylla_gha.onboarding.init import suite_scenarios
 from scylla_gha.onboarding.scaffold import (
     PROGRAM,

@@ -10,10 +10,9 @@ from scylla_gha.errors import ToolError
 from scylla_gha.mining.languages import NODE, PYTEST, SAFE_NAME, is_code, is_test
 from scylla_gha.mining.python_requirements import pinned
 from scylla_gha.mining.repository import RepositoryCheckout, checkout_of
-from scylla_gha.model.tools import Tools
+from scylla_gha.model.sandbox import Tools
 from scylla_gha.onboarding.scaffold import ScaffoldFile, ScaffoldTask, new_file
-from scylla_gha.onboarding.task_from_history import Candidate, candidates, task_of
-from scylla_gha.onboarding.task_text import shortened
+from scylla_gha.onboarding.task_from_history import Candidate, candidates, shortened, task_of
 from scylla_gha.onboarding.wrong_solutions import wrong_solutions
 from tests.support.adopters import DISCOUNT, commit, empty, till, words
 from tests.support.commits import task_from, usable

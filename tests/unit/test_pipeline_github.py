@@ -8,15 +8,14 @@ from typing import ClassVar
 
 import pytest
 
+from scylla_gha.agents import InstalledAgent
 from scylla_gha.agents.base import AgentCommand, AgentTask
-from scylla_gha.agents.installed import InstalledAgent
 from scylla_gha.collect import rows
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.hub.client import HubProcess
-from scylla_gha.model.mcp_server import McpServer
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
-from scylla_gha.model.variant import AgentResources
+from scylla_gha.model.variant import AgentResources, McpServer
 from scylla_gha.pipeline.context import RunContext, RunServices, RunSettings
 from scylla_gha.pipeline.run_cells import run_cells
 from scylla_gha.plan import AgentInfo, plan_cells

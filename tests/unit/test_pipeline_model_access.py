@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from scylla_gha.agents import InstalledAgent
 from scylla_gha.agents.base import AgentPackage
-from scylla_gha.agents.installed import InstalledAgent
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.errors import ToolError
 from scylla_gha.gateway.client import GatewayProcess

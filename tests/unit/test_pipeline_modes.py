@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scylla_gha.agents.installed import InstalledAgent
+from scylla_gha.agents import InstalledAgent
 from scylla_gha.collect import rows
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.hub.client import HubProcess

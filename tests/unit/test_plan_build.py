@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.agents.installed import InstalledAgent, find_agents
+from scylla_gha.agents import InstalledAgent, find_agents
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.model.experiment import Experiment

@@ -8,8 +8,8 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.images import SandboxImages
 from scylla_gha.model.experiment import RetrySettings, TrialLimits, agent_name
 from scylla_gha.model.plan import Plan
+from scylla_gha.model.sandbox import Tools
 from scylla_gha.model.scenario import FixtureSource, ScenarioTask, Validation
-from scylla_gha.model.tools import Tools
 from scylla_gha.model.variant import SystemPrompt, Treatment
 from scylla_gha.plan import AgentInfo, plan_cells
 from scylla_gha.plan.estimate import PastCost

@@ -8,7 +8,7 @@ from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.errors import RefusedError
 from scylla_gha.images import SandboxImages
 from scylla_gha.model.plan import Arm, Plan
-from scylla_gha.model.tools import Tools
+from scylla_gha.model.sandbox import Tools
 from scylla_gha.model.variant import Treatment
 from scylla_gha.plan import AgentInfo, plan_cells
 from scylla_gha.plan.reuse_results import environment_fingerprint, require_same_environment

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.agents.installed import InstalledAgent
+from scylla_gha.agents import InstalledAgent
 from scylla_gha.config.library import ConfigSources, Library, toolkit_root
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.experiment import RoleBudgets, TrialLimits

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import FixtureError
-from scylla_gha.prepare.agent_files import own_agent_files, with_agent_files
 from scylla_gha.prepare.start_state import StartState
-from scylla_gha.prepare.workspace import Workspace, open_workspace, snapshot
+from scylla_gha.prepare.workspace import Workspace, open_workspace, own_agent_files, snapshot, with_agent_files
 from tests.support.git import shell
 from tests.support.repository import FILES, make_start, write_tree
 

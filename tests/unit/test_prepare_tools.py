@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ToolError
-from scylla_gha.model.tools import Tools
+from scylla_gha.model.sandbox import Tools
 from scylla_gha.prepare.tools import cache_root, find_program, locked, npm_program, search_path, toolbox_digest
 from tests.support.repository import cache, write_tree
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from scylla_gha.gateway.client_connections import failure, to_client
+from scylla_gha.gateway.forward import failure, to_client
 from scylla_gha.gateway.settings import ProviderAccess
 from scylla_gha.providers.anthropic import Anthropic, federation_in
-from scylla_gha.providers.credentials import Federation
+from scylla_gha.providers.base import Federation
 
 ANTHROPIC = Anthropic()
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from scylla_gha.model.publication import RunName
-from scylla_gha.publish.branch_pages import branch_pages
+from scylla_gha.publish.push_run import branch_pages
 from scylla_gha.report.badges import badge, badges
 from scylla_gha.results_branch.clone import BranchClone
 from scylla_gha.results_branch.publish_run import PushBackoff, publish_run

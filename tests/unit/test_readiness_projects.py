@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.mining.node_locks import LockedPackages, locked_packages
-from scylla_gha.mining.node_project import read_node_project
+from scylla_gha.mining.node_project import LockedPackages, locked_packages, read_node_project
 from scylla_gha.mining.python_project import read_project
-from scylla_gha.model.tools import EditableInstall
+from scylla_gha.model.sandbox import EditableInstall
 from tests.support.repository import Files, write_tree
 
 PEP_621 = """\

@@ -4,7 +4,7 @@ import datetime
 import json
 import re
 
-from scylla_gha.model.readiness_report import SuiteFacts, TwinEffect
+from scylla_gha.model.readiness_score import SuiteFacts, TwinEffect
 from scylla_gha.readiness.compare_scores import compare_scores
 from scylla_gha.report.page.page import PageParts, page
 from scylla_gha.report.page.readiness_answer import unavailable_page

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from scylla_gha.redaction.encodings import SecretEncoding, end_of_escape, secret_encodings
+from scylla_gha.redaction.patterns import SecretEncoding, end_of_escape, secret_encodings
 
 
 def test_a_secret_of_letters_and_digits_has_few_spellings() -> None:

@@ -2,9 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.analysis.contrasts import compare
+from scylla_gha.analysis.contrasts import compare, rule
 from scylla_gha.analysis.frame import BASELINE, baseline_pairings
-from scylla_gha.analysis.verdicts import rule
 from scylla_gha.errors import GateError
 from scylla_gha.model.analysis import Analysis, Verdict
 from scylla_gha.model.report import Comparison, Report

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.sandboxes.docker.tar_transfer import extract_tar, pack_tar
+from scylla_gha.sandboxes.docker import extract_tar, pack_tar
 from tests.support.repository import write_tree
 
 MOST = 1 << 20

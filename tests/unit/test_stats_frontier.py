@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scylla_gha.stats.frontier import pareto_set, pooled_frontier, resampled_frontier, strata_frontier
+from scylla_gha.stats.ratios import pareto_set, pooled_frontier, resampled_frontier, strata_frontier
 from scylla_gha.stats.resampling import Resampling
 from tests.support.numbers import FIXED
 

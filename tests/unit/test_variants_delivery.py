@@ -6,7 +6,7 @@ import pytest
 
 from scylla_gha.model.delivery import Declared, Delivery, Inventory, Observed
 from scylla_gha.model.variant import SystemPrompt
-from scylla_gha.variants.delivery import line_hash, prove_delivery
+from scylla_gha.variants import line_hash, prove_delivery
 from tests.support.delivery import make_declared, make_inventory, make_request, make_start
 
 NO_INVENTORY = ("what the CLI brings by itself: there is no inventory of this version "

@@ -8,11 +8,10 @@ import pytest
 
 from scylla_gha.errors import FixtureError
 from scylla_gha.hub.workflow_records import WorkflowStep
-from scylla_gha.model.tools import Tools
+from scylla_gha.model.sandbox import Tools
 from scylla_gha.prepare.tools import search_path
 from scylla_gha.process import Cancel
-from scylla_gha.run.workflow_output import StepOutput
-from scylla_gha.run.workflow_steps import JobBox, StepEnd, WorkflowBox
+from scylla_gha.run.workflow_steps import JobBox, StepEnd, StepOutput, WorkflowBox
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import SandboxTarget
 from tests.support.git_bombs import commit_of_many_files

@@ -13,8 +13,7 @@ from typing import Any, Final
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
 from scylla_gha.interop.importers.columns import PassRule, map_columns, parse_rule
-from scylla_gha.interop.importers.formats import format_of, read_table
-from scylla_gha.interop.importers.options import ImportOptions
+from scylla_gha.interop.importers.options import ImportOptions, format_of, read_table
 from scylla_gha.interop.importers.tables import SourceRow, SourceTable, Value
 from scylla_gha.interop.importers.values import parse_values
 from scylla_gha.model import digest, slug

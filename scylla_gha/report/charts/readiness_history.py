@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from scylla_gha.counting import counted
-from scylla_gha.model.readiness_report import ReadinessReport
+from scylla_gha.model.readiness_score import ReadinessReport
 from scylla_gha.report.charts.layers import table
 from scylla_gha.report.charts.theme import Chart, finish, first_few, paint, short
 from scylla_gha.report.readiness_text import interval_text

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from scylla_gha.model.readiness_report import ReadinessReport
+from scylla_gha.model.readiness_score import ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.report.charts.theme import Chart
 from scylla_gha.report.next_command import command_for_more_data

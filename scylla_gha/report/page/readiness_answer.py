@@ -9,8 +9,13 @@ from typing import Final
 
 from scylla_gha.counting import counted, dollars
 from scylla_gha.model.readiness import DIMENSIONS, Dimension, scenario_id
-from scylla_gha.model.readiness_report import ReadinessReport
-from scylla_gha.model.readiness_score import AnchorScore, DimensionScore, ReadinessScore, ScoreComparison
+from scylla_gha.model.readiness_score import (
+    AnchorScore,
+    DimensionScore,
+    ReadinessReport,
+    ReadinessScore,
+    ScoreComparison,
+)
 from scylla_gha.report.page.html import PagePlace, html
 from scylla_gha.report.readiness_text import (
     change_text,

@@ -16,14 +16,16 @@ from scylla_gha.providers.base import (
     Body,
     ConversationDigests,
     CostTerms,
+    Credentials,
+    Federation,
     InvalidRequestError,
     ModelRequest,
     RateLimit,
     Spans,
+    TokenSource,
     objects,
     parse_object,
 )
-from scylla_gha.providers.credentials import Credentials, Federation, TokenSource
 from scylla_gha.retry_after import retry_after_seconds
 
 _PASSED = ("content-type", "accept", "user-agent")
