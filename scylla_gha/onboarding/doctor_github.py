@@ -97,7 +97,7 @@ def _repository(facts: RepositoryFacts) -> Iterator[Finding]:
         yield Finding("repository", "ok", "is public")
     if facts.fork:
         what = "is a fork: it has none of the secrets of the original, and schedules are disabled at first"
-        yield Finding("fork", "ok", what, "docs/in-a-fork.md")
+        yield Finding("fork", "ok", what, "docs/workflows.md")
 
 
 def _workflows(setup: RepositorySetup) -> Iterator[Finding]:
@@ -260,7 +260,7 @@ def _pages(setup: RepositorySetup) -> Finding:
         return _hidden("pages", "whether a site exists", pages)
     if isinstance(pages, MissingResource):
         return Finding(
-            "pages", "optional", "no site exists; only `site.yml` with `deploy` needs one (docs/site.md)", page
+            "pages", "optional", "no site exists; only `site.yml` with `deploy` needs one (docs/report-page.md)", page
         )
     if pages.build_type == "workflow":
         return Finding("pages", "ok", "workflows may publish the site")

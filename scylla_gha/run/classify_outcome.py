@@ -1,6 +1,6 @@
 """Rules that classify an attempt's outcome by evidence from outside the sandbox; the agent's own output is a claim.
 
-docs/outcomes.md lists the evidence of each outcome, in the order of the rules, and who could forge it.
+docs/how-a-result-is-computed.md lists the evidence of each outcome, in the order of the rules, and who could forge it.
 """
 
 from collections.abc import Callable

@@ -16,7 +16,7 @@ from scylla_gha.onboarding.init import workflow_files
 from scylla_gha.onboarding.toolkit import Toolkit
 from tests.support.adopters import TOOLKIT, empty
 from tests.support.command import COMMAND, scylla
-from tests.support.pages import PAGES, ROOT, anchors, commands, links, yaml_parts
+from tests.support.pages import PAGES, ROOT, commands, yaml_parts
 from tests.support.repository import environment
 
 FOLDER = ".github/workflows/"
@@ -83,23 +83,6 @@ def assert_known(words: list[str]) -> None:
     assert {word for word in words if word.startswith("--")} <= options
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_links_lead_somewhere(page: Path) -> None:
-    for link in links(page):
-        if link.startswith("https://"):
-            continue
-        name, _, anchor = link.partition("#")
-        target = (page.parent / name).resolve() if name else page
-        assert target.is_file(), link
-        assert not anchor or anchor in anchors(target), link
-
-
-def test_every_page_is_in_the_list() -> None:
-    (index,) = (page for page in PAGES if page.name == "README.md")
-    listed = set(links(index))
-    assert {page.name for page in PAGES} - {"README.md"} <= listed
-
-
 def callers() -> dict[str, dict[Any, Any]]:
     """Workflows that call the reusable one: those that `init` writes, and those that pages show."""
     shown = {f"{page.name} {at}": part for page in PAGES for at, part in enumerate(yaml_parts(page)) if "jobs" in part}
@@ -123,19 +106,21 @@ def test_a_caller_gives_what_the_reusable_workflow_takes(name: str) -> None:
 
 def test_what_a_page_tells_to_uncomment_is_there() -> None:
     texts = {file.path: file.content.decode() for file in workflow_files("app", OURS)}
-    parts = {"on-a-schedule.md": (REGRESSION, "schedule"),
-             "tutorial.md": (f"{FOLDER}scylla-pull-request.yml", "pull_request"),
-             "by-a-comment.md": (f"{FOLDER}scylla-comment.yml", "issue_comment")}  # fmt: skip
-    for page, (path, event) in parts.items():
-        parts_of = (part for page_path in PAGES if page_path.name == page for part in yaml_parts(page_path))
-        shown = next(part for part in parts_of if True in part)  # YAML reads the key `on` as true
+    parts = [
+        ("workflows.md", REGRESSION, "schedule"),
+        ("tutorial.md", f"{FOLDER}scylla-pull-request.yml", "pull_request"),
+        ("workflows.md", f"{FOLDER}scylla-comment.yml", "issue_comment"),
+    ]
+    for page, path, event in parts:
+        triggers = [part[True] for part in yaml_parts(ROOT / "docs" / page) if True in part]  # the key `on` is true
+        (shown,) = (trigger for trigger in triggers if event in trigger)
         bare = re.sub(
             r"^(\s*)# (?=\s*(schedule|- cron|issue_comment|types|pull_request|paths))",
             r"\1",
             texts[path],
             flags=re.MULTILINE,
         )
-        assert yaml.safe_load(bare)[True][event] == shown[True][event]
+        assert yaml.safe_load(bare)[True][event] == shown[event]
 
 
 def test_the_comment_that_the_tutorial_shows_is_one_that_the_toolkit_makes() -> None:

@@ -53,5 +53,19 @@ def links(page: Path) -> list[str]:
 
 def anchors(page: Path) -> set[str]:
     """The names of a page's headings, as GitHub makes them."""
-    titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-") for title in titles}
+    return set(anchors_in_order(page))
+
+
+def anchors_in_order(page: Path) -> list[str]:
+    """The names of a page's headings, without those that GitHub numbers because a heading occurs twice."""
+    text = re.sub(r"^ *(```|~~~).*?^ *\1$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-") for title in titles]
+
+
+def section(page: str, title: str) -> str:
+    """Return the part of a page below a heading, with its parts."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    (level,) = re.findall(rf"^(#+) {re.escape(title)}$", text, re.MULTILINE)
+    rest = text.partition(f"\n{level} {title}\n")[2]
+    return re.split(rf"^#{{1,{len(level)}}} ", rest, maxsplit=1, flags=re.MULTILINE)[0]

@@ -107,7 +107,7 @@ def test_scores_that_fit_no_row_are_refused(tmp_path: Path, scores: str, more: t
 
 
 def test_the_worked_example_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (ROOT / "docs/import.md").read_text()
+    page = (ROOT / "docs/running.md").read_text()
     for name, body in re.findall(r"`(\w+\.csv)`:\n\n```csv\n(.*?)```", page, re.DOTALL):
         (tmp_path / name).write_text(body)
     (line,) = re.findall(r"```bash\nscylla-gha (.*?)\n```", page, re.DOTALL)

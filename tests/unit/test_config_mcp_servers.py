@@ -11,6 +11,7 @@ from scylla_gha.config.library import toolkit_root
 from scylla_gha.config.materials import materials, read_server, server_folders
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.variant import McpServer, ServerCommand, Treatment
+from tests.support.pages import section
 from tests.support.repository import write_tree
 
 ROOT = toolkit_root()
@@ -112,7 +113,7 @@ def test_an_earlier_root_hides_a_server_of_the_toolkit(tmp_path: Path) -> None:
 
 
 def test_the_page_has_a_row_for_each_server_of_the_toolkit() -> None:
-    rows = [line for line in (ROOT / "docs/mcp-servers.md").read_text().splitlines() if line.startswith("| `")]
+    rows = [line for line in section("docs/variants.md", "MCP servers").splitlines() if line.startswith("| `")]
     assert rows == [row(name, read_server(folder)) for name, folder in server_folders((ROOT,)).items()]
 
 

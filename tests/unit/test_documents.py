@@ -11,37 +11,59 @@ from scylla_gha.analysis.row_table import COMPONENTS, TOKENS
 from scylla_gha.model.experiment import SandboxName
 from scylla_gha.report import metrics
 from scylla_gha.sandboxes import SANDBOXES
-from tests.support.pages import ROOT, anchors, links
+from tests.support.pages import PAGES, ROOT, anchors, anchors_in_order, links, section
 
 PLUG_IN_PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "scylla_gha").rglob("README.md"))
-OTHER_PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "tests/README.md")]
+OTHER_PAGES = [
+    ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "tests/README.md")
+]
 
 
-def table_keys(page: str) -> set[str]:
-    """Return the codes in the first column of a page's tables."""
-    rows = re.findall(r"^\| (`[^|]+) \|", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
+def table_keys(page: str, title: str) -> set[str]:
+    """Return the codes in the first column of the tables below a heading."""
+    rows = re.findall(r"^\| (`[^|]+) \|", section(page, title), re.MULTILINE)
     return {name for row in rows for name in re.findall(r"`(\w+)`", row)}
 
 
 def test_the_glossary_explains_each_metric() -> None:
     shares = {f"{name}_share" for name in (*TOKENS, *COMPONENTS)}
-    missing = (metrics._METRICS.keys() | shares) - table_keys("docs/metrics.md")
+    missing = (metrics._METRICS.keys() | shares) - table_keys("docs/how-a-result-is-computed.md", "Metrics")
     assert missing == set()
 
 
 def test_the_page_of_exit_codes_has_those_of_the_code() -> None:
     codes = {error.exit_code for error in vars(errors).values() if hasattr(error, "exit_code")}
-    listed = {int(code) for code in table_keys("docs/exit-codes.md")}
+    listed = {int(code) for code in table_keys("docs/troubleshooting.md", "Exit codes")}
     assert listed == codes | {0, 2, 130}
 
 
-@pytest.mark.parametrize("page", OTHER_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_outside_of_docs_lead_somewhere(page: Path) -> None:
+@pytest.mark.parametrize("page", [*PAGES, *OTHER_PAGES], ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
     for link in links(page):
+        if link.startswith("https://"):
+            continue
         name, _, anchor = link.partition("#")
         target = (page.parent / name).resolve() if name else page
-        assert link.startswith("https://") or target.exists(), link
+        assert target.exists(), link
         assert not anchor or anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_has_no_heading_twice(page: Path) -> None:
+    names = anchors_in_order(page)
+    assert sorted(names) == sorted(set(names))
+
+
+def test_every_page_is_in_the_map() -> None:
+    listed = {link.partition("#")[0] for link in links(ROOT / "docs/README.md")}
+    assert {page.name for page in PAGES} - {"README.md"} <= listed
+
+
+def test_pages_that_the_program_names_exist() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "scylla_gha").rglob("*.py")]
+    named = {name for text in texts for name in re.findall(r"docs/[\w-]+\.md", text)}
+    assert len(named) > 3
+    assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []
 
 
 def test_pages_for_contributors_name_files_that_exist() -> None:
@@ -53,7 +75,7 @@ def test_pages_for_contributors_name_files_that_exist() -> None:
 
 
 def test_the_page_on_isolation_and_the_configuration_name_each_sandbox() -> None:
-    header = re.search(r"^\| \| (.+) \|$", (ROOT / "docs/isolation.md").read_text(encoding="utf-8"), re.MULTILINE)
+    header = re.search(r"^\| \| (.+) \|$", section("docs/security.md", "Isolation"), re.MULTILINE)
     assert header is not None
     assert header[1].split(" | ") == list(SANDBOXES)
     assert set(get_args(SandboxName)) == set(SANDBOXES)

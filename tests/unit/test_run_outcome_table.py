@@ -1,4 +1,4 @@
-"""Each row of the table in docs/outcomes.md has a case that ends as it says, and no outcome is left out."""
+"""Each outcome in docs/how-a-result-is-computed.md has a case that ends as its row says, and none is left out."""
 
 import os
 import re
@@ -22,6 +22,7 @@ from scylla_gha.store.run_folder import RunFolder
 from tests.support.agents import ShellAgent
 from tests.support.in_process_run import make_run_context, with_settings
 from tests.support.library import write, write_scenario
+from tests.support.pages import section
 from tests.support.records import make_judgment, make_trial
 from tests.support.repository import cache, make_repository
 from tests.support.rows import CELL, row_of
@@ -36,10 +37,9 @@ def _own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 DONE, DIED = TranscriptSummary(Outcome.COMPLETED, "done"), TranscriptSummary(Outcome.AGENT_ERROR, "no result")
 LATE, EARLY = TranscriptSummary(Outcome.TIMEOUT, "late"), TranscriptSummary(Outcome.SANDBOX_ERROR, "did not start")
 BEGAN = ProviderEvidence(answers=1, has_begun=True)
-ROOT = Path(__file__).parents[2]
 ROWS = [
     [cell.strip() for cell in line.strip("|").split(" | ")]
-    for line in (ROOT / "docs/outcomes.md").read_text(encoding="utf-8").splitlines()
+    for line in section("docs/how-a-result-is-computed.md", "How a trial ends").splitlines()
     if line.startswith("| `")
 ]
 OUTCOMES = [Outcome(row[0].strip("`")) for row in ROWS]

@@ -1,7 +1,7 @@
 """Requests of the Messages API: identity, conversation, size and cost terms; settings and limits put into them.
 
 The estimate of a prompt is too low only if text has more than one token per two bytes, or for what the provider's own
-tools add to the prompt (docs/budgets.md).
+tools add to the prompt (docs/costs.md).
 """
 
 import hashlib
