@@ -9,7 +9,7 @@ from scylla_gha.model.delivery import Declared, Observed
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Outcome, SafetyNetSummary, Trajectory
 from scylla_gha.model.variant import AgentResources, ServerCommand, Treatment
-from scylla_gha.process import FinishedProcess
+from scylla_gha.system.process import FinishedProcess
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,8 +96,8 @@ def shell(cell: str, argv: tuple[str, ...], experiment: str | None, runs: Path, 
     """  # noqa: D301
     from scylla_gha.pipeline.shell import run_in_cell
     from scylla_gha.prepare.workspace import scratch
-    from scylla_gha.process import LimitHit
     from scylla_gha.sandboxes.attach import exit_on_signals
+    from scylla_gha.system.process import LimitHit
 
     cell_ref = find_cell(runs, cell, experiment)
     try:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from scylla_gha.errors import ConfigError, ToolError
-from scylla_gha.git import run_git
 from scylla_gha.model.variant import MCP_FILE, PLACES, ServerCommand, Variant, is_agent_file
 from scylla_gha.path_patterns import PathPatterns
+from scylla_gha.system.git import run_git
 
 KIND: Final = "agent_files"  # begin of their names among the materials of a variant
 _MOST_BYTES: Final = 20_000_000

@@ -32,7 +32,7 @@ from scylla_gha.gateway.settings import (
 )
 from scylla_gha.model.traffic import RequestRecord, Role
 from scylla_gha.providers import PROVIDERS
-from scylla_gha.server_process import ServerProcess
+from scylla_gha.system.servers import ServerProcess
 
 _START_SECONDS: Final = 30.0
 _UNREACHED: Final = 0

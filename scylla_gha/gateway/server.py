@@ -36,11 +36,11 @@ from scylla_gha.gateway.sessions import (
 )
 from scylla_gha.gateway.settings import CONTROL, GatewayStart, JudgeReserveRequest, OpenSessionRequest, Session
 from scylla_gha.gateway.upstream import Upstream, Upstreams
-from scylla_gha.listener import Listener, raise_file_limit
 from scylla_gha.providers import PROVIDERS, close_memory
 from scylla_gha.providers.base import InvalidRequestError, ModelRequest, Provider
 from scylla_gha.redaction import Redactor
 from scylla_gha.redaction.patterns import unsearchable_reason
+from scylla_gha.system.servers import Listener, raise_file_limit
 
 _LAST_SECONDS: Final = 2.0  # for requests in flight when the gateway is stopped
 _LONGEST_NAME: Final = 200

@@ -21,10 +21,10 @@ from scylla_gha.gateway.budget import Budget, Conversation, SessionBudget, Token
 from scylla_gha.gateway.log import TrafficLog, summarise_traffic
 from scylla_gha.gateway.recording import PathAliases, Recorder, Recording
 from scylla_gha.gateway.settings import GatewaySettings, Session
-from scylla_gha.listener import Listener
 from scylla_gha.providers.base import ModelRequest, Provider
 from scylla_gha.redaction import Redactor
 from scylla_gha.store.records import write_bytes
+from scylla_gha.system.servers import Listener
 
 _MEGA: Final = 1024 * 1024
 LONGEST_REQUEST: Final = 32 * _MEGA  # what the provider takes (platform.claude.com/docs/en/api/errors, 2026-11-22)

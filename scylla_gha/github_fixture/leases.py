@@ -22,7 +22,6 @@ from typing import Final
 from pydantic import ValidationError
 
 from scylla_gha.errors import GitHubError, RefusedError
-from scylla_gha.git import run_git
 from scylla_gha.github.client import ApiRequest
 from scylla_gha.github.responses import CommitRef
 from scylla_gha.github_fixture.accounts import FixtureAccounts, site_of
@@ -41,6 +40,7 @@ from scylla_gha.lenient_json import parse_json
 from scylla_gha.model import Record
 from scylla_gha.model.github_fixture import REPOSITORIES_FILE
 from scylla_gha.results_branch.clone import GitRemote, remote_from
+from scylla_gha.system.git import run_git
 
 LEASE_REF: Final = "refs/scylla/lease"
 Clock = Callable[[], datetime.datetime]

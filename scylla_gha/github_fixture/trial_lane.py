@@ -15,7 +15,6 @@ from typing import Final
 from scylla_gha.config.github_conditions import rendered
 from scylla_gha.counting import counted
 from scylla_gha.errors import FixtureError, GitHubError, ToolError
-from scylla_gha.git import run_git
 from scylla_gha.github_fixture.accounts import FixtureAccounts, limits_of, retries_of, site_of
 from scylla_gha.github_fixture.canonical import StateDifference
 from scylla_gha.github_fixture.commands import FixtureSession, bindings_of
@@ -28,6 +27,7 @@ from scylla_gha.hub.trial_files import exported_state, write_trial_files
 from scylla_gha.model import Record
 from scylla_gha.model.github_fixture import RepositoryPool
 from scylla_gha.results_branch.clone import remote_from
+from scylla_gha.system.git import run_git
 
 _POLL_SECONDS: Final = 15.0
 _MOST_LOOKS: Final = 6

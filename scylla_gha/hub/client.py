@@ -40,7 +40,7 @@ from scylla_gha.hub.workflow_records import (
 )
 from scylla_gha.model import Record
 from scylla_gha.model.github_requests import GitHubFault
-from scylla_gha.server_process import ServerProcess
+from scylla_gha.system.servers import ServerProcess
 
 R = TypeVar("R", bound=Record)
 

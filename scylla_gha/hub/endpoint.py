@@ -19,7 +19,6 @@ from aiohttp import StreamReader, web, web_protocol
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import RawRequestMessage
 
-from scylla_gha.git import GitOutputError
 from scylla_gha.hub.addresses import API
 from scylla_gha.hub.api_calls import api_calls
 from scylla_gha.hub.cell import Hub, HubSession
@@ -37,6 +36,7 @@ from scylla_gha.hub.rest import RestAnswer
 from scylla_gha.hub.rest.dispatch import failure, handle
 from scylla_gha.hub.rest.documentation import documentation_url, operation_of_github
 from scylla_gha.hub.scripted_reviewers import ReviewScript
+from scylla_gha.system.git import GitOutputError
 
 _SCOPES: Final = "gist, read:org, repo, workflow"
 _READING: Final = frozenset({"GET", "HEAD"})

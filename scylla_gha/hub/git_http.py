@@ -9,13 +9,13 @@ from typing import Final
 from urllib.parse import parse_qsl
 
 from scylla_gha.errors import ToolError
-from scylla_gha.git import run_git_limited
 from scylla_gha.hub.cell import HubSession
 from scylla_gha.hub.errors import HubError
 from scylla_gha.hub.http_request import HubRequest
 from scylla_gha.hub.push import GIT_LIMITS, packet, push
 from scylla_gha.hub.records import RepositoryRecord
 from scylla_gha.hub.rest import RestAnswer
+from scylla_gha.system.git import run_git_limited
 
 _UPLOAD, _RECEIVE = "git-upload-pack", "git-receive-pack"
 _PATH: Final = re.compile(r"/([^/]+)/([^/]+?)(?:\.git)?/(info/refs|git-upload-pack|git-receive-pack|HEAD|objects/.*)")

@@ -4,8 +4,8 @@ import datetime
 from collections.abc import Sequence
 from typing import Final
 
-from scylla_gha.git import GitOutputError, run_git
 from scylla_gha.hub.git_store import NO_COMMIT, SECONDS, GitRepository, GitSignature
+from scylla_gha.system.git import GitOutputError, run_git
 
 _MOST_MERGED: Final = 64 * 1024 * 1024  # of a file that a merge writes
 _NOBODY: Final = GitSignature("hub", "hub@localhost", datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC))

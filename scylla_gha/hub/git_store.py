@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha.errors import ToolError
-from scylla_gha.git import run_git
 from scylla_gha.hub.git_diff import ChangedFile, parse_changes
 from scylla_gha.hub.git_log import LOG_FORMAT, parse_log
 from scylla_gha.hub.git_log import GitCommit as GitCommit  # noqa: PLC0414 it is imported from here
 from scylla_gha.hub.git_log import GitSignature as GitSignature  # noqa: PLC0414 as above
+from scylla_gha.system.git import run_git
 
 NO_COMMIT: Final = "0" * 40
 SECONDS: Final = 30.0

@@ -11,14 +11,14 @@ from typing import Final
 
 from scylla_gha.counting import counted
 from scylla_gha.errors import ToolError
-from scylla_gha.git import run_git_limited
 from scylla_gha.hub.addresses import SITE
 from scylla_gha.hub.cell import HubSession
 from scylla_gha.hub.errors import HubError
 from scylla_gha.hub.git_store import NO_COMMIT, GitRepository, is_sha
 from scylla_gha.hub.operations.refs import BRANCH, RefRefusedError, change_ref, check_change
 from scylla_gha.hub.records import RepositoryRecord
-from scylla_gha.process import ProcessLimits
+from scylla_gha.system.git import run_git_limited
+from scylla_gha.system.process import ProcessLimits
 
 _MEGA: Final = 1024 * 1024
 GIT_LIMITS: Final = ProcessLimits(60.0, file_bytes=256 * _MEGA)

@@ -12,7 +12,6 @@ from typing import Final
 
 from scylla_gha.conditions.patterns import is_match, pattern_fault
 from scylla_gha.errors import ConfigError
-from scylla_gha.git import GitOutputError
 from scylla_gha.hub.cell import Hub, HubSession
 from scylla_gha.hub.errors import HubError
 from scylla_gha.hub.fixture_world import FixtureWorld
@@ -31,6 +30,7 @@ from scylla_gha.model.github_fixture import (
     ScriptedThread,
 )
 from scylla_gha.path_patterns import PathPatterns
+from scylla_gha.system.git import GitOutputError
 
 _MOST_FILES: Final = 300
 _LONGEST_FILE: Final = 100_000  # characters that expressions are tried on; a longer file does not match

@@ -46,7 +46,7 @@ from scylla_gha.hub.rest.dispatch import register as register_rest
 from scylla_gha.hub.run_queue import RunQueue, run_routes
 from scylla_gha.hub.seeds import HubSeed, find_seed
 from scylla_gha.hub.trial_files import exported_state, state_digest, write_trial_files
-from scylla_gha.listener import Listener, raise_file_limit
+from scylla_gha.system.servers import Listener, raise_file_limit
 
 _THREADS: Final = 32
 _CONNECTIONS: Final = 256

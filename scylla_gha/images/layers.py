@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from scylla_gha import process
 from scylla_gha.errors import ToolError
 from scylla_gha.images.archive import TITLE, ImageArchive, ImageLayer, assemble_image, mark_complete, write_layer
 from scylla_gha.model import digest
@@ -34,6 +33,7 @@ from scylla_gha.sandboxes import confine
 from scylla_gha.sandboxes.docker import supervisor
 from scylla_gha.sandboxes.docker.container import AGENT, CONFINE_FILE, SUPERVISOR, SUPERVISOR_FILE
 from scylla_gha.sandboxes.docker.engine import OURS
+from scylla_gha.system import process
 
 TOOLS: Final = "/opt/tools"
 _PROGRAMS: Final = "/opt/mode"

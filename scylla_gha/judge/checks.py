@@ -25,8 +25,8 @@ from scylla_gha.model.trial import DiffStat
 from scylla_gha.path_patterns import PathPatterns
 from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.workspace import materialise_diff, scratch
-from scylla_gha.process import Cancel, LimitHit, ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes.base import SandboxMounts, SandboxTarget
+from scylla_gha.system.process import Cancel, LimitHit, ProcessLimits, ProcessStreams
 
 NO_END: Final = "no end within its limit"
 _EVIDENCE_CHARS: Final = 600

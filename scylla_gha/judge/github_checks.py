@@ -20,7 +20,6 @@ from typing import Any, Final
 
 import pathspec
 
-from scylla_gha import process
 from scylla_gha.conditions import CPU_SECONDS, MEMORY_BYTES, TOO_MUCH
 from scylla_gha.conditions.patterns import is_match
 from scylla_gha.errors import ToolError
@@ -35,6 +34,7 @@ from scylla_gha.model.github_condition import (
 )
 from scylla_gha.model.github_views import LIST_QUERIES, CheckView, GitHubView, RunView, WorkflowView
 from scylla_gha.model.printable_text import HIDDEN
+from scylla_gha.system import process
 
 _SECONDS: Final = 600.0  # on a busy machine; its CPU time is limited
 # The process reached its CPU time or its memory, or was the one that the kernel chose to end.

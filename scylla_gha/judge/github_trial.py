@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
 from scylla_gha.errors import FixtureError, ToolError, is_full_disk
-from scylla_gha.git import run_git
 from scylla_gha.hub.git_store import GitRepository
 from scylla_gha.hub.trial_files import BUNDLE_FILE, STATE_FILE
 from scylla_gha.model.github_views import (
@@ -38,6 +37,7 @@ from scylla_gha.model.github_views import (
     WorkflowView,
 )
 from scylla_gha.prepare.git_directory import check_out_tree, git, init
+from scylla_gha.system.git import run_git
 
 Fields = Mapping[str, Any]
 V = TypeVar("V", bound=GitHubView)

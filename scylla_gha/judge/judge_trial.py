@@ -26,10 +26,10 @@ from scylla_gha.model.judgment import CheckResult, Judgment, Score
 from scylla_gha.model.trial import Attempt, DiffStat, Outcome, Trajectory, Trial
 from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.workspace import materialise_diff, scratch
-from scylla_gha.process import Cancel, ProcessLimits
 from scylla_gha.sandboxes.base import SandboxTarget
 from scylla_gha.store.records import digest_mismatch, file_digest, read_record
 from scylla_gha.store.run_folder import JUDGE_TRAFFIC, CellFolder
+from scylla_gha.system.process import Cancel, ProcessLimits
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from scylla_gha import process
 from scylla_gha.errors import ToolError
 from scylla_gha.mining.python_requirements import pinned
 from scylla_gha.model import digest
 from scylla_gha.model.sandbox import Tools
 from scylla_gha.prepare.tools import GO_BUILD, GO_MODULES, is_prepared, locked, mark_prepared, search_path, setup_folder
+from scylla_gha.system import process
 
 _SECONDS: Final = 900.0
 _SHOWN: Final = 300

@@ -12,10 +12,10 @@ from typing import Any, Final, Literal
 
 import yaml
 
-from scylla_gha import process
 from scylla_gha.config import require_small_yaml
 from scylla_gha.errors import ToolError
 from scylla_gha.lenient_json import parse_json
+from scylla_gha.system import process
 
 _SECONDS: Final = 300.0
 ScriptFramework = Literal["node", "vitest", "jest", "mocha"]

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from scylla_gha import process
 from scylla_gha.errors import ToolError
+from scylla_gha.system import process
 
 _RESOLVE_SECONDS: Final = 300.0
 _PIN: Final = re.compile(r"([A-Za-z0-9][\w.-]*(?:\[[\w.,-]+\])?)==([0-9][0-9A-Za-z.+!-]*)")

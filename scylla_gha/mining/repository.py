@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from scylla_gha import process
 from scylla_gha.errors import FixtureError
 from scylla_gha.prepare.git_directory import git
+from scylla_gha.system import process
 
 LINK: Final = "120000"
 SUBMODULE: Final = "submodule"

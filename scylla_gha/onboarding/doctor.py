@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from scylla_gha import process
 from scylla_gha.agents import AGENTS, find_agent
 from scylla_gha.config.installed_packages import installation
 from scylla_gha.config.library import Library
@@ -27,6 +26,7 @@ from scylla_gha.prepare.tools import SYSTEM_PATH
 from scylla_gha.providers import PROVIDERS, missing_key
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.docker.engine import connect
+from scylla_gha.system import process
 
 _SECONDS: Final = 20.0
 _OLDEST_GIT: Final = (2, 38)

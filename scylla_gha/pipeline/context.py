@@ -25,10 +25,10 @@ from scylla_gha.plan.budget import CellBudget
 from scylla_gha.plan.estimate import is_for_judges, panel_worst
 from scylla_gha.prepare.scenario import Keep, PreparedScenario, prepare_scenario
 from scylla_gha.prepare.tools import cache_root
-from scylla_gha.process import Cancel
 from scylla_gha.redaction import Redactor
 from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import CellFolder, RunFolder, find_judgment
+from scylla_gha.system.process import Cancel
 
 if TYPE_CHECKING:
     from scylla_gha.plan.build import Planning

@@ -14,7 +14,6 @@ from typing import Final
 from scylla_gha.config.keys import canary_key, repeat_key
 from scylla_gha.config.materials import PromptTexts, read_prompt_texts
 from scylla_gha.errors import FixtureError, ToolError
-from scylla_gha.future_wait import run_at_once
 from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.gateway.settings import Session
 from scylla_gha.judge.controls import (
@@ -37,6 +36,7 @@ from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.workspace import Workspace, materialise_diff, scratch, snapshot
 from scylla_gha.store.records import file_digest, read_record, write_record
 from scylla_gha.store.run_folder import traffic_of
+from scylla_gha.system.future_wait import run_at_once
 
 _FINAL_MESSAGE: Final = "Done."  # the agent's final message, the same in both known answers
 _KILLED: Final = "the harness was killed in the middle of it"

@@ -31,11 +31,11 @@ from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.plan.github_com import identity_of, require_lane_tokens
 from scylla_gha.prepare.start_state import own_files_commit
 from scylla_gha.prepare.tools import cache_root
-from scylla_gha.process import Cancel
 from scylla_gha.providers import provider_environment
 from scylla_gha.run.github_com import LaneSource
 from scylla_gha.store.records import read_record, write_record
 from scylla_gha.store.run_folder import RunFolder
+from scylla_gha.system.process import Cancel
 
 Report = Callable[[str], None]
 _JOB_MINUTES: Final = 360  # GitHub ends a job after so many

@@ -22,10 +22,10 @@ from scylla_gha.model.variant import AgentResources, Variant
 from scylla_gha.prepare.scenario import prepare_scenario, prepare_workspace
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.prepare.workspace import scratch
-from scylla_gha.process import Cancel
 from scylla_gha.run import run_attempt
 from scylla_gha.run.equip import AgentRunner
 from scylla_gha.store.run_folder import AttemptFolder
+from scylla_gha.system.process import Cancel
 from scylla_gha.variants import ALWAYS_SEEN, agent_resources, line_hash
 
 NO_PROVIDER: Final = GatewaySettings.local("http://127.0.0.1:9")  # the discard port: nothing answers

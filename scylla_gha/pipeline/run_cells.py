@@ -19,7 +19,6 @@ import click
 
 from scylla_gha.counting import counted, dollars, duration
 from scylla_gha.errors import IncompleteError
-from scylla_gha.future_wait import run_at_once
 from scylla_gha.judge.judge_trial import judge_trial
 from scylla_gha.model.experiment import MB
 from scylla_gha.model.judgment import Judgment
@@ -32,6 +31,7 @@ from scylla_gha.prepare.scenario import drop_workspaces
 from scylla_gha.prepare.workspace import work_root
 from scylla_gha.redaction.session import RedactionSession
 from scylla_gha.store.run_folder import JUDGE_TRAFFIC, find_judgment, keep_judgment
+from scylla_gha.system.future_wait import run_at_once
 
 _EVERY_SECONDS: Final = 2.0  # between two lines of progress
 OnCellDone = Callable[[Cell, Trial, Judgment | None], None]

@@ -22,7 +22,6 @@ from scylla_gha.pipeline.stored_cell import CellRef
 from scylla_gha.plan import key_of
 from scylla_gha.prepare.scenario import prepare_workspace
 from scylla_gha.prepare.workspace import apply_patch, with_agent_files
-from scylla_gha.process import FinishedProcess, ProcessLimits
 from scylla_gha.run.equip import AgentRunner, equip_agent, sandbox_mounts
 from scylla_gha.run.github import TrialHub, open_github
 from scylla_gha.run.workflow_steps import WorkflowBox
@@ -31,6 +30,7 @@ from scylla_gha.sandboxes.attach import Run, attach_pipes, attach_tty
 from scylla_gha.sandboxes.base import GATEWAY_URL, SandboxMounts, socket_folder
 from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import AttemptFolder, stored_plan
+from scylla_gha.system.process import FinishedProcess, ProcessLimits
 
 _WEEK: Final = 7 * 24 * 3600.0  # seconds; a shell has no other time limit
 _NO_MODEL: Final = "http://127.0.0.1:9"  # the discard port

@@ -18,7 +18,7 @@ from scylla_gha.errors import RefusedError
 from scylla_gha.model.experiment import Experiment, RoleBudgets
 from scylla_gha.model.plan import CostRange, Plan
 from scylla_gha.model.result import Result
-from scylla_gha.process import Cancel
+from scylla_gha.system.process import Cancel
 
 if TYPE_CHECKING:
     from scylla_gha.gateway.client import GatewayProcess

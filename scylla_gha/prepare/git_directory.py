@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from scylla_gha import process
 from scylla_gha.counting import counted
 from scylla_gha.errors import FixtureError, ToolError
-from scylla_gha.git import run_git
+from scylla_gha.system import process
+from scylla_gha.system.git import run_git
 
 NO_ATTRIBUTES: Final = (
     "* !text !eol !crlf !ident !filter !diff !merge !whitespace !working-tree-encoding !export-subst !export-ignore\n"

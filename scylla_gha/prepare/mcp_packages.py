@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from scylla_gha import process
 from scylla_gha.config.materials import NPM_LOCK, PYPI_LOCK
 from scylla_gha.errors import ToolError
 from scylla_gha.model import digest
@@ -28,6 +27,7 @@ from scylla_gha.model.mode import Mode, ModeProgram
 from scylla_gha.model.sandbox import Tools
 from scylla_gha.model.variant import NODE, AgentResources, McpServer, packages_folder
 from scylla_gha.prepare.tools import SYSTEM_PATH, locked, npm_program, search_path
+from scylla_gha.system import process
 
 _SECONDS: Final = 900.0
 _INSTALLED: Final = "installed.json"  # marks a finished folder, with the time and the size

@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from scylla_gha import process
 from scylla_gha.errors import ToolError
 from scylla_gha.model import digest
 from scylla_gha.model.sandbox import Tools
@@ -19,7 +18,8 @@ from scylla_gha.prepare.tools import (
     write_finder,
 )
 from scylla_gha.prepare.tree_manifest import scan_tree
-from scylla_gha.process import ProcessLimits, ProcessStreams
+from scylla_gha.system import process
+from scylla_gha.system.process import ProcessLimits, ProcessStreams
 
 _SECONDS: Final = 1800.0
 _SHOWN: Final = 1500

@@ -24,11 +24,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from scylla_gha import process
 from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.lenient_json import InvalidJsonError, parse_json
 from scylla_gha.model import digest
 from scylla_gha.model.sandbox import EditableInstall, Tools
+from scylla_gha.system import process
 
 _INSTALL_SECONDS: Final = 900.0
 _RELOCATABLE: Final = "relocatable"  # marks a finished environment, which works under another path in a sandbox

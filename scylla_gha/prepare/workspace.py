@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from scylla_gha import process
 from scylla_gha.errors import FixtureError
 from scylla_gha.model.trial import DiffStat
 from scylla_gha.model.variant import is_agent_file
@@ -19,6 +18,7 @@ from scylla_gha.prepare.git_directory import git
 from scylla_gha.prepare.start_state import StartState
 from scylla_gha.prepare.tree_manifest import TreeManifest, scan_tree
 from scylla_gha.redaction.session import Clean, redacted_names
+from scylla_gha.system import process
 
 _NO_ENTRY: Final = b"0 " + b"0" * 40 + b"\t"
 _LINK: Final = "120000"

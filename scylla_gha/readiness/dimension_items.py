@@ -8,7 +8,6 @@ from functools import partial
 from typing import Final
 
 from scylla_gha.counting import counted
-from scylla_gha.future_wait import run_at_once
 from scylla_gha.model.readiness import DIMENSIONS, Dimension, ItemSet, MissingDimension, ReadinessItem
 from scylla_gha.readiness.coherence_task import coherence_items
 from scylla_gha.readiness.completeness_task import completeness_items
@@ -16,6 +15,7 @@ from scylla_gha.readiness.intent_task import intent_items
 from scylla_gha.readiness.material import ReadinessMaterial
 from scylla_gha.readiness.modification_task import modification_items
 from scylla_gha.readiness.score import FEWEST_ANCHORS
+from scylla_gha.system.future_wait import run_at_once
 
 _MAKERS: Final[Mapping[Dimension, Callable[[ReadinessMaterial, Counter[str]], list[ReadinessItem]]]] = {
     "intent-clarity": intent_items,

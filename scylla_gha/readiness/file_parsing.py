@@ -17,7 +17,6 @@ from typing import Any, Final
 from tree_sitter import Node
 
 from scylla_gha.errors import ToolError
-from scylla_gha.process import capture
 from scylla_gha.readiness.languages import parser_of
 from scylla_gha.readiness.source_code import (
     Call,
@@ -31,6 +30,7 @@ from scylla_gha.readiness.source_code import (
 )
 from scylla_gha.readiness.source_files import is_test_file, read_source, skipped_file
 from scylla_gha.readiness.syntax import syntax_tree
+from scylla_gha.system.process import capture
 
 ParsedFile = tuple[SourceFile | None, SkippedFile | None]
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from scylla_gha.errors import ToolError
-from scylla_gha.git import GitOutputError, run_git
 from scylla_gha.mining.languages import is_test
 from scylla_gha.mining.repository import RepositoryCheckout, UserCommit, commits
 from scylla_gha.prepare.git_directory import git
@@ -19,6 +18,7 @@ from scylla_gha.readiness.intent_wording import intent_of_subject
 from scylla_gha.readiness.languages import parser_of
 from scylla_gha.readiness.source_code import CodeIndex, Function, SourceFile
 from scylla_gha.readiness.syntax import lines_of, syntax_tree
+from scylla_gha.system.git import GitOutputError, run_git
 
 _MOST_COMMITS: Final = 2000
 _MOST_FILES: Final = 2

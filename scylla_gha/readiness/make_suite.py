@@ -22,7 +22,6 @@ from scylla_gha.model.readiness import (
 )
 from scylla_gha.model.readiness_score import MadeSuite, SuiteFacts, TwinEffect
 from scylla_gha.prepare.workspace import scratch
-from scylla_gha.process import Cancel
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.code_index import build_index
 from scylla_gha.readiness.dimension_items import make_items
@@ -36,6 +35,7 @@ from scylla_gha.readiness.test_map import record_tests, runner_of
 from scylla_gha.readiness.test_runners.base import RunLimits
 from scylla_gha.readiness.twin_sides import BuiltSide, twin_sides
 from scylla_gha.store.records import read_record, write_record
+from scylla_gha.system.process import Cancel
 
 _GRADERS: Final = Path(__file__).with_name("graders")
 _QUESTION_GRADERS: Final = ("answers.py",)

@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
-from scylla_gha.future_wait import run_at_once
 from scylla_gha.lenient_json import InvalidJsonError, parse_json
 from scylla_gha.readiness.material import ReadinessMaterial
 from scylla_gha.readiness.source_code import Function
+from scylla_gha.system.future_wait import run_at_once
 
 _MOST_BYTES: Final = 4 * 1024 * 1024
 _MOST_ROWS: Final = 10_000

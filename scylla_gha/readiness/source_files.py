@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from scylla_gha.git import run_git
 from scylla_gha.lenient_json import InvalidJsonError, parse_json
 from scylla_gha.mining.languages import is_test
 from scylla_gha.readiness.languages import parser_of
 from scylla_gha.readiness.source_code import SkippedFile
+from scylla_gha.system.git import run_git
 
 MOST_BYTES: Final = 1_000_000
 _HEAD_BYTES: Final = 2_000

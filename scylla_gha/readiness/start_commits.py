@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.git import run_git
 from scylla_gha.model.readiness import ANSWER_FILE, ChangedText
 from scylla_gha.prepare.git_directory import git
 from scylla_gha.readiness.material import WorkingCopy
+from scylla_gha.system.git import run_git
 
 _PERSON: Final = b"Maintainer <maintainer@example.com> 1767225600 +0000"  # as in fixtures: the hash shows content alone
 _PLAIN: Final = "100644"

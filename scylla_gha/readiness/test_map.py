@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from scylla_gha.counting import counted
-from scylla_gha.future_wait import run_at_once
 from scylla_gha.lenient_json import InvalidJsonError, parse_json
-from scylla_gha.process import Cancel
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.recorded_tests import StableTest, TestMap, TestRunner
 from scylla_gha.readiness.source_code import CodeIndex
@@ -16,6 +14,8 @@ from scylla_gha.readiness.test_runners.base import BoxRun, RunLimits
 from scylla_gha.readiness.test_runners.ecmascript import ScriptRunner
 from scylla_gha.readiness.test_runners.go import GoRunner
 from scylla_gha.readiness.test_runners.pytest import PytestRunner
+from scylla_gha.system.future_wait import run_at_once
+from scylla_gha.system.process import Cancel
 
 _SHOWN: Final = 300
 

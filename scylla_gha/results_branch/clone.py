@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 
 import click
 
-from scylla_gha import process
 from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import ConfigError, GitHubError
-from scylla_gha.git import run_git
+from scylla_gha.system import process
+from scylla_gha.system.git import run_git
 
 _TOKENS: Final = ("GITHUB_TOKEN", "GH_TOKEN")
 _SERVER: Final = "https://github.com"

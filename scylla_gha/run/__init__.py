@@ -21,7 +21,6 @@ from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.start_state import StartState
 from scylla_gha.prepare.tree_manifest import TooLargeError
 from scylla_gha.prepare.workspace import NoPatchError, Workspace, own_agent_files, snapshot, with_agent_files
-from scylla_gha.process import FinishedProcess, ProcessLimits, ProcessStreams
 from scylla_gha.redaction.session import RedactionSession
 from scylla_gha.run.classify_outcome import AttemptTraffic, classify_outcome
 from scylla_gha.run.equip import (
@@ -38,6 +37,7 @@ from scylla_gha.run.workflow_steps import WorkflowBox
 from scylla_gha.sandboxes.base import GATEWAY_SOCKET, SandboxMounts, names_inside, socket_folder, translate_paths
 from scylla_gha.store.records import write_bytes, write_record, write_text
 from scylla_gha.store.run_folder import AttemptFolder, file_digests
+from scylla_gha.system.process import FinishedProcess, ProcessLimits, ProcessStreams
 from scylla_gha.variants import allowed_models, arm_treatment, prove_delivery
 
 if TYPE_CHECKING:

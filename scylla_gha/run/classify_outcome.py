@@ -13,7 +13,7 @@ from scylla_gha.gateway.log import TrafficSummary
 from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.sandbox import HostContact
 from scylla_gha.model.trial import Outcome
-from scylla_gha.process import FinishedProcess, LimitHit
+from scylla_gha.system.process import FinishedProcess, LimitHit
 
 _LIMITS: Final = {
     LimitHit.OUTPUT: "wrote more to its output than one file may hold (limits.file_mb)",

@@ -21,9 +21,9 @@ from scylla_gha.prepare.mcp_packages import agent_path, installed_programs
 from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.prepare.workspace import Workspace
-from scylla_gha.process import Cancel, ProcessLimits, ProcessStreams
 from scylla_gha.redaction import Redactor
 from scylla_gha.sandboxes.base import Sandbox, SandboxMounts, SandboxTarget, names_inside
+from scylla_gha.system.process import Cancel, ProcessLimits, ProcessStreams
 from scylla_gha.variants import arm_treatment
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from typing import Final
 
 from scylla_gha.counting import counted
 from scylla_gha.errors import SandboxError, ToolError, is_full_disk
-from scylla_gha.git import run_git
 from scylla_gha.hub.client import HubProcess, HubRefusalError
 from scylla_gha.hub.client_tokens import TokenClient
 from scylla_gha.hub.clients import (
@@ -40,6 +39,7 @@ from scylla_gha.run.workflow_runner import EndlessJobError, WorkflowRunner
 from scylla_gha.run.workflow_steps import WorkflowBox
 from scylla_gha.sandboxes.base import HUB_PORT, HUB_SOCKET, SOCKETS, Sandbox, SandboxMounts
 from scylla_gha.store.run_folder import AttemptFolder
+from scylla_gha.system.git import run_git
 
 _MOST_PUSHED: Final = 256 * 1024 * 1024  # bytes of new objects, unpacked
 _GROUP_BYTES: Final = 16 * 1024 * 1024

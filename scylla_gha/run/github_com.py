@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 
 from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import ConfigError, FixtureError, ScyllaError
-from scylla_gha.git import run_git
 from scylla_gha.github_fixture import token_variable
 from scylla_gha.github_fixture.trial_lane import (
     LanePool,
@@ -35,6 +34,7 @@ from scylla_gha.run.github import CONFIG_FOLDER, GH, MCP_TOKEN, TrialHub, UsedHu
 from scylla_gha.sandboxes.base import Sandbox, SandboxMounts
 from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import AttemptFolder
+from scylla_gha.system.git import run_git
 
 HOSTS: Final = ("github.com", "api.github.com", "uploads.github.com", "objects.githubusercontent.com",
                 "release-assets.githubusercontent.com")  # fmt: skip

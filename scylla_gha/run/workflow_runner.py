@@ -20,8 +20,8 @@ from scylla_gha.hub.control import AttachedCell
 from scylla_gha.hub.operations.workflow_expressions import ExpressionError, ExpressionScope, filled_in, is_true
 from scylla_gha.hub.workflow_records import JobReport, QueuedRun, RunEnd, StepReport, WorkflowJob, WorkflowStep
 from scylla_gha.prepare.workspace import scratch
-from scylla_gha.process import Cancel
 from scylla_gha.run.workflow_steps import JobBox, StepOutput, WorkflowBox
+from scylla_gha.system.process import Cancel
 
 JOB_SECONDS: Final = 1200.0
 _MOST_NOTES: Final = 50  # of a job, as on GitHub

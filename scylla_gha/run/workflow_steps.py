@@ -22,8 +22,8 @@ from scylla_gha.hub.git_store import GitRepository
 from scylla_gha.hub.workflow_records import JobNote, Level, WorkflowStep
 from scylla_gha.prepare.git_directory import check_out_tree, init
 from scylla_gha.prepare.workspace import remove_tree
-from scylla_gha.process import Cancel, LimitHit, ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes.base import SandboxMounts, SandboxTarget
+from scylla_gha.system.process import Cancel, LimitHit, ProcessLimits, ProcessStreams
 
 _COMMAND: Final = re.compile(r"::(?P<name>[a-zA-Z-]+)(?: (?P<properties>[^:]*(?::(?!:)[^:]*)*))?::(?P<message>.*)")
 _LEVELS: Final[Mapping[str, Level]] = {"error": "failure", "warning": "warning", "notice": "notice"}

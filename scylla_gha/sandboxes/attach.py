@@ -15,8 +15,8 @@ from pathlib import Path
 from types import FrameType
 from typing import BinaryIO, Final
 
-from scylla_gha.future_wait import wait_for_any
-from scylla_gha.process import Cancel, FinishedProcess, ProcessStreams
+from scylla_gha.system.future_wait import wait_for_any
+from scylla_gha.system.process import Cancel, FinishedProcess, ProcessStreams
 
 _POLL_SECONDS: Final = 0.1
 _LAST_OUTPUT_SECONDS: Final = 1.0

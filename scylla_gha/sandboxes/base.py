@@ -13,7 +13,7 @@ from typing import ClassVar, Final, Protocol
 
 from scylla_gha.model.experiment import SandboxName, TrialLimits
 from scylla_gha.model.sandbox import Isolation
-from scylla_gha.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
+from scylla_gha.system.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
 
 # An allow-list: nothing of the harness's own environment reaches an agent or a check.
 ENVIRONMENT: Final = {

@@ -27,12 +27,10 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 import scylla_gha
-from scylla_gha import process
 from scylla_gha.config.library import toolkit_root
 from scylla_gha.errors import SandboxError, ToolError
 from scylla_gha.model.experiment import SandboxName, TrialLimits
 from scylla_gha.model.sandbox import Isolation
-from scylla_gha.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes import bubblewrap_entry, confine
 from scylla_gha.sandboxes.base import (
     SOCKETS,
@@ -45,6 +43,8 @@ from scylla_gha.sandboxes.base import (
     translate_paths,
 )
 from scylla_gha.sandboxes.docker import supervisor
+from scylla_gha.system import process
+from scylla_gha.system.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
 
 _INSIDE: Final = "/run/box"
 # The sandbox's own programs, by their names inside.

@@ -9,11 +9,11 @@ import os
 from pathlib import Path
 from typing import ClassVar
 
-from scylla_gha import process
 from scylla_gha.model.experiment import SandboxName, TrialLimits
 from scylla_gha.model.sandbox import Isolation
-from scylla_gha.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes.base import ENVIRONMENT, SandboxMounts
+from scylla_gha.system import process
+from scylla_gha.system.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
 
 
 class HostSandbox:

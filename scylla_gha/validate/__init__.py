@@ -26,7 +26,6 @@ from scylla_gha.config.scenario_folder import ScenarioFolder, changed_lines, che
 from scylla_gha.config.tiers import resolve_mode
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, ScenarioInvalidError, ScyllaError
-from scylla_gha.future_wait import wait_for_any
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.images import SandboxPool
 from scylla_gha.model import digest
@@ -41,6 +40,7 @@ from scylla_gha.prepare.tools import cache_root
 from scylla_gha.report.numbers import columns
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store.records import write_text
+from scylla_gha.system.future_wait import wait_for_any
 from scylla_gha.validate.scenario import stop, validate_scenario
 
 _SIGNAL_SECONDS: Final = 0.5

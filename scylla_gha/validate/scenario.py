@@ -41,11 +41,11 @@ from scylla_gha.model.variant import AgentResources
 from scylla_gha.prepare.scenario import PreparedScenario, prepare_scenario, prepare_workspace
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.prepare.workspace import own_agent_files, scratch
-from scylla_gha.process import Cancel
 from scylla_gha.run import run_attempt
 from scylla_gha.run.equip import AgentRunner
 from scylla_gha.sandboxes.base import SandboxTarget
 from scylla_gha.store.run_folder import CellFolder
+from scylla_gha.system.process import Cancel
 from scylla_gha.variants import arm_resources
 
 _LEAST_WRONG: Final = 2

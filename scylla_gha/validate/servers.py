@@ -12,7 +12,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from scylla_gha import process
 from scylla_gha.agents import mcp_client
 from scylla_gha.config.library import Library
 from scylla_gha.config.materials import materials, server_folders
@@ -26,10 +25,11 @@ from scylla_gha.model.variant import AgentResources, McpServer, Treatment, Varia
 from scylla_gha.prepare.mcp_packages import install_server, installed_programs, packaged_servers
 from scylla_gha.prepare.tools import cache_root, search_path
 from scylla_gha.prepare.workspace import scratch
-from scylla_gha.process import ProcessLimits, ProcessStreams
 from scylla_gha.providers.base import parse_object
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import SandboxMounts, SandboxTarget, names_inside
+from scylla_gha.system import process
+from scylla_gha.system.process import ProcessLimits, ProcessStreams
 from scylla_gha.validate import Report, record_proof, recorded_proof, system_facts
 from scylla_gha.variants import agent_resources
 

@@ -20,9 +20,9 @@ from pathlib import Path
 from scylla_gha.config.library import Library
 from scylla_gha.images import archive, layers
 from scylla_gha.prepare.tools import cache_root
-from scylla_gha.process import ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes.base import SandboxMounts
 from scylla_gha.sandboxes.docker import DockerSandbox, engine
+from scylla_gha.system.process import ProcessLimits, ProcessStreams
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,11 +10,11 @@ from scylla_gha.model.sandbox import Tools
 from scylla_gha.model.trial import Outcome
 from scylla_gha.prepare.scenario import prepare_workspace
 from scylla_gha.prepare.tools import search_path, tool_folders, toolbox_digest
-from scylla_gha.process import Cancel, ProcessLimits
 from scylla_gha.run import run_attempt
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import SandboxTarget
 from scylla_gha.store.run_folder import AttemptFolder
+from scylla_gha.system.process import Cancel, ProcessLimits
 from tests.support.agents import ShellAgent, make_runner
 from tests.support.repository import cache, make_repository
 

@@ -9,7 +9,6 @@ import pytest
 
 from scylla_gha.prepare.tree_manifest import scan_tree
 from scylla_gha.prepare.workspace import scratch
-from scylla_gha.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.environment import detect_environment
 from scylla_gha.readiness.recorded_tests import TestRequest
@@ -19,6 +18,7 @@ from scylla_gha.readiness.test_runners.base import RunLimits
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import Sandbox, SandboxMounts, SandboxTarget
 from scylla_gha.sandboxes.bubblewrap import BubblewrapSandbox
+from scylla_gha.system.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
 from tests.support.repository import write_tree
 
 BOX = SandboxTarget(SANDBOXES["bubblewrap"])

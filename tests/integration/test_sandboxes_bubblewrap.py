@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.process import ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes.base import GATEWAY_SOCKET, GATEWAY_URL, SandboxMounts, socket_folder
 from scylla_gha.sandboxes.host import HostSandbox
+from scylla_gha.system.process import ProcessLimits, ProcessStreams
 from tests.support.bubbles import PATH, TAMPER, Bubbles
 from tests.support.gateway import EACH, KEY, hosted, question, until
 from tests.support.processes import cancelled_once_there, ends, number_in, wait_for

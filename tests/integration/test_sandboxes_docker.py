@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from scylla_gha.errors import ToolError
-from scylla_gha.process import Cancel, LimitHit
 from scylla_gha.sandboxes.docker import engine
 from scylla_gha.sandboxes.docker.engine import ContainerEvents
+from scylla_gha.system.process import Cancel, LimitHit
 from tests.support.docker_runner import MEGA, DockerRunner, Seen
 from tests.support.gateway import until
 from tests.support.repository import write_tree

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.process import LimitHit
 from scylla_gha.sandboxes.docker import engine
+from scylla_gha.system.process import LimitHit
 from tests.support.docker_runner import MEGA, DockerRunner
 from tests.support.repository import write_tree
 

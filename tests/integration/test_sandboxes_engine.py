@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from scylla_gha.process import LimitHit
 from scylla_gha.sandboxes.base import temporary
 from scylla_gha.sandboxes.docker import engine
+from scylla_gha.system.process import LimitHit
 from tests.support.docker_runner import DockerRunner
 from tests.support.engine import found_by
 from tests.support.faulty_engine import before

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.pipeline.shell import open_sandbox
-from scylla_gha.process import ProcessStreams
 from scylla_gha.sandboxes.docker import engine
+from scylla_gha.system.process import ProcessStreams
 from tests.integration.test_boxing import boxed, travelled
 from tests.support.agents import ShellAgent
 from tests.support.command import Said, scylla

@@ -20,7 +20,7 @@ from tests.support.processes import wait_for
 HARNESS = """
 import sys
 from pathlib import Path
-from scylla_gha.process import ProcessLimits, ProcessStreams
+from scylla_gha.system.process import ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes.base import SandboxMounts
 from scylla_gha.sandboxes.bubblewrap import BubblewrapSandbox
 from scylla_gha.sandboxes.docker import DockerSandbox

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scylla_gha.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes.base import SandboxMounts
 from scylla_gha.sandboxes.bubblewrap import BubblewrapSandbox
+from scylla_gha.system.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 # What a program tries on the files behind its own standard streams, if there are any.

@@ -6,7 +6,7 @@ from typing import Any
 
 from scylla_gha.agents.base import ProcessResult
 from scylla_gha.agents.claude.transcript import ClaudeSession, read_transcript
-from scylla_gha.process import FinishedProcess
+from scylla_gha.system.process import FinishedProcess
 
 DATA = Path(__file__).parent.parent / "unit" / "data" / "claude"
 Event = dict[str, Any]

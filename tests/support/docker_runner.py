@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from scylla_gha.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes.base import SandboxMounts
 from scylla_gha.sandboxes.docker import DockerSandbox
 from scylla_gha.sandboxes.docker.container import ContainerSize
+from scylla_gha.system.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
 from tests.support.repository import write_tree
 
 MEGA = 1 << 20

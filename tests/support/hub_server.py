@@ -23,7 +23,7 @@ from scylla_gha.hub.graphql.register import register as register_graphql
 from scylla_gha.hub.request_log import RequestLog
 from scylla_gha.hub.rest.dispatch import register as register_rest
 from scylla_gha.hub.trial_files import REQUESTS_FILE
-from scylla_gha.listener import Listener
+from scylla_gha.system.servers import Listener
 from tests.support.hub import AUTHOR
 
 BIN = Path(sys.executable).parent  # gh and the MCP server

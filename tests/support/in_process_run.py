@@ -13,8 +13,8 @@ from scylla_gha.pipeline.context import RunContext, RunOptions, RunSettings, Run
 from scylla_gha.pipeline.run_cells import run_cells
 from scylla_gha.plan import AgentInfo, plan_cells
 from scylla_gha.plan.selection import CellSelection
-from scylla_gha.process import Cancel
 from scylla_gha.store.run_folder import CellFolder, RunFolder
+from scylla_gha.system.process import Cancel
 from tests.support.agents import ShellAgent
 from tests.support.records import make_experiment
 from tests.support.repository import SCENARIO, Repository

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from scylla_gha.process import Cancel
+from scylla_gha.system.process import Cancel
 
 _MOST_SECONDS = 60.0
 _NOBODY = 65534

@@ -7,7 +7,7 @@ from scylla_gha.agents.base import Agent, AgentTask, ProcessResult
 from scylla_gha.agents.builtin import Oracle
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Outcome
-from scylla_gha.process import FinishedProcess
+from scylla_gha.system.process import FinishedProcess
 
 WELL = FinishedProcess(0, 1.0)
 

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from scylla_gha.future_wait import postponed_signals, run_at_once, wait_for_any
+from scylla_gha.system.future_wait import postponed_signals, run_at_once, wait_for_any
 
 
 def interrupt() -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ToolError
-from scylla_gha.git import run_git
+from scylla_gha.system.git import run_git
 from tests.support.git import shell
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.git import GitOutputError
 from scylla_gha.hub.git_store import GitRepository
 from scylla_gha.hub.records import ProtectionRecord, RepositoryRecord
 from scylla_gha.hub.trial_files import exported_state, write_trial_files
+from scylla_gha.system.git import GitOutputError
 from tests.support.hub import AUTHOR, NAME, OWNER, REPO, make_hub
 from tests.support.hub_server import ServedHub, ask_socket, serving_hub
 

@@ -5,10 +5,10 @@ import datetime
 import json
 from pathlib import Path
 
-from scylla_gha.git import run_git
 from scylla_gha.hub.git_store import GitRepository
 from scylla_gha.hub.records import LabelRecord
 from scylla_gha.hub.trial_files import BUNDLE_FILE, STATE_FILE, exported_state, state_digest, write_trial_files
+from scylla_gha.system.git import run_git
 from tests.support.hub import NAME, OWNER, commit, make_hub
 
 

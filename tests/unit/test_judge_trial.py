@@ -11,8 +11,8 @@ from scylla_gha.model.judgment import CheckResult, Judgment
 from scylla_gha.model.scenario import Checkpoint, Rubric
 from scylla_gha.model.trial import Outcome
 from scylla_gha.prepare.scenario import PreparedScenario
-from scylla_gha.process import Cancel
 from scylla_gha.store.run_folder import CellFolder
+from scylla_gha.system.process import Cancel
 from tests.support.processes import ends, number_in
 from tests.support.records import make_checkpoint, make_trial
 from tests.support.repository import CHECKPOINTS, FILES, make_repository, patch_of

@@ -11,8 +11,8 @@ from scylla_gha.model.scenario import FixtureSource
 from scylla_gha.model.trial import NO_USAGE, Outcome, Trial, Usage
 from scylla_gha.pipeline.context import stored_trial
 from scylla_gha.pipeline.run_cells import low_disk_space
-from scylla_gha.process import Cancel
 from scylla_gha.store.records import read_record, without_garbage_collection, write_record
+from scylla_gha.system.process import Cancel
 from tests.support.agents import ShellAgent
 from tests.support.in_process_run import run_agents
 from tests.support.processes import cancelled_once_there

@@ -11,7 +11,7 @@ import pytest
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.settings import GatewaySettings
 from scylla_gha.plan.budget import CellBudget, CellNeed
-from scylla_gha.process import Cancel
+from scylla_gha.system.process import Cancel
 from tests.support.gateway import ask, hosted, question
 from tests.support.provider import Say, serve
 from tests.support.records import make_experiment

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha import process
 from scylla_gha.errors import ToolError
-from scylla_gha.process import Cancel, FinishedProcess, LimitHit, ProcessLimits, ProcessStreams
+from scylla_gha.system import process
+from scylla_gha.system.process import Cancel, FinishedProcess, LimitHit, ProcessLimits, ProcessStreams
 from tests.support.bubbles import TAMPER
 from tests.support.processes import cancelled_once_there, ends, number_in
 

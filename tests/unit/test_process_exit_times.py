@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from scylla_gha import process_watchers
+from scylla_gha.system import watchers
 from tests.support.processes import ends, wait_for
 
 
@@ -21,7 +21,7 @@ def watcher() -> int:
 def is_of_this(path: Path) -> bool:
     try:
         parent = int((path.parent / "stat").read_text().rpartition(")")[2].split()[1])
-        return parent == os.getpid() and process_watchers.__file__.encode() in path.read_bytes()
+        return parent == os.getpid() and watchers.__file__.encode() in path.read_bytes()
     except OSError:
         return False
 
@@ -30,7 +30,7 @@ def ended(seconds: float) -> float | None:
     """Return when a process of so many seconds ended, as is told much later."""
     with subprocess.Popen(["sleep", str(seconds)]) as process:
         handle = os.pidfd_open(process.pid)
-        told = process_watchers.watch_exit(handle)
+        told = watchers.watch_exit(handle)
         os.close(handle)
     time.sleep(0.5)
     found = told.read()
@@ -48,7 +48,7 @@ def test_an_end_is_told_with_the_time_it_had() -> None:
 def test_ends_of_several_are_told_apart() -> None:
     longer, shorter = (subprocess.Popen(["sleep", seconds]) for seconds in ("1", "0.2"))
     handles = [os.pidfd_open(process.pid) for process in (longer, shorter)]
-    first, second = (process_watchers.watch_exit(handle) for handle in handles)
+    first, second = (watchers.watch_exit(handle) for handle in handles)
     for process in (longer, shorter):
         process.wait()
     late, early = first.read(), second.read()
@@ -64,7 +64,7 @@ def test_ends_of_several_are_told_apart() -> None:
 def test_a_watcher_that_was_ended_is_started_again_and_what_it_watched_is_unknown() -> None:
     with subprocess.Popen(["sleep", "600"]) as process:
         handle = os.pidfd_open(process.pid)
-        told = process_watchers.watch_exit(handle)
+        told = watchers.watch_exit(handle)
         os.kill(watcher(), signal.SIGKILL)
         process.kill()
     os.close(handle)
@@ -77,8 +77,8 @@ def test_the_watcher_ends_with_the_harness(tmp_path: Path) -> None:
     script = f"""
 import os, sys, time
 from pathlib import Path
-from scylla_gha import process_watchers
-process_watchers.watch_exit(os.pidfd_open(os.getpid()))
+from scylla_gha.system import watchers
+watchers.watch_exit(os.pidfd_open(os.getpid()))
 Path({str(tmp_path / "there")!r}).touch()
 time.sleep(600)
 """

@@ -11,14 +11,14 @@ from tests.support.processes import ends, number_in, wait_for
 SLEEPER = "trap '' TERM; sleep 600 & echo $! >$1; wait"  # only KILL to the group reaches both
 HARNESS = """
 import subprocess, sys, time
-from scylla_gha import process_watchers
+from scylla_gha.system import watchers
 for name, how in (("kept", None), ("ended", "KILL"), ("forgotten", "KILL"), ("tool", "TERM")):
     script = SLEEPER if how != "TERM" else "trap 'echo 7 >tidied; exit' TERM; echo $$ >tool; sleep 600 & wait"
     process = subprocess.Popen(["/bin/sh", "-c", script, "sh", name], start_new_session=True)
     if how:
-        process_watchers.register(how, -process.pid if how == "KILL" else process.pid)
+        watchers.register(how, -process.pid if how == "KILL" else process.pid)
     if name == "forgotten":
-        process_watchers.unregister(how, -process.pid)
+        watchers.unregister(how, -process.pid)
 print("ready", flush=True)
 time.sleep(600)
 """
@@ -61,9 +61,9 @@ def group_of(pid: int) -> int:
 WATCHED = """
 import os, subprocess, time
 from pathlib import Path
-from scylla_gha import process_watchers
+from scylla_gha.system import watchers
 one, other = (subprocess.Popen(["sleep", "600"], start_new_session=True) for _ in range(2))
-process_watchers.register("KILL", -one.pid)
+watchers.register("KILL", -one.pid)
 (watcher,) = (int(task) for task in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
               if int(task) not in (one.pid, other.pid))
 while not (environ := Path(f"/proc/{watcher}/environ").read_bytes()):
@@ -71,7 +71,7 @@ while not (environ := Path(f"/proc/{watcher}/environ").read_bytes()):
 Path("watcher").write_bytes(environ)
 os.kill(watcher, 9)
 os.waitpid(watcher, 0)
-process_watchers.register("KILL", -other.pid)
+watchers.register("KILL", -other.pid)
 Path("pids").write_text(f"{one.pid} {other.pid}\\n")
 print("ready", flush=True)
 time.sleep(600)
@@ -88,7 +88,7 @@ def test_a_watcher_that_was_ended_is_replaced_and_forgets_nothing(tmp_path: Path
 
 
 def test_the_watcher_ends_with_a_harness_that_ends_well(tmp_path: Path) -> None:
-    script = "from scylla_gha import process\nprocess.capture(['true'])\nprint('ready', flush=True)"
+    script = "from scylla_gha.system import process\nprocess.capture(['true'])\nprint('ready', flush=True)"
     with harness(tmp_path, script) as process:
         process.wait()
     assert wait_for(lambda: not watchers_in(tmp_path))
@@ -108,11 +108,11 @@ def watchers_in(folder: Path) -> list[int]:
 GATE = """
 import os, threading, time
 from pathlib import Path
-from scylla_gha import process, process_watchers
+from scylla_gha.system import process, watchers
 def never(how, number):
     print("ready", flush=True)
     time.sleep(600)
-process_watchers.register = never
+watchers.register = never
 here = Path.cwd()
 streams = process.ProcessStreams(here / "out", here / "err")
 argv = ("/bin/sh", "-c", "echo 1 >started")

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from scylla_gha import process
 from scylla_gha.errors import ToolError
+from scylla_gha.system import process
 
 ECHO = "import sys; print(sys.stdin.readline().strip().upper(), flush=True); sys.stdin.read()"
 

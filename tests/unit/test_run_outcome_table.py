@@ -16,9 +16,9 @@ from scylla_gha.model.scenario import FixtureSource
 from scylla_gha.model.trial import Outcome, Trial
 from scylla_gha.pipeline.context import RunContext
 from scylla_gha.pipeline.run_cells import run_cells
-from scylla_gha.process import FinishedProcess, LimitHit
 from scylla_gha.run.classify_outcome import AttemptTraffic, classify_outcome
 from scylla_gha.store.run_folder import RunFolder
+from scylla_gha.system.process import FinishedProcess, LimitHit
 from tests.support.agents import ShellAgent
 from tests.support.in_process_run import make_run_context, with_settings
 from tests.support.library import write, write_scenario

@@ -6,8 +6,8 @@ from scylla_gha.agents.base import TranscriptSummary
 from scylla_gha.gateway.log import TrafficSummary
 from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.trial import Outcome
-from scylla_gha.process import FinishedProcess, LimitHit
 from scylla_gha.run.classify_outcome import AttemptTraffic, classify_outcome
+from scylla_gha.system.process import FinishedProcess, LimitHit
 
 DONE = TranscriptSummary(Outcome.COMPLETED, "the agent ended by itself")
 DIED = TranscriptSummary(Outcome.AGENT_ERROR, "the CLI ended with exit code -9 and no result: it said nothing")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.process import Cancel, FinishedProcess, ProcessStreams
 from scylla_gha.sandboxes.attach import FdCopy, attach_pipes, copy_fds, exit_on_signals, raw
+from scylla_gha.system.process import Cancel, FinishedProcess, ProcessStreams
 
 LONG = bytes(range(256)) * 8192
 

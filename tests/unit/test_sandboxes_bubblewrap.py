@@ -9,9 +9,9 @@ import pydantic
 import pytest
 
 from scylla_gha.errors import SandboxError
-from scylla_gha.process import Cancel, LimitHit, ProcessLimits
 from scylla_gha.sandboxes import bubblewrap
 from scylla_gha.sandboxes.bubblewrap import BubblewrapSandbox
+from scylla_gha.system.process import Cancel, LimitHit, ProcessLimits
 from tests.support.bubbles import PATH, Bubbles
 from tests.support.processes import cancelled_once_there
 from tests.support.repository import write_tree
@@ -155,7 +155,7 @@ for top in sys.argv[1:]:
                 print(folder, name)
 """
 IN_BOX = """
-from scylla_gha.process import ProcessLimits, ProcessStreams
+from scylla_gha.system.process import ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes.base import SandboxMounts
 from scylla_gha.sandboxes.bubblewrap import BubblewrapSandbox
 root = Path(sys.argv[1])

@@ -4,10 +4,10 @@ import pytest
 
 from scylla_gha.errors import ToolError
 from scylla_gha.model.experiment import TrialLimits
-from scylla_gha.process import ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes.base import SandboxMounts, names_inside, translate_paths
 from scylla_gha.sandboxes.docker import DockerSandbox
 from scylla_gha.sandboxes.docker.container import ContainerSize
+from scylla_gha.system.process import ProcessLimits, ProcessStreams
 
 BOX = SandboxMounts(
     Path("/work/1/workspace"), Path("/work/1/home"), "", read_only=(Path("/work/1/checks"), Path("/work/1"))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.process import Cancel
 from scylla_gha.sandboxes.docker.exec_process import StreamPump
+from scylla_gha.system.process import Cancel
 
 OUT, ERR = 1, 2
 

@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.process import Cancel, ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import SandboxMounts, names_inside
 from scylla_gha.sandboxes.host import HostSandbox
+from scylla_gha.system.process import Cancel, ProcessLimits, ProcessStreams
 
 OWN_OF_THE_SHELL = {"PWD", "SHLVL", "_", "OLDPWD"}
 BOX_PATH = "/usr/bin:/bin"

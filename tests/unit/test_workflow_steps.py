@@ -10,10 +10,10 @@ from scylla_gha.errors import FixtureError
 from scylla_gha.hub.workflow_records import WorkflowStep
 from scylla_gha.model.sandbox import Tools
 from scylla_gha.prepare.tools import search_path
-from scylla_gha.process import Cancel
 from scylla_gha.run.workflow_steps import JobBox, StepEnd, StepOutput, WorkflowBox
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import SandboxTarget
+from scylla_gha.system.process import Cancel
 from tests.support.git_bombs import commit_of_many_files
 
 

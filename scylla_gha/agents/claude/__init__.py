@@ -10,7 +10,6 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from scylla_gha import process
 from scylla_gha.agents.base import AgentCommand, AgentPackage, AgentTask, ProcessResult, TranscriptSummary
 from scylla_gha.agents.claude import safety_hook
 from scylla_gha.agents.claude.delivery import PLUGIN, declared_delivery, observed_delivery
@@ -20,6 +19,7 @@ from scylla_gha.errors import ToolError
 from scylla_gha.model.delivery import Declared, Observed
 from scylla_gha.model.trial import Trajectory
 from scylla_gha.store.records import write_text
+from scylla_gha.system import process
 
 _VERSION_SECONDS: Final = 60.0
 _RESOURCES: Final = "team"  # folder in HOME

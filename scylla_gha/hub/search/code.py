@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
 
-from scylla_gha.git import run_git
 from scylla_gha.hub.cell import HubSession
 from scylla_gha.hub.git_store import MOST_READ, SECONDS, GitCommit, GitTreeEntry
 from scylla_gha.hub.operations.repository_facts import all_files, language_of, user_of
@@ -27,6 +26,7 @@ from scylla_gha.hub.search.query import (
     words_of,
 )
 from scylla_gha.hub.search.ranges import in_range, number_in_range
+from scylla_gha.system.git import run_git
 
 _MOST_MATCHES: Final = 3
 _CODE_OUTSIDE: Final = frozenset({"fork", "symbol", "content", "license"})

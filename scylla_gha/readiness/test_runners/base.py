@@ -12,10 +12,10 @@ from typing import Any, Final
 from scylla_gha.errors import SandboxError
 from scylla_gha.lenient_json import InvalidJsonError, parse_json
 from scylla_gha.prepare.workspace import scratch
-from scylla_gha.process import Cancel, FinishedProcess, LimitHit, ProcessLimits, ProcessStreams
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.recorded_tests import TestOutcome
 from scylla_gha.sandboxes.base import SandboxMounts
+from scylla_gha.system.process import Cancel, FinishedProcess, LimitHit, ProcessLimits, ProcessStreams
 
 _MOST_BYTES: Final = 512 * 1024 * 1024  # of a file that the tests' process wrote
 _OUTPUT_CHARS: Final = 4000

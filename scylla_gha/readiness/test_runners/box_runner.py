@@ -11,12 +11,12 @@ from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Self
 
-from scylla_gha.future_wait import run_at_once
 from scylla_gha.prepare.workspace import scratch
-from scylla_gha.process import Cancel
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.recorded_tests import TestOutcome, TestRequest
 from scylla_gha.readiness.test_runners.base import RunLimits
+from scylla_gha.system.future_wait import run_at_once
+from scylla_gha.system.process import Cancel
 
 CORES = os.cpu_count() or 1
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from scylla_gha.process import Cancel, FinishedProcess
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.recorded_tests import TestOutcome
 from scylla_gha.readiness.test_runners.base import (
@@ -24,6 +23,7 @@ from scylla_gha.readiness.test_runners.base import (
     read_lines,
     run_command,
 )
+from scylla_gha.system.process import Cancel, FinishedProcess
 
 _POLL_SECONDS: Final = 0.02
 _START_SECONDS: Final = 600.0  # copies of the tree, and the tests are collected

@@ -27,11 +27,11 @@ from typing import IO, ClassVar, Final
 from scylla_gha.errors import SandboxError, ToolError, is_lack_of_the_host
 from scylla_gha.model.experiment import SandboxName, TrialLimits
 from scylla_gha.model.sandbox import Isolation
-from scylla_gha.process import Cancel, FinishedProcess, LimitHit, ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes.base import WORKSPACE, SandboxMounts, environment, neutral_names, translate_paths
 from scylla_gha.sandboxes.docker import engine
 from scylla_gha.sandboxes.docker.container import AGENT, CONFINE, MIB, Container, ContainerSize, running_container
 from scylla_gha.sandboxes.docker.exec_process import ContainerProcess, End, StreamPump, attach_terminal
+from scylla_gha.system.process import Cancel, FinishedProcess, LimitHit, ProcessLimits, ProcessStreams
 
 _CODE_SECONDS: Final = 1.0
 _SIGNAL_BASE: Final = 128  # a shell reports the signal that ended a process as 128 plus its number

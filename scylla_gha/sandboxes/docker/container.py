@@ -13,11 +13,11 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from scylla_gha.counting import counted
 from scylla_gha.errors import SandboxError
-from scylla_gha.process import LimitHit, ProcessLimits
 from scylla_gha.sandboxes.base import SOCKETS, SandboxMounts, forwarded_ports
 from scylla_gha.sandboxes.docker import engine
 from scylla_gha.sandboxes.docker.engine import ContainerEvents
 from scylla_gha.sandboxes.docker.exec_process import ContainerProcess, raw_socket
+from scylla_gha.system.process import LimitHit, ProcessLimits
 
 if TYPE_CHECKING:
     from docker import APIClient

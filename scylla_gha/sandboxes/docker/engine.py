@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from scylla_gha.errors import SandboxError
-from scylla_gha.process import LimitHit
+from scylla_gha.system.process import LimitHit
 
 if TYPE_CHECKING:
     from docker import APIClient

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Literal
 
-from scylla_gha.process import Cancel
 from scylla_gha.sandboxes.attach import FdCopy, copy_fds
+from scylla_gha.system.process import Cancel
 
 if TYPE_CHECKING:
     from docker import APIClient

@@ -4,25 +4,31 @@
 session of its own, outputs through pipes into files up to a size, a time limit that ends the whole process group (TERM,
 then KILL), and an end when the caller's `Cancel` is set. A `Service` is a server of the harness, which ends when its
 standard input does. None of them outlives a harness that is killed.
+
+Standard streams of what is not trusted are pipes, so that it has no file of the harness open: through `/proc/self/fd`
+it could open its descriptors again, and truncate and overwrite files.
 """
 
 import contextlib
+import fcntl
 import os
 import select
 import signal
+import struct
 import subprocess
 import tempfile
+import termios
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
-from scylla_gha import process_watchers
 from scylla_gha.errors import ToolError
-from scylla_gha.process_pipes import InputPipe, OutputPipe, ProcessPipes
+from scylla_gha.system import watchers
 
+_CHUNK: Final = 1 << 16
 _PIPE: Final = subprocess.PIPE
 _BLOCK_BYTES: Final = 512  # the unit of `ulimit -f` in POSIX
 # The first line of input is sent when its group is registered with the reaper; without one it ends. A shell reads a
@@ -33,6 +39,99 @@ _LIMITED: Final = (
 )
 # The first of a session becomes the master of a terminal by opening it.
 _ON_TERMINAL: Final = ("/bin/sh", "-c", 'exec <>"$1" >&0 2>&1; shift; exec "$@"', "sh")
+
+
+@dataclass(slots=True)
+class OutputPipe:
+    """Pipe from the process, and the file that keeps its first `left` bytes; the others are dropped."""
+
+    pipe: IO[bytes]
+    file: IO[bytes]
+    left: int
+    cut: bool = False
+    ended: bool = False
+
+    def take(self, most: int = _CHUNK) -> None:
+        """Read once and keep it; there must be data, or the end."""
+        data = os.read(self.pipe.fileno(), most)
+        self.ended = not data
+        stored = memoryview(data)[: self.left]
+        self.cut = self.cut or len(stored) < len(data)
+        self.left -= len(stored)
+        while stored:
+            stored = stored[self.file.write(stored) :]
+
+    def take_rest(self) -> None:
+        """Keep what is in the pipe now, and nothing that is written later."""
+        remaining: int = struct.unpack("i", fcntl.ioctl(self.pipe, termios.FIONREAD, bytes(4)))[0]
+        while remaining > 0 and not self.ended:
+            size = min(remaining, _CHUNK)
+            self.take(size)
+            remaining -= size
+
+
+class InputPipe:
+    """Pipe to the process, through which a first line and then a file are sent."""
+
+    def __init__(self, pipe: IO[bytes], first: bytes, source: IO[bytes] | None) -> None:
+        self.pipe = pipe
+        self._pending = first
+        self._source = source
+        os.set_blocking(pipe.fileno(), False)
+
+    @property
+    def ended(self) -> bool:
+        """True if all input is sent, or the process has closed it."""
+        return self.pipe.closed
+
+    def send(self) -> None:
+        """Send what the pipe can hold, and its end after the last byte."""
+        try:
+            self._pending = self._pending[os.write(self.pipe.fileno(), self._pending) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            self._pending, self._source = b"", None
+        self._pending = self._pending or (self._source.read(_CHUNK) if self._source else b"")
+        if not self._pending:
+            self.close()
+
+    def close(self) -> None:
+        """Send the end of the input."""
+        with contextlib.suppress(BrokenPipeError):
+            self.pipe.close()
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessPipes:
+    """Three standard streams of a process."""
+
+    stdin: InputPipe
+    outputs: tuple[OutputPipe, OutputPipe]
+
+    @property
+    def cut(self) -> bool:
+        """True if more output came than is kept."""
+        return any(output.cut for output in self.outputs)
+
+    def move(self, watched: Sequence[int], seconds: float) -> list[int]:
+        """Move bytes once, or wait for one of the watched descriptors; return those that are ready."""
+        sinks = [] if self.stdin.ended else [self.stdin.pipe.fileno()]
+        sources = {output.pipe.fileno(): output for output in self.outputs if not output.ended}
+        readable, writable, _ = select.select([*watched, *sources], sinks, [], max(seconds, 0))
+        for descriptor in readable:
+            if descriptor in sources:
+                sources[descriptor].take()
+        if writable:
+            self.stdin.send()
+        return [descriptor for descriptor in readable if descriptor in watched]
+
+    def close(self) -> None:
+        """Keep what the outputs hold at this moment, and close all pipes."""
+        self.stdin.close()
+        for output in self.outputs:
+            output.take_rest()
+            output.pipe.close()
 
 
 class Cancel:
@@ -140,7 +239,7 @@ def capture(
         process = subprocess.Popen(argv, cwd=cwd, env=env, stdin=_PIPE, stdout=_PIPE, stderr=_PIPE)
     except (FileNotFoundError, PermissionError) as error:
         raise ToolError(f"{argv[0]}: not found; install it, or put it on PATH ({error})") from None
-    process_watchers.register("TERM", process.pid)
+    watchers.register("TERM", process.pid)
     with process:
         try:
             stdout, stderr = process.communicate(stdin, seconds)
@@ -148,7 +247,7 @@ def capture(
             raise ToolError(f"{' '.join(argv[:4])}: no end after {seconds:g} s") from None
         finally:
             process.kill()  # does nothing to one that has ended
-            process_watchers.unregister("TERM", process.pid)
+            watchers.unregister("TERM", process.pid)
     return CapturedOutput(process.returncode, stdout, stderr)
 
 
@@ -178,7 +277,7 @@ def run(
                                        bufsize=0, start_new_session=True)  # fmt: skip
         except OSError as error:
             raise ToolError(f"{argv[0]}: cannot be started in {cwd}: {error}") from None
-        process_watchers.register("KILL", -process.pid)
+        watchers.register("KILL", -process.pid)
         assert process.stdin and process.stdout and process.stderr  # noqa: S101, PT018 they are pipes
         ends = zip((process.stdout, process.stderr), outputs, strict=True)
         first, second = (OutputPipe(pipe, file, blocks * _BLOCK_BYTES) for pipe, file in ends)
@@ -252,7 +351,7 @@ def _wait(
 ) -> FinishedProcess:
     """Wait for the end, a limit or the cancel; then end what is left of the group."""
     handle, seconds = os.pidfd_open(process.pid), limits.seconds
-    exit_time = process_watchers.watch_exit(handle)
+    exit_time = watchers.watch_exit(handle)
     try:
         watched = [handle] if cancel is None else [handle, cancel.fileno()]
         woken = _watch(watched, pipes, started + seconds)
@@ -271,7 +370,7 @@ def _wait(
     finally:
         # The leader is not reaped yet, so its group id cannot belong to anybody else.
         _signal_group(process.pid, signal.SIGKILL)
-        process_watchers.unregister("KILL", -process.pid)
+        watchers.unregister("KILL", -process.pid)
         exit_time.close()
         os.close(handle)
         code = process.wait()
