@@ -205,7 +205,7 @@ def agent_baseline(agent: str, into: Path, sandbox: SandboxWish) -> None:
     """  # noqa: D301
     import yaml
 
-    from scylla_gha.pipeline.measure_variants import measure_baseline
+    from scylla_gha.pipeline.measure_agents import measure_baseline
     from scylla_gha.store.records import write_text
 
     inventory = measure_baseline(agent, sandbox, options.library())

@@ -3,7 +3,7 @@
 import datetime
 import functools
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -171,6 +171,8 @@ class RunState:
         unstarted: cells that were not started, with the reason.
         full_disk: message about a disk that is too full for a further cell.
         halted: reason why no further cell is started: no request can reach a model.
+        prepared: scenarios, each with its start state, or with the reason why it has none.
+        lock: of `prepared`.
     """
 
     cancel: Cancel = field(default_factory=Cancel)
@@ -178,26 +180,8 @@ class RunState:
     unstarted: dict[str, str] = field(default_factory=dict)
     full_disk: str | None = None
     halted: str | None = None
-    _prepared: dict[str, PreparedScenario | Exception] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def prepared(self, scenario: str, prepare: Callable[[], PreparedScenario]) -> PreparedScenario:
-        """Return what `prepare` returned or raised for this scenario; it is called once.
-
-        Raises:
-            FixtureError: the start state is not the pinned one.
-            ToolError: a tool of the scenario is not available.
-        """
-        with self._lock:
-            if scenario not in self._prepared:
-                try:
-                    self._prepared[scenario] = prepare()
-                except (FixtureError, ToolError) as error:
-                    self._prepared[scenario] = error
-        prepared = self._prepared[scenario]
-        if isinstance(prepared, Exception):
-            raise prepared
-        return prepared
+    prepared: dict[str, PreparedScenario | Exception] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 @dataclass(frozen=True)
@@ -252,11 +236,24 @@ class RunContext:
         return JudgingContext(target, plan.experiment.limits, self.state.cancel, self.panel, settings.panel_digest)
 
     def prepared_scenario(self, scenario: str) -> PreparedScenario:
-        """Prepare a scenario, once for each run; errors as in `RunState.prepared`."""
-        settings = self.settings
-        return self.state.prepared(
-            scenario, lambda: prepare_scenario(settings.scenario(scenario), settings.library, cache_root())
-        )
+        """Prepare a scenario, once for each run.
+
+        Raises:
+            FixtureError: the start state is not the pinned one.
+            ToolError: a tool of the scenario is not available.
+        """
+        settings, state = self.settings, self.state
+        with state.lock:
+            if scenario not in state.prepared:
+                try:
+                    folder = settings.scenario(scenario)
+                    state.prepared[scenario] = prepare_scenario(folder, settings.library, cache_root())
+                except (FixtureError, ToolError) as error:
+                    state.prepared[scenario] = error
+        prepared = state.prepared[scenario]
+        if isinstance(prepared, Exception):
+            raise prepared
+        return prepared
 
 
 def stored_trial(cell: Cell, folder: CellFolder, not_before: datetime.datetime | None = None) -> Trial | None:

@@ -47,10 +47,10 @@ AskQuestions = Callable[[Ask, Judge], tuple[ControlResult, ...]]
 
 @dataclass(frozen=True, slots=True)
 class ControlTarget:
-    """Subject of controls: a control for each judge, and a function that prepares the questions."""
+    """Subject of controls: a control for each judge, and the trial to ask about (None: the known answers)."""
 
     controls: tuple[JudgeControl, ...]
-    questions: Callable[[RunContext], AskQuestions]
+    judged: JudgedTrial | None = None
 
 
 def control_targets(
@@ -85,7 +85,7 @@ def pending_controls(
         is_decided = stored is not None and stored.key == control.key and stored.error is None
         return not is_decided and (replay is None or (replay / f"{_recording_name(control)}.jsonl").is_file())
 
-    pending = (ControlTarget(tuple(filter(is_pending, target.controls)), target.questions) for target in targets)
+    pending = (ControlTarget(tuple(filter(is_pending, target.controls)), target.judged) for target in targets)
     return [target for target in pending if target.controls]
 
 
@@ -111,7 +111,7 @@ def _known_answer_target(settings: RunSettings, scenario: str, texts: PromptText
         JudgeControl(key=canary_key(judge, texts, folder), judge=judge.model, scenario=scenario)
         for judge in unique_judges(settings.judges)
     )
-    return ControlTarget(controls, lambda context: _known_answer_questions(context, scenario))
+    return ControlTarget(controls)
 
 
 def _known_answer_questions(context: RunContext, scenario: str) -> AskQuestions:
@@ -151,7 +151,7 @@ def _repeat_target(settings: RunSettings, judged_trials: JudgedTrial, times: int
         )
         for judge in unique_judges(settings.judges)
     )
-    return ControlTarget(controls, lambda context: _repeated_questions(context, judged_trials, times))
+    return ControlTarget(controls, judged_trials)
 
 
 def _repeated_questions(context: RunContext, judged_trials: JudgedTrial, times: int) -> AskQuestions:
@@ -168,12 +168,19 @@ def _repeated_questions(context: RunContext, judged_trials: JudgedTrial, times: 
     return lambda asked, judge: (repeat_control(asked, judge, blind, times, first.get(judge.model)),)
 
 
+def _questions(context: RunContext, target: ControlTarget) -> AskQuestions:
+    control = target.controls[0]
+    if target.judged is None:
+        return _known_answer_questions(context, control.scenario)
+    return _repeated_questions(context, target.judged, control.times)
+
+
 def _run_target(context: RunContext, target: ControlTarget) -> None:
     """Ask all judges of a target at once."""
     if context.state.cancel.is_set:
         return
     try:
-        ask_questions = target.questions(context)
+        ask_questions = _questions(context, target)
     except (FixtureError, ToolError, OSError) as error:
         for control in target.controls:
             path = _control_file(context.settings, control)

@@ -17,7 +17,7 @@ from scylla_gha.model.experiment import agent_name
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline.context import RunContext, RunSettings
-from scylla_gha.pipeline.run_trial import agent_runner
+from scylla_gha.pipeline.run_cells import agent_runner
 from scylla_gha.pipeline.stored_cell import CellRef
 from scylla_gha.plan import key_of
 from scylla_gha.prepare.scenario import prepare_workspace

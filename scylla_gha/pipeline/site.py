@@ -5,7 +5,7 @@ import fcntl
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -61,15 +61,6 @@ class SiteOptions:
     server: str = "https://github.com"
 
 
-@dataclass(slots=True)
-class _ReadRows:
-    """Rows of the runs of an experiment, as far as they are needed again."""
-
-    trials: dict[str, TrialTable] = field(default_factory=dict)
-    followed: dict[str, tuple[Result, ...]] = field(default_factory=dict)
-    count: int = 0
-
-
 def site_files(copy: BranchClone, options: SiteOptions) -> Iterator[SiteFile]:
     """Yield all files of the site.
 
@@ -118,7 +109,10 @@ class _ExperimentReader:
         self._history_runs = [
             run for run in reversed(self.experiment.followed) if run.is_measured and run.entry.complete
         ]
-        self._rows = _ReadRows()
+        # Rows of the runs, as far as they are needed again
+        self._trials: dict[str, TrialTable] = {}
+        self._followed: dict[str, tuple[Result, ...]] = {}
+        self._row_count = 0
 
     def _run(self, entry: RunIndexEntry) -> SiteRun:
         """Read the report of a run; what cannot be read, or contradicts itself, is said instead."""
@@ -143,7 +137,7 @@ class _ExperimentReader:
         latest = latest_run(experiment, charts)
         yield from experiment_files(experiment, latest)
         if latest is not None:
-            yield from scenario_files(latest, self._rows.trials.get(str(latest.run.entry.name)))
+            yield from scenario_files(latest, self._trials.get(str(latest.run.entry.name)))
 
     def _run_files(self, run: SiteRun, report: Report, charts: "Sequence[Chart]") -> Iterator[SiteFile]:
         entry, paths = run.entry, self.experiment.paths
@@ -166,12 +160,12 @@ class _ExperimentReader:
             return replace(trial_table(view, (), (), has_files=False), is_site=True)
         table = replace(trial_table(view, rows, (), has_files=False), is_site=True)
         if run is self.experiment.latest:
-            self._rows.trials[name] = table
-        if run in self._history_runs and self._rows.count <= _MOST_ROWS:
+            self._trials[name] = table
+        if run in self._history_runs and self._row_count <= _MOST_ROWS:
             arms = {arm.arm for arm in view.arms[:_MOST_ARMS]}
             followed = tuple(row for row in rows if row.arm in arms)
-            self._rows.followed[name] = followed
-            self._rows.count += len(followed)
+            self._followed[name] = followed
+            self._row_count += len(followed)
         return table
 
     def _history(self) -> "History | None":
@@ -184,13 +178,13 @@ class _ExperimentReader:
         from scylla_gha.analysis.history import SHORT, Pin, ResultSet, history
 
         shown = history_of_reports(reports)
-        sets = [ResultSet(name, name, "", self._rows.followed[str(run.entry.name)])
+        sets = [ResultSet(name, name, "", self._followed[str(run.entry.name)])
                 for name, run in _named(runs)
-                if name in dict(reports) and str(run.entry.name) in self._rows.followed]  # fmt: skip
+                if name in dict(reports) and str(run.entry.name) in self._followed]  # fmt: skip
         if len(reports) < SHORT:
             few = f"{len(reports)} runs are too few to look for changes of level: {SHORT} are needed"
             return shown.model_copy(update={"notes": (few,)})
-        if len(sets) < len(reports) or self._rows.count > _MOST_ROWS:
+        if len(sets) < len(reports) or self._row_count > _MOST_ROWS:
             why = ("changes of level are not looked for: rows of some runs cannot be read, or there are more than "
                    f"{counted(_MOST_ROWS, 'row')}; `scylla-gha history` looks for them")  # fmt: skip
             return shown.model_copy(update={"notes": (why,)})

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from scylla_gha.counting import counted, dollars
 from scylla_gha.errors import RefusedError
 from scylla_gha.model.experiment import Experiment, RoleBudgets
-from scylla_gha.model.plan import CostRange, Plan
+from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result
 from scylla_gha.system.process import Cancel
 
@@ -41,18 +41,15 @@ def refuse_above_budget(plan: Plan) -> None:
         ("role_budget_usd.agent", roles.agent, " of the agents", estimate.agents.usd),
         ("role_budget_usd.judge", roles.judge, " of the judges", estimate.judges.usd),
     ):
-        if budget is not None and usd.likely is None:
+        if budget is None:
+            continue
+        if usd.likely is None:
             raise RefusedError(f"the cost{whose} cannot be estimated (the price of {names} is unknown), so {field} "
                                f"cannot be enforced; add the price in config/models/, or remove {field}")  # fmt: skip
-        _refuse_above(field, budget, whose, usd)
-
-
-def _refuse_above(field: str, budget: float | None, whose: str, usd: CostRange) -> None:
-    if budget is None or usd.likely is None:
-        return
-    if usd.likely > budget:
-        raise RefusedError(f"the likely cost{whose}, {dollars(usd.likely)}, is above the budget of {dollars(budget)}; "
-                           f"plan fewer cells (--only, --repetitions), or raise {field}")  # fmt: skip
+        if usd.likely > budget:
+            raise RefusedError(f"the likely cost{whose}, {dollars(usd.likely)}, is above the budget of "
+                               f"{dollars(budget)}; plan fewer cells (--only, --repetitions), or raise {field}"
+                               )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

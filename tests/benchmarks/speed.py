@@ -137,7 +137,7 @@ try:
     main()
 finally:
     sys.setprofile(None)
-    paths = [Path(name) for name in entered if Path(name).is_relative_to(root)]
+    paths = [path for path in map(Path, entered) if path.suffix == ".py" and path.is_relative_to(root)]
     names = sorted(".".join(path.relative_to(root).with_suffix("").parts) for path in paths)
     Path("entered.json").write_text(json.dumps(names))
 """

@@ -15,7 +15,7 @@ from scylla_gha.model.github_requests import GitHubFault
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
 from scylla_gha.pipeline.lanes import free_lanes, lease_lanes
-from scylla_gha.pipeline.run_trial import run_trial
+from scylla_gha.pipeline.run_cells import run_trial
 from scylla_gha.plan.github_com import require_lane_tokens
 from scylla_gha.store.records import read_lines
 from tests.support.agents import ShellAgent

@@ -10,8 +10,7 @@ from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import TIME_OVER, Cell
 from scylla_gha.model.trial import Trial
 from scylla_gha.model.variant import Treatment, Variant
-from scylla_gha.pipeline.run_cells import run_cells
-from scylla_gha.pipeline.run_trial import isolation_of
+from scylla_gha.pipeline.run_cells import isolation_of, run_cells
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store.records import read_record, write_record
 from scylla_gha.store.run_folder import CellFolder
