@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from scylla_gha.analysis.contrasts import compare, rule, screen
-from scylla_gha.analysis.costs import frontier, pass_cost_contrasts
+from scylla_gha.analysis.estimate import frontier, pass_cost_contrasts
 from scylla_gha.analysis.frame import (
     BASELINE,
     MODELS,

@@ -1,27 +1,44 @@
-"""Estimates over the trials of an arm, each with the interval that fits it.
+"""Estimates of arms with the interval that fits each, and the cost of a pass: ratios, the cheapest arm, Pareto set.
 
 Scenarios, not trials, are the independent units: with two or more scenarios, intervals use the spread of the scenarios'
 means and are about scenarios like these; with one, the spread of its repetitions, and they are about it alone.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from scylla_gha.analysis.contrasts import INNER, WIDE
+from scylla_gha.analysis.frame import Frame, Groups, Pairing, grouped
 from scylla_gha.counting import counted
-from scylla_gha.model.analysis import Measure, Target
+from scylla_gha.model.analysis import Contrast, CostFrontier, Measure, State, Target
 from scylla_gha.stats import Interval, make_interval, wilson
 from scylla_gha.stats.arrays import Bools, Floats, Ints
 from scylla_gha.stats.clusters import ClusterIndex, cluster_index, clustered, macro_rate
 from scylla_gha.stats.means import share_mean_interval, share_ratio_interval
-from scylla_gha.stats.ratios import macro_success_cost_interval, positive_mean_interval, ratio_interval
+from scylla_gha.stats.ratios import (
+    Attempts,
+    ResampledFrontier,
+    macro_success_cost_interval,
+    pareto_set,
+    pooled_frontier,
+    positive_mean_interval,
+    ratio_interval,
+    resampled_frontier,
+    strata_frontier,
+    success_cost_ratio,
+)
+from scylla_gha.stats.resampling import Resampling
 
 HERE: Final[Target] = "these scenarios"
 LIKE: Final[Target] = "scenarios like these"
 _UNKNOWN: Final = "no trial knows it"
 _NO_WHOLE: Final = "there is nothing that it could be a share of"
+_FEWEST: Final = 20  # scenarios for limits by resampling
+_METRIC: Final = "cost_of_pass"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,3 +163,134 @@ def over_scenarios(metric: str, values: Floats, n: int, note: str = "") -> Measu
 def _left_out(known: Bools) -> str:
     lost = int(known.size - known.sum())
     return f"{counted(lost, 'trial')} without it left out" if lost else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _CostsAndPasses:
+    """Costs and passes of the trials of which both are known."""
+
+    usd: Groups
+    passed: Groups
+
+    def has(self, arm: int) -> Bools:
+        return np.asarray(self.usd.n[arm] > 0)
+
+    def attempts(self, arm: int, shared: Bools) -> Attempts:
+        n, rate = self.passed.n[arm][shared], self.passed.mean[arm][shared]
+        return Attempts(self.usd.mean[arm][shared], rate, int(n.sum()), float((n * rate).sum()))
+
+    def wins(self, one: int, other: int, shared: Bools) -> tuple[int, int, int]:
+        """Count scenarios where a pass of the first costs more, as much, and less; without a pass it is infinite."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            first, second = (self.usd.mean[arm][shared] / self.passed.mean[arm][shared] for arm in (one, other))
+        more, less = int((first > second).sum()), int((first < second).sum())
+        return more, int(shared.sum()) - more - less, less
+
+
+def pass_cost_contrasts(frame: Frame, pairings: Sequence[Pairing]) -> tuple[Contrast, ...]:
+    """Compare the cost of a pass of each pairing of single arms, on shared scenarios; none if nothing was paid.
+
+    The ratio has an interval and no p, as a sign-flip test is not about the ratio of two sums.
+    """
+    usd, passed = frame.columns["usd"], frame.columns["passed"]
+    both = ~np.isnan(usd) & ~np.isnan(passed)
+    known = _CostsAndPasses(grouped(frame, np.where(both, usd, np.nan)), grouped(frame, np.where(both, passed, np.nan)))
+    if not np.any(known.usd.mean > 0):
+        return ()
+    return tuple(_contrast(known, pair) for pair in pairings if len(pair.first) == len(pair.second) == 1)
+
+
+def _contrast(known: _CostsAndPasses, pairing: Pairing) -> Contrast:
+    (one,), (other,) = pairing.first, pairing.second
+    shared = known.has(one) & known.has(other)
+    sides = known.attempts(one, shared), known.attempts(other, shared)
+    ratio, inner = (success_cost_ratio(*sides, confidence) for confidence in (WIDE, INNER))
+    return Contrast(
+        arm=pairing.arm, baseline=pairing.baseline, metric=_METRIC, family="no test", scale="ratio",
+        scenarios=int(shared.sum()), dropped=int((known.has(one) != known.has(other)).sum()),
+        wins=known.wins(one, other, shared),
+        value=ratio.estimate if ratio else None, low=ratio.low if ratio else None, high=ratio.high if ratio else None,
+        inner_low=inner.low if inner else None, inner_high=inner.high if inner else None,
+        method=ratio.method if ratio else "", note=_note(ratio, sides, int(shared.sum())),
+    )  # fmt: skip
+
+
+def _note(ratio: Interval | None, sides: tuple[Attempts, Attempts], scenarios: int) -> str:
+    if not scenarios:
+        return "the two share no scenario with a known cost"
+    if ratio is not None:
+        return "with one scenario, no interval can be computed" if scenarios == 1 else ""
+    if any(not side.rate.any() for side in sides):
+        return "an arm passed nothing, so its pass has no finite cost"
+    return "an arm is free"
+
+
+def frontier(frame: Frame, how: Resampling) -> CostFrontier | None:
+    """Find the cheapest cost of a pass; None if no arm has a cost above 0 that is known for all its trials."""
+    cost, passed = grouped(frame, frame.columns["usd"]), grouped(frame, frame.columns["passed"])
+    known = [arm for arm in range(len(frame.arms)) if _is_known(frame, arm, cost.n[arm], passed.n[arm])]
+    if not known:
+        return None
+    usd, rate = cost.mean[known], passed.mean[known]
+    human, names = _human_usd(frame), [frame.arms[arm] for arm in known]
+    shared = ~np.isnan(usd).any(axis=0)
+    per_scenario = strata_frontier(usd[:, shared], rate[:, shared], human[shared])
+    drawn = _resampled(usd[:, shared], rate[:, shared], how)
+    n = int(passed.n[known][:, shared].sum())
+    return CostFrontier(
+        pooled=_pooled(usd[:, shared], rate[:, shared], n, drawn.interval if drawn else None),
+        best=tuple(names[arm] for arm in pooled_frontier(usd[:, shared], rate[:, shared]).best),
+        per_scenario=Measure(metric="frontier_cost_of_pass_per_scenario", value=per_scenario.cost,
+                             state=_state(per_scenario.cost, per_scenario.strata), n=n,
+                             scenarios=per_scenario.strata, target=HERE),
+        unsolved=per_scenario.unsolved, human=int(np.isfinite(human[shared]).sum()),
+        shares=dict(zip(names, drawn.best, strict=True)) if drawn else {}, pareto=_pareto(names, usd, rate),
+    )  # fmt: skip
+
+
+def _pooled(usd: Floats, rate: Floats, n: int, limits: Interval | None) -> Measure:
+    """Use the scenarios that all arms tried: otherwise an arm that tried only the cheap ones would win."""
+    cost, scenarios = pooled_frontier(usd, rate).cost, usd.shape[1]
+    note = "" if limits else f"no interval: it takes {_FEWEST} scenarios"
+    if not scenarios:
+        note = "no scenario was tried by all arms whose costs are known"
+    return Measure(metric="frontier_cost_of_pass", value=cost, low=limits.low if limits else None,
+                   high=limits.high if limits else None, state=_state(cost, scenarios), n=n, scenarios=scenarios,
+                   method=limits.method if limits else "", target=LIKE, note=note)  # fmt: skip
+
+
+def _state(cost: float | None, scenarios: int) -> State:
+    if not scenarios:
+        return "undefined"
+    return "infinite" if cost is None else "known"
+
+
+def _resampled(usd: Floats, rate: Floats, how: Resampling) -> ResampledFrontier | None:
+    """Resample the frontier; None with too few scenarios for percentiles, or if a scenario was free."""
+    if usd.shape[1] < _FEWEST or not np.all(usd > 0):
+        return None
+    return resampled_frontier(usd, rate, how)
+
+
+def _is_known(frame: Frame, arm: int, priced: Floats, judged: Floats) -> bool:
+    """Tell whether every judged trial has a cost, and not all are free."""
+    rows = frame.rows_of(arm)
+    return bool(rows.size) and bool(np.all(priced == judged)) and float(frame.columns["usd"][rows].sum()) > 0
+
+
+def _human_usd(frame: Frame) -> Floats:
+    """Return the price of a person's solution of each scenario; infinite if unknown."""
+    price = np.full(len(frame.scenarios), math.inf)
+    usd = frame.columns["human_usd"]
+    rows = np.flatnonzero(~np.isnan(usd))
+    price[frame.scenario[rows]] = usd[rows]
+    return price
+
+
+def _pareto(names: list[str], usd: Floats, rate: Floats) -> tuple[str, ...]:
+    """Find the arms that no other dominates, by means over the scenarios that all arms tried."""
+    both = ~np.isnan(usd).any(axis=0) & ~np.isnan(rate).any(axis=0)
+    if not both.any():
+        return ()
+    members = pareto_set(rate[:, both].mean(axis=1), usd[:, both].mean(axis=1))
+    return tuple(name for name, member in zip(names, members, strict=True) if member)

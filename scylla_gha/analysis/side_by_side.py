@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from scylla_gha.analysis.contrasts import PASS, compare, rule, screen
-from scylla_gha.analysis.costs import pass_cost_contrasts
+from scylla_gha.analysis.estimate import pass_cost_contrasts
 from scylla_gha.analysis.frame import Frame, Groups, Pairing, build_frame, grouped
 from scylla_gha.counting import counted
 from scylla_gha.model.analysis import Contrast

@@ -121,7 +121,7 @@ def comment(
     """  # noqa: D301
     from scylla_gha.model.plan import WavePacking
     from scylla_gha.publish.post import PullRequestInfo, post_report
-    from scylla_gha.publish.readiness_posts import post_readiness, stored_readiness
+    from scylla_gha.publish.push_run import post_readiness, stored_readiness
     from scylla_gha.store.records import read_record
     from scylla_gha.store.run_folder import WavePaths
 
@@ -201,8 +201,7 @@ def save_pending(
     \b
     scylla-gha publish save-pending quickstart --pull 7 --into pending.json
     """  # noqa: D301
-    from scylla_gha.publish.fork_handoff import write_pending
-    from scylla_gha.publish.post import PullRequestInfo
+    from scylla_gha.publish.post import PullRequestInfo, write_pending
 
     info = PullRequestInfo(suite or "", pull, head, base, base_name)
     write_pending(into, *_report_and_facts(experiment, runs, info))

@@ -35,8 +35,7 @@ from scylla_gha.pipeline.context import RunContext, RunSettings
 from scylla_gha.plan.budget import CellNeed
 from scylla_gha.prepare.scenario import drop_workspaces, keep_workspace, prepare_workspace
 from scylla_gha.prepare.workspace import scratch, work_root
-from scylla_gha.redaction import Redactor
-from scylla_gha.redaction.session import RedactionSession
+from scylla_gha.redaction import RedactionSession, Redactor
 from scylla_gha.run import run_attempt
 from scylla_gha.run.equip import AgentRunner
 from scylla_gha.sandboxes import SANDBOXES

@@ -20,9 +20,8 @@ from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.trial import Trajectory, Trial
 from scylla_gha.providers import KEYS, provider_environment
-from scylla_gha.redaction import Redactor
+from scylla_gha.redaction import RedactionSession, Redactor
 from scylla_gha.redaction.patterns import secrets_in
-from scylla_gha.redaction.session import RedactionSession
 from scylla_gha.report.page.progress_page import (
     CellProgress,
     CellState,

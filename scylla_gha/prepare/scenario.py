@@ -18,8 +18,7 @@ from scylla_gha.prepare.setup_command import install_editable, run_setup
 from scylla_gha.prepare.start_state import StartState, start_state
 from scylla_gha.prepare.tools import GO_BUILD, GO_MODULES, search_path, tool_folders
 from scylla_gha.prepare.workspace import Workspace, open_workspace
-from scylla_gha.redaction import Redactor
-from scylla_gha.redaction.session import RedactionSession
+from scylla_gha.redaction import RedactionSession, Redactor
 from scylla_gha.store.records import write_bytes
 from scylla_gha.store.run_folder import AttemptFolder, CellFolder
 

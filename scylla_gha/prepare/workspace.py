@@ -17,7 +17,7 @@ from scylla_gha.model.variant import is_agent_file
 from scylla_gha.prepare.git_directory import git
 from scylla_gha.prepare.start_state import StartState
 from scylla_gha.prepare.tree_manifest import TreeManifest, scan_tree
-from scylla_gha.redaction.session import Clean, redacted_names
+from scylla_gha.redaction import Clean, redacted_names
 from scylla_gha.system import process
 
 _NO_ENTRY: Final = b"0 " + b"0" * 40 + b"\t"

@@ -1,9 +1,10 @@
-"""Publication of a run on the results branch: the name and origin under which it is stored, and pages for people.
+"""Publication on the results branch, of a run or a readiness measurement, with pages for people and a comment.
 
 Pages and badges are computed anew from the branch's tip at each try of a push, so that they always fit the runs beside
 them.
 """
 
+import datetime
 import importlib.util
 import os
 import tempfile
@@ -15,16 +16,18 @@ import click
 from pydantic import ValidationError
 
 from scylla_gha.errors import ConfigError, RefusedError
+from scylla_gha.github.client import open_repository
+from scylla_gha.github.pulls import create_comment, edit_comment, find_marked, own_login
 from scylla_gha.model.plan import Plan, WavePacking
 from scylla_gha.model.publication import Origin, RunIndexEntry, RunName
-from scylla_gha.model.readiness_score import REPORT_FILE
+from scylla_gha.model.readiness_score import REPORT_FILE, ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.publish.post import run_page_from
-from scylla_gha.publish.readiness_posts import badge_files, readiness_badges, readiness_pages
 from scylla_gha.report.badges import badge_path, badges
 from scylla_gha.report.branch_readme import branch_readme, trend_path
 from scylla_gha.report.markdown import Picture, SummaryLinks, step_summary
-from scylla_gha.report.readiness_badge import badge_text
+from scylla_gha.report.readiness_badge import ReadinessBadge, badge_svg, badge_text, readiness_badge
+from scylla_gha.report.readiness_markdown import MARKER, readiness_comment
 from scylla_gha.report.run_history import history_of_reports
 from scylla_gha.results_branch.clone import BranchClone, GitRemote
 from scylla_gha.results_branch.publish_run import PublishedRun, PushBackoff, RunToPublish, pack_run, publish_run
@@ -34,6 +37,8 @@ from scylla_gha.store.rows import reports_of_same_github
 from scylla_gha.store.run_folder import RunFolder, WavePaths
 
 _MOST_POINTS: Final = 15  # runs of a trend
+_PAGES: Final = (REPORT_FILE, "readiness.md")
+_KIND: Final = "readiness"
 
 
 def stored_report(folder: RunFolder) -> tuple[Plan, Report]:
@@ -190,3 +195,82 @@ def _stored_reports(copy: BranchClone, runs: Sequence[RunIndexEntry]) -> list[tu
         except ConfigError:
             continue
     return reports
+
+
+def stored_readiness(folder: RunFolder) -> ReadinessReport | None:
+    """Read the report of a run's folder; None if the run is no readiness measurement.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    return read_record(folder.root / REPORT_FILE, ReadinessReport)
+
+
+def post_readiness(report: ReadinessReport, pull: int | None, author: str | None) -> None:
+    """Post the comment of a measurement on a pull request, or edit the existing comment; None: only print it.
+
+    Raises:
+        GitHubError: GitHub refused.
+    """
+    try:
+        url = run_page_from(os.environ).url
+    except ConfigError:  # not a job of Actions, so there is no run to link to
+        url = ""
+    body = readiness_comment(report, url)
+    if pull is None:
+        click.echo(body)
+        return
+    with open_repository() as repository:
+        login = author or own_login(repository)
+        ours = find_marked(repository, pull, login, MARKER)
+        posted = edit_comment(repository, ours[-1].id, body) if ours else None
+        how = "edited" if posted else "posted"
+        posted = posted or create_comment(repository, pull, body, login)
+        click.echo(f"comment {how}: {posted.html_url}", err=True)
+
+
+def readiness_pages(folder: RunFolder) -> dict[str, bytes]:
+    """Return the files of a measurement for the run's folder on the results branch; none for other runs."""
+    paths = [folder.root / name for name in _PAGES]
+    return {path.name: path.read_bytes() for path in paths if path.is_file()}
+
+
+def readiness_badges(
+    copy: BranchClone, experiment: str, files: Mapping[str, bytes], *, is_newest: bool
+) -> dict[str, ReadinessBadge]:
+    """Return the badges of readiness by experiment as they are to be shown today: stored ones, and a new one.
+
+    Args:
+        copy: a clone of the branch.
+        experiment: of the run that is published.
+        files: files of that run.
+        is_newest: the run is of a branch, and not of a pull request.
+    """
+    today = datetime.datetime.now(datetime.UTC).date()
+    shown: dict[str, ReadinessBadge] = {}
+    for path, content in _stored_badges(copy):
+        name = Path(path).name.removesuffix(f"-{_KIND}.json")
+        try:
+            badge = ReadinessBadge.model_validate_json(content)
+        except ValidationError:  # somebody changed it; the next measurement replaces it
+            continue
+        shown[name] = badge.model_copy(update={"is_grey": badge.is_grey or today >= badge.stale_on})
+    if is_newest and REPORT_FILE in files:
+        shown[experiment] = readiness_badge(ReadinessReport.model_validate_json(files[REPORT_FILE]), today)
+    return shown
+
+
+def _stored_badges(copy: BranchClone) -> list[tuple[str, bytes]]:
+    stored = {path: oid for path, oid in copy.files("badges").items() if path.endswith(f"-{_KIND}.json")}
+    contents = copy.fetch(stored.values()) if stored else {}
+    return [(path, contents[oid]) for path, oid in stored.items()]
+
+
+def badge_files(shown: Mapping[str, ReadinessBadge]) -> dict[str, bytes]:
+    """Return the badges as files by path: the picture, and its facts as JSON."""
+    files: dict[str, bytes] = {}
+    for experiment, badge in shown.items():
+        svg = badge_path(experiment, _KIND)
+        files[svg] = badge_svg(badge).encode()
+        files[svg.replace(".svg", ".json")] = badge.model_dump_json(indent=1).encode() + b"\n"
+    return files

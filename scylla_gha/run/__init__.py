@@ -21,7 +21,7 @@ from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.start_state import StartState
 from scylla_gha.prepare.tree_manifest import TooLargeError
 from scylla_gha.prepare.workspace import NoPatchError, Workspace, own_agent_files, snapshot, with_agent_files
-from scylla_gha.redaction.session import RedactionSession
+from scylla_gha.redaction import RedactionSession
 from scylla_gha.run.classify_outcome import AttemptTraffic, classify_outcome
 from scylla_gha.run.equip import (
     GIT,

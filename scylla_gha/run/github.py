@@ -34,7 +34,7 @@ from scylla_gha.prepare.git_directory import own_commit
 from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.prepare.workspace import Workspace
-from scylla_gha.redaction.session import RedactionSession
+from scylla_gha.redaction import RedactionSession
 from scylla_gha.run.workflow_runner import EndlessJobError, WorkflowRunner
 from scylla_gha.run.workflow_steps import WorkflowBox
 from scylla_gha.sandboxes.base import HUB_PORT, HUB_SOCKET, SOCKETS, Sandbox, SandboxMounts

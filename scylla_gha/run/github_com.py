@@ -29,7 +29,7 @@ from scylla_gha.model.variant import AgentResources
 from scylla_gha.prepare.git_directory import own_commit
 from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.workspace import Workspace
-from scylla_gha.redaction.session import RedactionSession
+from scylla_gha.redaction import RedactionSession
 from scylla_gha.run.github import CONFIG_FOLDER, GH, MCP_TOKEN, TrialHub, UsedHub, push_failure
 from scylla_gha.sandboxes.base import Sandbox, SandboxMounts
 from scylla_gha.store.records import read_record

@@ -13,8 +13,7 @@ from scylla_gha.github.client import GitHubRepository, RequestLimits, RetryPolic
 from scylla_gha.github.responses import WorkflowRunEvent, read_event
 from scylla_gha.model.publication import CommentState, RunPage
 from scylla_gha.publish.edited_posts import PostedComment, post_comment, read_hidden_line
-from scylla_gha.publish.fork_handoff import MOST_BYTES, read_pending, verified, write_pending
-from scylla_gha.publish.post import post_check
+from scylla_gha.publish.post import MOST_BYTES, post_check, read_pending, verified, write_pending
 from scylla_gha.report.comment import marker
 from tests.support.comments import Made, facts, report_of
 from tests.support.github_api import BOT, FORK, REPOSITORY, TOKEN, Broken, State, serving, sha

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scylla_gha.analysis.costs import frontier, pass_cost_contrasts
+from scylla_gha.analysis.estimate import frontier, pass_cost_contrasts
 from scylla_gha.analysis.frame import Pairing, baseline_pairings, tier_pairings
 from scylla_gha.model.analysis import Contrast
 from scylla_gha.model.result import Result

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scylla_gha.prepare.start_state import StartState
 from scylla_gha.prepare.tree_manifest import scan_tree
 from scylla_gha.prepare.workspace import materialise_diff, open_workspace, scratch, snapshot
-from scylla_gha.redaction import Redactor
-from scylla_gha.redaction.session import RedactionSession, redacted_names
+from scylla_gha.redaction import RedactionSession, Redactor, redacted_names
 from tests.support.records import make_attempt
 from tests.support.repository import FILES, make_start
 
