@@ -137,18 +137,17 @@ def aggregate(
     controls, counts = list(probes), _count(plan, rows)
     analysis = _analysis(counts, question) if question else None
     expected = Counter(cell.arm for cell in plan.cells)
-    verdicts = counts.verdicts()
     arms = tuple(_summary(arm, expected[arm], counts, by_scenario=analysis is not None) for arm in sorted(expected))
     reasons = withheld_arms(arms, plan.pairs)
     analysis = withheld_answers(without_verdicts(analysis, reasons), plan, arms) if analysis else None
-    comparisons = tuple(_comparisons(plan, verdicts, analysis, reasons))
+    comparisons = tuple(_comparisons(plan, counts.verdicts, analysis, reasons))
     return Report(
         experiment=plan.experiment.id,
         question=plan.experiment.question,
         toolkit_version=scylla_gha.__version__,
         counts=counts.all_rows.counts(len(plan.cells)),
         arms=arms,
-        scenarios=tuple(_scenarios(verdicts, sorted(expected))),
+        scenarios=tuple(_scenarios(counts.verdicts, sorted(expected))),
         comparisons=comparisons,
         hypothesis=hypothesis_reading(plan.experiment, (analysis and analysis.answers) or comparisons),
         excluded=tuple(_excluded(plan, counts, unstarted.cells if unstarted else {}, intake)),
@@ -219,7 +218,7 @@ def _summary(arm: str, planned: int, counts: RowCounts, *, by_scenario: bool) ->
         pass_rate=passed / n if n else None,
         pass_low=interval[0] if interval else None,
         pass_high=interval[1] if interval else None,
-        unjudged=rows.unjudged,
+        unjudged=sum(by_arm[arm][2] for by_arm in counts.verdicts.values() if arm in by_arm),
         pass_bounds=counts.bounds(arm, by_scenario=by_scenario),
         withheld=len(judged.above_zero("judges_withheld")),
         github_gaps=len(met_gaps),

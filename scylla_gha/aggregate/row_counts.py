@@ -100,11 +100,6 @@ class CountedRows:
         return CountedRows(self.table, [row for row in self.rows if self.table.judged[row]], self.texts)
 
     @property
-    def unjudged(self) -> int:
-        """Number of rows of which the agent did its part, and judging gave no verdict."""
-        return sum(self.table.unjudged[row] for row in self.rows)
-
-    @property
     def passed(self) -> int:
         """Number of rows that passed."""
         return len(self.above_zero("passed"))
@@ -158,6 +153,7 @@ class RowCounts:
         uncommon: scenarios that not all modes can do; operations on them are not counted, since modes are compared by
             these counts.
         table: the rows' numbers.
+        verdicts: numbers of passed, judged and unjudged trials, by scenario and arm.
         left_out: outcome and reason of the cells that are not in the rates.
     """
 
@@ -165,6 +161,7 @@ class RowCounts:
     table: RowTable = field(default_factory=RowTable)
     texts: dict[str, ArmTexts] = field(default_factory=lambda: defaultdict(ArmTexts))
     api: dict[str, ApiCounts] = field(default_factory=lambda: defaultdict(ApiCounts))
+    verdicts: dict[str, dict[str, list[int]]] = field(default_factory=dict)
     left_out: dict[str, tuple[str, str]] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
     starts: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -184,6 +181,10 @@ class RowCounts:
         self.texts[row.arm].add(row)
         if row.scenario not in self.uncommon and row.measures_agent and row.github_failed is not None:
             self.api[row.arm].add(row)
+        group = self.verdicts.setdefault(row.scenario, {}).setdefault(row.arm, [0, 0, 0])
+        group[0] += bool(row.judged and row.passed)
+        group[1] += row.judged
+        group[2] += _is_unjudged(row)
         if not row.judged and not row.measures_agent:
             self.left_out[row.cell] = (row.outcome.value, row.reason)
         elif not row.judged:
@@ -199,17 +200,6 @@ class RowCounts:
         """The rows of all arms."""
         return CountedRows(self.table, range(len(self.table.cells)), ArmTexts())
 
-    def verdicts(self) -> dict[str, dict[str, list[int]]]:
-        """Return the numbers of passed, judged and unjudged trials, by scenario and arm."""
-        table, groups = self.table, dict[str, dict[str, list[int]]]()
-        arms, scenarios = list(table.arms), list(table.scenarios)
-        for row, (arm, scenario) in enumerate(zip(table.arm, table.scenario, strict=True)):
-            group = groups.setdefault(scenarios[scenario], {}).setdefault(arms[arm], [0, 0, 0])
-            group[0] += table.judged[row] and table.columns["passed"][row] > 0
-            group[1] += table.judged[row]
-            group[2] += table.unjudged[row]
-        return groups
-
     def bounds(self, arm: str, *, by_scenario: bool) -> tuple[float, float] | None:
         """Return the arm's pass rate if all its unjudged trials had failed, and if all had passed; None without any.
 
@@ -217,7 +207,7 @@ class RowCounts:
             arm: arm to bound.
             by_scenario: mean over scenarios if true, else over trials.
         """
-        groups = [by_arm[arm] for _, by_arm in sorted(self.verdicts().items()) if arm in by_arm]
+        groups = [by_arm[arm] for _, by_arm in sorted(self.verdicts.items()) if arm in by_arm]
         passed, judged, unjudged = (sum(counts) for counts in zip(*groups, strict=True)) if groups else (0, 0, 0)
         if not unjudged or not judged:
             return None
@@ -240,6 +230,11 @@ class RowCounts:
 
 def _between(passed: int, judged: int, unjudged: int) -> tuple[float, float]:
     return passed / (judged + unjudged), (passed + unjudged) / (judged + unjudged)
+
+
+def _is_unjudged(row: Result) -> bool:
+    """Return whether the agent did its part, but judging gave no verdict."""
+    return not row.judged and (row.measures_agent or row.outcome is Outcome.JUDGE_ERROR)
 
 
 def _excused(row: Result) -> dict[str, int]:

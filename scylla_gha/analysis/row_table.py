@@ -12,7 +12,6 @@ from operator import attrgetter
 from typing import Final
 
 from scylla_gha.model.result import Result
-from scylla_gha.model.trial import Outcome
 
 COLUMNS: Final = (
     "passed", "score", "progress", "threshold", "points", "points_max", "guards", "broken_guards", "attempts",
@@ -60,7 +59,7 @@ class RowTable:
         self.arms = {name: at for at, name in enumerate(arms)}
         self.scenarios: dict[str, int] = {}
         self.arm, self.scenario, self.repetition = array("q"), array("q"), array("q")
-        self.judged, self.measures, self.unjudged = array("b"), array("b"), array("b")
+        self.judged, self.measures = array("b"), array("b")
         self.columns: dict[str, array[float]] = {name: array("d") for name in _NAMES}
         self.cells: list[str] = []
         self.outcomes: list[str] = []
@@ -78,7 +77,6 @@ class RowTable:
         self.repetition.append(row.repetition)
         self.judged.append(row.judged)
         self.measures.append(row.measures_agent)
-        self.unjudged.append(is_unjudged(row))
         parts = [row.characters.get(name, 0) for name in COMPONENTS] if row.characters else _NO_COMPONENTS
         treatment = row.treatment_tokens
         of_treatment = [treatment.get(name, 0) for name in TREATMENT] if treatment else _NO_TREATMENT
@@ -95,8 +93,3 @@ class RowTable:
             column.append(math.nan if score is None else score)
         self.cells.append(row.cell)
         self.outcomes.append(row.outcome.value)
-
-
-def is_unjudged(row: Result) -> bool:
-    """Return whether the agent did its part, but judging gave no verdict."""
-    return not row.judged and (row.measures_agent or row.outcome is Outcome.JUDGE_ERROR)
