@@ -39,6 +39,7 @@ def collect(plan: Plan, folder: RunFolder, library: Library) -> None:
         raise ConfigError(f"{folder.root}: its rows are imported, and there is nothing to collect; run `scylla-gha "
                           "import` again to read them anew")  # fmt: skip
     broken: dict[str, str] = {}
+    # Rows are made while they are written: those of a large run do not fit into memory as records
     write_lines(folder.results, rows(plan, folder, library, broken))
     folder.refused.unlink(missing_ok=True)
     if broken:

@@ -108,6 +108,7 @@ def run_page(report: Report, charts: Sequence[Chart], folder: RunFolder, plan: P
     table = trial_table(view, results, plan.cells if plan else (), has_files=False)
     stored = [] if report.imported else [cell for cell in failing_first(view, table) if _is_stored(folder, cell)]
     table = replace(table, has_files=bool(stored))
+    # The records of a cell are read when the page has room for it: all of them can be gigabytes
     trials = embedded_trials(_records(folder, stored, plan))
     return page(view, PageParts(charts, table, trials, read_record(folder.root / REPORT_FILE, ReadinessReport)))
 
