@@ -104,7 +104,7 @@ def post(path: Path, author: str | None) -> None:
     from scylla_gha.github.client import open_repository
     from scylla_gha.github.pulls import own_login
     from scylla_gha.model.agent_update import AgentUpdates
-    from scylla_gha.publish.agent_updates_issue import keep_updates_issue
+    from scylla_gha.publish.edited_posts import keep_updates_issue
     from scylla_gha.publish.post import run_page_from
     from scylla_gha.store.records import read_record
 

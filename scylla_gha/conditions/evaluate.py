@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from scylla_gha.conditions import TEXT_CHARS
-from scylla_gha.conditions.patterns import all_matches, is_match
+from scylla_gha.conditions import TEXT_CHARS, all_matches, is_match
 from scylla_gha.conditions.visible_text import PageText, page_text, plain_text
 from scylla_gha.counting import counted
 

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 import pathspec
 
-from scylla_gha.conditions.patterns import pattern_fault
+from scylla_gha.conditions import pattern_fault
 from scylla_gha.config import did_you_mean, there_are
 from scylla_gha.config.selection_types import (
     ANY,

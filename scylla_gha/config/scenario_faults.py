@@ -9,7 +9,7 @@ from typing import Final
 
 import pathspec
 
-from scylla_gha.conditions.patterns import pattern_fault
+from scylla_gha.conditions import pattern_fault
 from scylla_gha.config import did_you_mean, there_are
 from scylla_gha.config.github_conditions import condition_faults
 from scylla_gha.errors import ConfigError

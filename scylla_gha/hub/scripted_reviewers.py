@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from scylla_gha.conditions.patterns import is_match, pattern_fault
+from scylla_gha.conditions import is_match, pattern_fault
 from scylla_gha.errors import ConfigError
 from scylla_gha.hub.cell import Hub, HubSession
 from scylla_gha.hub.errors import HubError

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from scylla_gha.conditions.patterns import is_match
+from scylla_gha.conditions import is_match
 from scylla_gha.counting import counted
 from scylla_gha.errors import FixtureError, SandboxError
 from scylla_gha.judge.github_checks import git_fault, state_verdicts, unchanged_fault

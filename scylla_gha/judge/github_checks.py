@@ -20,8 +20,7 @@ from typing import Any, Final
 
 import pathspec
 
-from scylla_gha.conditions import CPU_SECONDS, MEMORY_BYTES, TOO_MUCH
-from scylla_gha.conditions.patterns import is_match
+from scylla_gha.conditions import CPU_SECONDS, MEMORY_BYTES, TOO_MUCH, is_match
 from scylla_gha.errors import ToolError
 from scylla_gha.judge.github_trial import GoneError, TrialGitHub
 from scylla_gha.model.github_condition import (

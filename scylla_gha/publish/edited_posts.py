@@ -1,14 +1,18 @@
-"""Posts that hold their state and are edited: a suite's comment on a pull request, and its regression issue.
+"""Posts that hold their state and are edited: comments of suites, and issues on regressions and agent CLIs.
 
 The comment is edited in place, which notifies nobody; if the verdict changes, it is posted anew and the old comment
 becomes a pointer to it. If a crash or two simultaneous jobs left several, the newest counts; the next post repairs the
 rest. The issue of a regression is opened when that is confirmed, and closed when it is over.
 
 State stands in the second line. It is read only from posts of our own login, and still validated.
+
+The one issue on newest versions of agent CLIs is found again by its first line and its author, and closed when nothing
+differs any more.
 """
 
 import base64
 import binascii
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,6 +31,7 @@ from scylla_gha.github.pulls import (
     update_issue,
 )
 from scylla_gha.github.responses import Comment
+from scylla_gha.model.agent_update import AgentUpdates
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.publication import (
     MOST_PAST,
@@ -54,6 +59,14 @@ _MOST_REASON: Final = 250
 _HIDDEN_LINE: Final = re.compile(r"<!-- scylla:data ([A-Za-z0-9+/=]+) -->")
 State = Literal["quiet", "alarm", "unconfirmed", "opened", "updated", "reopened", "still open", "recovered"]
 StateRecord = TypeVar("StateRecord", CommentState, RegressionState)
+_UPDATES_LABEL: Final = "scylla-agents"
+_UPDATES_MARKER: Final = "<!-- scylla:agent-updates -->"
+_TITLE: Final = "Agent CLIs: the newest version differs from what is stored"
+_ABOUT: Final = "The newest version of an agent CLI differs from what is stored"
+_DIGEST: Final = re.compile(r"<!-- scylla:data ([0-9a-f]{64}) -->")
+_MOST_ROWS: Final = 60  # of an agent; an issue holds 65,536 characters
+_MOST_TEXT: Final = 500
+UpdatesState = Literal["quiet", "opened", "updated", "reopened", "closed"]
 
 
 def write_hidden_line(state: CommentState | RegressionState) -> str:
@@ -249,3 +262,52 @@ def _name(arm: str) -> Markdown:
 
 def _reason(verdict: ArmVerdict) -> str:
     return marked(verdict.verdict, clipped(verdict.why, _MOST_REASON))
+
+
+def keep_updates_issue(
+    repository: GitHubRepository, updates: AgentUpdates, page: RunPage, author: str
+) -> tuple[UpdatesState, str]:
+    """Open, update or close the issue; return what was done, and its URL (empty: there is none).
+
+    Args:
+        repository: where the issue is.
+        updates: the measured agent CLIs.
+        page: the run that measured them.
+        author: our own login; issues of others are never touched.
+
+    Raises:
+        GitHubError: GitHub refused.
+    """
+    existing = find_issue(repository, author, _UPDATES_MARKER, _UPDATES_LABEL)
+    differing = [update for update in updates.agents if update.differences]
+    if not differing:
+        if existing is None or existing.state == "closed":
+            return "quiet", ""
+        create_comment(repository, existing.number, f"There are no differences any more ({page.url}).\n", author)
+        return "closed", update_issue(repository, existing.number, existing.body or "", "closed").html_url
+    digest = hashlib.sha256(AgentUpdates(agents=tuple(differing)).model_dump_json().encode()).hexdigest()
+    body = f"{_UPDATES_MARKER}\n<!-- scylla:data {digest} -->\n{issue_text(updates, page)}"
+    if existing is None:
+        return "opened", open_issue(repository, author, _TITLE, body, _UPDATES_LABEL, _ABOUT).html_url
+    before = _DIGEST.search((existing.body or "")[:500])
+    issue = update_issue(repository, existing.number, body, "open")
+    if existing.state == "closed" or before is None or before[1] != digest:
+        create_comment(repository, existing.number, f"Measured again, with other differences ({page.url}).\n", author)
+    return "reopened" if existing.state == "closed" else "updated", issue.html_url
+
+
+def issue_text(updates: AgentUpdates, page: RunPage) -> str:
+    """Return the issue's text below its first two lines. Names and reasons come from the CLIs, and are escaped."""
+    agents = []
+    for update in updates.agents:
+        shown = update.differences[:_MOST_ROWS]
+        rows = [
+            (code(clipped(difference.part, _MOST_TEXT)), escape(clipped(difference.text, _MOST_TEXT)))
+            for difference in shown
+        ]
+        agents.append({
+            "name": code(update.agent), "version": code(update.version), "sub_tests": update.sub_tests,
+            "stored": code(update.stored) if update.stored else None, "table": Table(("what", "difference"), rows),
+            "left": len(update.differences) - len(shown), "id": f"{update.agent}@{update.version}",
+        })  # fmt: skip
+    return render("agent_updates_issue.md.j2", {"agents": agents, "page": page})

@@ -10,7 +10,7 @@ from scylla_gha.model.agent_update import AgentDifference, AgentUpdate, AgentUpd
 from scylla_gha.model.delivery import Inventory
 from scylla_gha.model.publication import RunPage
 from scylla_gha.pipeline.measure_agents import event_fields, inventory_differences, packaged_agents, session_differences
-from scylla_gha.publish.agent_updates_issue import issue_text
+from scylla_gha.publish.edited_posts import issue_text
 
 PAGE = RunPage(repository="o/r", run=7, attempt=1)
 STORED = Inventory(agent="a", version="1", models=("m",), tools=("Bash", "Read"), skills=("s",), agents=(),

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from scylla_gha.conditions.patterns import all_matches, is_match, pattern_fault
+from scylla_gha.conditions import all_matches, is_match, pattern_fault
 from scylla_gha.conditions.visible_text import PageText, page_text
 from scylla_gha.model.printable_text import HIDDEN
 

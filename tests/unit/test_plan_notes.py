@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from scylla_gha.analysis import has_statistics
 from scylla_gha.config.library import Library
 from scylla_gha.config.model_names import sdk_models
 from scylla_gha.errors import ConfigError, RefusedError
@@ -13,7 +14,7 @@ from scylla_gha.model.plan import CostRange, EstimateShare, Plan
 from scylla_gha.model.variant import SystemPrompt, Treatment
 from scylla_gha.plan import AgentInfo, plan_cells
 from scylla_gha.plan.budget import refuse_above_budget
-from scylla_gha.plan.checks import has_statistics, model_notes, power_notes, reject_impossible_gate, require_statistics
+from scylla_gha.plan.checks import model_notes, power_notes, reject_impossible_gate, require_statistics
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.store.records import write_lines
 from scylla_gha.store.run_folder import RunFolder

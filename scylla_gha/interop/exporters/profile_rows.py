@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
 
-from scylla_gha.conditions.patterns import is_match
+from scylla_gha.conditions import is_match
 from scylla_gha.interop.exporters.rows import json_bytes
 from scylla_gha.model.judgment import CheckResult
 from scylla_gha.model.result import Result
