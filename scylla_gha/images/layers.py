@@ -319,7 +319,10 @@ def _install(requirements: Sequence[str], site: Path) -> None:
 def _finish(home: Path, site: Path, at: str) -> None:
     """Make it a virtual environment of the image's Python."""
     binaries = home / "bin"
-    (site / "bin").rename(binaries) if (site / "bin").is_dir() else binaries.mkdir()
+    if (site / "bin").is_dir():
+        (site / "bin").rename(binaries)
+    else:
+        binaries.mkdir()
     for script in binaries.iterdir():
         content = script.read_bytes()
         if content.startswith(b"#!"):

@@ -224,8 +224,10 @@ def past_costs(folder: RunFolder, done: Sequence[Path] = ()) -> History:
 
 def unreadable_rows(results: Path) -> str | None:
     """Return a message about rows of another version, which no estimate can use; None if they can be read."""
+    if not results.exists():
+        return None
     try:
-        next(iter(read_lines(results, Result)), None) if results.exists() else None
+        next(iter(read_lines(results, Result)), None)
     except ConfigError:
         return f"{results}: was written by another version, so the estimate does not use it"
     return None

@@ -48,7 +48,10 @@ class _SideProcess:
             return False
         connection = socket.socket(fileno=self._socket)
         try:
-            socket.send_fds(connection, [data], descriptors) if descriptors else connection.sendall(data)
+            if descriptors:
+                socket.send_fds(connection, [data], descriptors)
+            else:
+                connection.sendall(data)
         except OSError:
             connection.close()
             self._socket = None

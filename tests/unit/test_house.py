@@ -5,6 +5,7 @@ import functools
 import itertools
 import os
 import re
+import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +20,9 @@ UNCOUNTED = {"judge/prompt.py", *(f"stats/{path.name}" for path in (ROOT / "scyl
 WORDS = re.compile(r"counted\(|number\(|_range\(")  # these give words, or numbers with decimals
 QUESTION = re.compile(r"(What|Whether|Who|How|Where|Which|When)\b")
 FILE_LINES, TEST_FILE_LINES, FUNCTION_LINES = 450, 450, 40
+MEDIAN_LINES = 120  # of the modules of a package: many small modules hide how the parts of one idea fit
+UNFORMATTED = 40  # statements that the formatter leaves as they are
+LATER = {"hub", "readiness"}  # packages in which the last two rules hold later
 COUNTABLE = re.compile(
     r" (?:(?!of |in |with |x |holds |has |takes |needs |shows )[a-z-]+ )?"
     r"(?:arm|artifact|attempt|byte|call|cell|character|check|comparison|control|day|draw|experiment|field|file|folder|group|"
@@ -36,6 +40,65 @@ def test_files_and_functions_are_small() -> None:
         f"{path}: {name}": lines for path in PACKAGE for name, lines in functions(path) if lines > FUNCTION_LINES
     }
     assert {**long_files, **long_functions} == {}
+
+
+def test_packages_are_not_cut_into_small_modules() -> None:
+    packages: dict[str, list[int]] = {}
+    for path in PACKAGE:
+        package, *rest = path.relative_to(ROOT / "scylla_gha").parts
+        if rest and not path.stem.startswith("__"):
+            packages.setdefault(package, []).append(len(path.read_text().splitlines()))
+    medians = {name: statistics.median(lengths) for name, lengths in packages.items() if name not in LATER}
+    assert {name: median for name, median in medians.items() if median < MEDIAN_LINES} == {}
+
+
+def test_the_formatter_decides() -> None:
+    unformatted = {
+        str(path.relative_to(ROOT)): count
+        for path in PACKAGE
+        if not LATER & set(path.parts) and (count := path.read_text().count("# fmt: skip"))
+    }
+    assert sum(unformatted.values()) <= UNFORMATTED, unformatted
+
+
+def test_an_expression_is_no_branch() -> None:
+    """`a() if b else c()` as a statement hides that one of two things is done."""
+    found = [
+        f"{path}:{node.lineno}"
+        for path in PACKAGE
+        for node in ast.walk(syntax(path))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.IfExp | ast.BoolOp)
+    ]
+    assert found == []
+
+
+def test_what_another_package_uses_is_documented() -> None:
+    users: dict[tuple[str, str], Path] = {}
+    for path in PACKAGE:
+        for node in ast.walk(syntax(path)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("scylla_gha."):
+                users |= {
+                    (node.module or "", name.name): path for name in node.names if home(path) != home(node.module)
+                }
+    silent = [
+        f"{path}: {node.name}"
+        for path in PACKAGE
+        for node in syntax(path).body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if (module_of(path), node.name) in users and not ast.get_docstring(node)
+    ]
+    assert silent == []
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def home(module: Path | str | None) -> str:
+    """Return the package below scylla_gha that a module belongs to."""
+    name = module_of(module) if isinstance(module, Path) else module or ""
+    return name.split(".")[1] if "." in name else ""
 
 
 @functools.cache

@@ -194,5 +194,8 @@ def set_collaborator(
     if user.id == repository.owner:
         raise HubError(422, "Repository owner cannot be a collaborator")
     others = dict(repository.permissions)
-    others.pop(user.id, None) if permission is None else others.update({user.id: permission})
+    if permission is None:
+        others.pop(user.id, None)
+    else:
+        others[user.id] = permission
     return session.state.update(session.user, repository, permissions=tuple(others.items()))
