@@ -47,8 +47,8 @@ def measure(
     \b
     scylla-gha agent-updates measure --into updates.json
     """  # noqa: D301
+    from scylla_gha.evaluate.measure_agents import UpdateOptions, measure_update, packaged_agents
     from scylla_gha.model.agent_update import AgentUpdates
-    from scylla_gha.pipeline.measure_agents import UpdateOptions, measure_update, packaged_agents
     from scylla_gha.store.records import write_record
 
     library = options.library()
@@ -79,7 +79,7 @@ def record(agent: str, into: Path, sandbox: "SandboxWish") -> None:
     """  # noqa: D301
     import yaml
 
-    from scylla_gha.pipeline.measure_agents import measure_sessions
+    from scylla_gha.evaluate.measure_agents import measure_sessions
     from scylla_gha.store.records import write_text
 
     facts, faults = measure_sessions(agent, sandbox, options.library(), os.cpu_count() or 1)

@@ -12,9 +12,9 @@ import click
 
 from scylla_gha.cli import options
 from scylla_gha.errors import ConfigError
+from scylla_gha.evaluate.stored_cell import find_cell, stored_cell
 from scylla_gha.model.cell_records import CellRecord
 from scylla_gha.model.plan import Plan
-from scylla_gha.pipeline.stored_cell import find_cell, stored_cell
 from scylla_gha.report.trial import TrialViewOptions, trial_text
 from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import RunFolder
@@ -94,7 +94,7 @@ def shell(cell: str, argv: tuple[str, ...], experiment: str | None, runs: Path, 
     scylla-gha shell 001-hello-world--oracle--r01
     scylla-gha shell '004-*--oracle--r01' --after -- git status
     """  # noqa: D301
-    from scylla_gha.pipeline.shell import run_in_cell
+    from scylla_gha.evaluate.shell import run_in_cell
     from scylla_gha.prepare.workspace import scratch
     from scylla_gha.sandboxes.attach import exit_on_signals
     from scylla_gha.system.process import LimitHit
@@ -133,7 +133,7 @@ def view(run: str | None, runs: Path, port: int, *, serve: bool) -> None:
     scylla-gha view --serve
     """  # noqa: D301
     if serve:
-        from scylla_gha.pipeline.serve_runs import serve_runs
+        from scylla_gha.evaluate.serve_runs import serve_runs
 
         try:
             serve_runs(runs, port, lambda address: click.echo(f"{address}{f'{run}/' if run else ''}"))
@@ -157,8 +157,8 @@ def _page(folder: RunFolder) -> Path:
     """Return the path of a run's page, which is written if an older version of the toolkit left none."""
     path = folder.report("html")
     if not path.is_file():
+        from scylla_gha.evaluate.report_run import render_report
         from scylla_gha.model.report import Report
-        from scylla_gha.pipeline.report_run import render_report
 
         stored = read_record(folder.report("json"), Report)
         if stored is None:

@@ -175,7 +175,7 @@ def import_(
     scylla-gha import bench.csv --map scenario=task --map arm=model --passed-if 'score>=0.6'
     scylla-gha import jobs/2026-01-02__03-04-05 --name harbor-run
     """  # noqa: D301
-    from scylla_gha.pipeline.report_run import aggregate_and_render, print_report
+    from scylla_gha.evaluate.report_run import aggregate_and_render, print_report
 
     run = name or slug(file.stem)
     if not run or run != slug(run):

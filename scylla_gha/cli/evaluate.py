@@ -8,9 +8,8 @@ import click
 from scylla_gha.cli import options
 from scylla_gha.config.library import ConfigSources
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.judgment import JudgingSummary
-from scylla_gha.pipeline.context import RunOptions, RunSettings
-from scylla_gha.pipeline.judge_run import (
+from scylla_gha.evaluate.context import RunOptions, RunSettings
+from scylla_gha.evaluate.judge_run import (
     JudgingOptions,
     judge_overrides,
     judge_trials,
@@ -18,8 +17,8 @@ from scylla_gha.pipeline.judge_run import (
     require_all_judged,
     stored_trials,
 )
-from scylla_gha.pipeline.model_access import open_services
-from scylla_gha.pipeline.run_experiment import (
+from scylla_gha.evaluate.model_access import open_services
+from scylla_gha.evaluate.run_experiment import (
     approve_run,
     evaluate_cells,
     open_run,
@@ -29,6 +28,7 @@ from scylla_gha.pipeline.run_experiment import (
     run_all_cells,
     store_plan,
 )
+from scylla_gha.model.judgment import JudgingSummary
 from scylla_gha.plan.build import PlanRequest, refuse_changed_fixtures
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.prepare.scenario import Keep
@@ -64,7 +64,7 @@ def evaluate(
     scylla-gha evaluate
     scylla-gha evaluate hello-claude --model claude-opus-5 --repetitions 5
     """  # noqa: D301
-    from scylla_gha.pipeline.report_run import print_report
+    from scylla_gha.evaluate.report_run import print_report
 
     folder = options.run_folder(runs, experiment, replay=replay)
     request = PlanRequest(experiment, options.library(), choice, folder)

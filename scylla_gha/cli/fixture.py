@@ -20,12 +20,12 @@ from scylla_gha.errors import ConfigError, GateError
 from scylla_gha.publish import actions_output
 
 if TYPE_CHECKING:
+    from scylla_gha.attempt.workflow_steps import WorkflowBox
     from scylla_gha.github_fixture.commands import FixtureSession
     from scylla_gha.hub.client import HubProcess
     from scylla_gha.hub.control import AttachedCell, AttachRequest
     from scylla_gha.model.github_fixture import RepositoryPool
     from scylla_gha.model.plan import Plan
-    from scylla_gha.run.workflow_steps import WorkflowBox
     from scylla_gha.store.run_folder import RunFolder
 
 _SHOWN: Final = 20
@@ -143,7 +143,7 @@ def lease(experiment: str, number: int, runs: Path) -> None:
     \b
     scylla-gha fixture lease github-live --shard 0
     """  # noqa: D301
-    from scylla_gha.pipeline.lanes import lease_lanes
+    from scylla_gha.evaluate.lanes import lease_lanes
 
     report = functools.partial(click.echo, err=True)
     cells, folder, environ = _shard_cells(experiment, number, runs)
@@ -161,7 +161,7 @@ def free(experiment: str, number: int, runs: Path) -> None:
     \b
     scylla-gha fixture free github-live --shard 0
     """  # noqa: D301
-    from scylla_gha.pipeline.lanes import free_lanes
+    from scylla_gha.evaluate.lanes import free_lanes
 
     report = functools.partial(click.echo, err=True)
     cells, folder, environ = _shard_cells(experiment, number, runs)
@@ -170,7 +170,7 @@ def free(experiment: str, number: int, runs: Path) -> None:
 
 def _shard_cells(experiment: str, number: int, runs: Path) -> tuple["Plan", "RunFolder", dict[str, str]]:
     """Return the plan of a shard, the run's folder, and the environment with all tokens, which Actions hides."""
-    from scylla_gha.pipeline.shard_worker import load_shard
+    from scylla_gha.evaluate.shard_worker import load_shard
     from scylla_gha.plan.build import refuse_changed_fixtures
 
     folder = options.run_folder(runs, experiment)
@@ -321,10 +321,10 @@ def _workflow_box(name: str) -> "WorkflowBox | None":
     Raises:
         SandboxError: it cannot be used on this machine.
     """
+    from scylla_gha.attempt.workflow_steps import WorkflowBox
     from scylla_gha.images import SandboxPool
     from scylla_gha.model.sandbox import Tools
     from scylla_gha.prepare.tools import cache_root, search_path
-    from scylla_gha.run.workflow_steps import WorkflowBox
     from scylla_gha.sandboxes import SANDBOXES
 
     if name == "auto":
@@ -345,7 +345,7 @@ def _running_workflows(
     process: "HubProcess", cell: "AttachedCell", folder: Path, box: "WorkflowBox | None"
 ) -> Iterator[None]:
     """Run workflows meanwhile; what runs at the end is cancelled."""
-    from scylla_gha.run.workflow_runner import WorkflowRunner
+    from scylla_gha.attempt.workflow_runner import WorkflowRunner
 
     if box is None:
         yield

@@ -13,11 +13,11 @@ from scylla_gha.cli import options
 from scylla_gha.config.library import ConfigSources
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, RefusedError
+from scylla_gha.evaluate.model_access import confirm
 from scylla_gha.images import SandboxPool, archive, layers
 from scylla_gha.images.archive import ImageLayer, pack_layers, unpack_layers
 from scylla_gha.model.experiment import Experiment, SandboxName, SandboxWish, agent_name
 from scylla_gha.model.plan import Plan
-from scylla_gha.pipeline.model_access import confirm
 from scylla_gha.plan.selection import select_scenarios
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.sandboxes import SANDBOXES
@@ -205,7 +205,7 @@ def agent_baseline(agent: str, into: Path, sandbox: SandboxWish) -> None:
     """  # noqa: D301
     import yaml
 
-    from scylla_gha.pipeline.measure_agents import measure_baseline
+    from scylla_gha.evaluate.measure_agents import measure_baseline
     from scylla_gha.store.records import write_text
 
     inventory = measure_baseline(agent, sandbox, options.library())

@@ -16,7 +16,7 @@ from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from scylla_gha.pipeline.model_access import RecordingOptions
+    from scylla_gha.evaluate.model_access import RecordingOptions
 
 _Command = Callable[..., None]
 _Decorator = Callable[[_Command], _Command]
@@ -186,7 +186,7 @@ def recording(experiment: str, record: Path | None, *, replay: bool) -> "Recordi
     Raises:
         ConfigError: the experiment has no recording.
     """
-    from scylla_gha.pipeline.model_access import RecordingOptions
+    from scylla_gha.evaluate.model_access import RecordingOptions
 
     source = library().recording(Path(experiment).stem) if replay else None
     return RecordingOptions(record.resolve() if record else None, source)

@@ -12,11 +12,11 @@ from scylla_gha.cli import options
 from scylla_gha.config.library import ConfigSources
 from scylla_gha.counting import counted, dollars
 from scylla_gha.errors import ConfigError
+from scylla_gha.evaluate.run_experiment import print_plan
 from scylla_gha.github.actions import JobFacts
 from scylla_gha.model.experiment import SandboxName
 from scylla_gha.model.plan import MOST_SHARDS, Plan
 from scylla_gha.model.result import Result
-from scylla_gha.pipeline.run_experiment import print_plan
 from scylla_gha.plan.budget import refuse_above_budget
 from scylla_gha.plan.build import PlanRequest, make_plan, past_costs, wall_minutes
 from scylla_gha.plan.checks import reject_impossible_gate, require_statistics

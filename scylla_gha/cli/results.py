@@ -196,7 +196,7 @@ def site(into: Path, on: str | None, last: int, remote: str | None, branch: str)
     scylla-gha site --on main --last 50
     """  # noqa: D301
     _require_packages()
-    from scylla_gha.pipeline.site import SiteOptions, site_files, write_site
+    from scylla_gha.evaluate.site import SiteOptions, site_files, write_site
 
     options = SiteOptions(on, last, os.environ.get("GITHUB_SERVER_URL") or SiteOptions().server)
     with open_clone(remote, branch) as clone:

@@ -166,7 +166,7 @@ def _confirm_overwriting(paths: list[str], *, yes: bool, written: bool = False) 
     Raises:
         RefusedError: the user refuses, or cannot be asked.
     """
-    from scylla_gha.pipeline.model_access import confirm
+    from scylla_gha.evaluate.model_access import confirm
 
     if not paths or yes:
         return

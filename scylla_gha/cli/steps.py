@@ -18,8 +18,8 @@ from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import WavePaths, lock_run, stored_plan
 
 if TYPE_CHECKING:
+    from scylla_gha.evaluate.shard_worker import ShardCells, ShardOutcome
     from scylla_gha.model.report import Report
-    from scylla_gha.pipeline.shard_worker import ShardCells, ShardOutcome
 
 
 @click.command()
@@ -66,7 +66,7 @@ def cell(
     \b
     scylla-gha cell quickstart --shard 0
     """  # noqa: D301
-    from scylla_gha.pipeline.shard_worker import ShardOptions, ShardWriter, load_shard, run_shard
+    from scylla_gha.evaluate.shard_worker import ShardOptions, ShardWriter, load_shard, run_shard
     from scylla_gha.plan.build import refuse_changed_fixtures
     from scylla_gha.plan.reuse_results import reusable
 
@@ -161,7 +161,7 @@ def aggregate(experiment: str, runs: Path) -> None:
     \b
     scylla-gha aggregate quickstart
     """  # noqa: D301
-    from scylla_gha.pipeline.report_run import aggregate_run
+    from scylla_gha.evaluate.report_run import aggregate_run
 
     folder = options.run_folder(runs, experiment)
     aggregate_run(stored_plan(folder), folder)
@@ -186,9 +186,9 @@ def report(
     \b
     scylla-gha report quickstart
     """  # noqa: D301
+    from scylla_gha.evaluate.report_run import print_report, render_report
     from scylla_gha.model.plan import Plan
     from scylla_gha.model.report import Report
-    from scylla_gha.pipeline.report_run import print_report, render_report
     from scylla_gha.report.summary import require_gate
 
     job = actions_output.actions_job() if github else None

@@ -101,7 +101,7 @@ def show(name: str, *, as_json: bool) -> None:
     \b
     scylla-gha tiers show T0/02-core
     """  # noqa: D301
-    from scylla_gha.pipeline.measure_agents import file_sizes
+    from scylla_gha.evaluate.measure_agents import file_sizes
 
     library = options.library()
     sub_test, variant = library.tiers.declaration(name).sub_test, library.tiers.variant(name)
@@ -168,7 +168,7 @@ def measure(
     \b
     scylla-gha tiers measure 'T1/*'
     """  # noqa: D301
-    from scylla_gha.pipeline.measure_agents import start_variants, startable
+    from scylla_gha.evaluate.measure_agents import start_variants, startable
     from scylla_gha.plan.selection import select
 
     library = options.library()
@@ -197,7 +197,7 @@ def _faults(name: str, tier: "Tier", attempt: "Attempt") -> Iterator[str]:
 
 
 def _measured(variant: "Variant", attempt: "Attempt") -> dict[str, object]:
-    from scylla_gha.pipeline.measure_agents import tokens_of
+    from scylla_gha.evaluate.measure_agents import tokens_of
 
     delivery = attempt.delivery
     return {

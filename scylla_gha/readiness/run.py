@@ -1,4 +1,4 @@
-"""Measurement of a suite: its sessions and the closed-book control through the pipeline, and their report."""
+"""Measurement of a suite: its sessions and the closed-book control by the code of `evaluate`, and their report."""
 
 import datetime
 from collections.abc import Callable, Iterator, Sequence
@@ -8,6 +8,10 @@ from pathlib import Path
 import scylla_gha
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ToolError
+from scylla_gha.evaluate.context import RunContext, RunSettings
+from scylla_gha.evaluate.model_access import RecordingOptions, open_services
+from scylla_gha.evaluate.report_run import finish_run
+from scylla_gha.evaluate.run_experiment import run_all_cells
 from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Plan
@@ -23,10 +27,6 @@ from scylla_gha.model.readiness_score import (
 )
 from scylla_gha.model.report import Report as RunReport
 from scylla_gha.model.trial import Trial
-from scylla_gha.pipeline.context import RunContext, RunSettings
-from scylla_gha.pipeline.model_access import RecordingOptions, open_services
-from scylla_gha.pipeline.report_run import finish_run
-from scylla_gha.pipeline.run_experiment import run_all_cells
 from scylla_gha.readiness.closed_book import ask_closed_book, closed_book_levels, stored_answers
 from scylla_gha.readiness.compare_scores import compare_scores
 from scylla_gha.readiness.evidence import with_evidence
@@ -92,7 +92,7 @@ class TaskProgress:
         """Return the line that names the first task."""
         return self._name(self._names[0])
 
-    def advance(self, cell: Cell, trial: Trial, judgment: Judgment | None) -> Iterator[str]:  # noqa: ARG002 the pipeline's form
+    def advance(self, cell: Cell, trial: Trial, judgment: Judgment | None) -> Iterator[str]:  # noqa: ARG002 the form that `evaluate` calls
         """Count an ended session; yield its task's name when that is a new one, and how it ended without an answer."""
         task = self._tasks[cell.scenario]
         self._done[task] += 1

@@ -13,6 +13,10 @@ from scylla_gha.agents import AGENTS, find_agent
 from scylla_gha.config.library import Library
 from scylla_gha.counting import counted
 from scylla_gha.errors import RefusedError, ScyllaError, ToolError
+from scylla_gha.evaluate.context import RunOptions
+from scylla_gha.evaluate.model_access import RecordingOptions
+from scylla_gha.evaluate.report_run import render_report
+from scylla_gha.evaluate.run_experiment import approve_run, open_run, require_complete_report, store_plan
 from scylla_gha.images import SandboxPool, select_sandbox
 from scylla_gha.model.experiment import SandboxWish, agent_name
 from scylla_gha.model.judgment import Judgment
@@ -22,10 +26,6 @@ from scylla_gha.model.readiness import Dimension
 from scylla_gha.model.readiness_score import REPORT_FILE, MadeSuite, ReadinessReport
 from scylla_gha.model.report import Report as RunReport
 from scylla_gha.model.trial import Outcome, Trajectory, Trial
-from scylla_gha.pipeline.context import RunOptions
-from scylla_gha.pipeline.model_access import RecordingOptions
-from scylla_gha.pipeline.report_run import render_report
-from scylla_gha.pipeline.run_experiment import approve_run, open_run, require_complete_report, store_plan
 from scylla_gha.plan.build import PlanRequest
 from scylla_gha.plan.checks import require_known_models
 from scylla_gha.plan.estimate import prior_tokens

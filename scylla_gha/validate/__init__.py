@@ -47,7 +47,7 @@ _SIGNAL_SECONDS: Final = 0.5
 Report = Callable[[str], None]
 _WITHOUT_EFFECT: Final = frozenset({
     "aggregate", "analysis", "cli", "collect", "compare", "egress_proxy", "gateway", "github", "interop", "mining",
-    "onboarding", "pipeline", "plan", "providers", "publish", "readiness", "report", "results_branch", "stats",
+    "evaluate", "onboarding", "plan", "providers", "publish", "readiness", "report", "results_branch", "stats",
 })  # fmt: skip
 _SYSTEM: Final = Path("/etc/os-release")
 _JUDGED = "+n: wrong solutions that all checks accept; they fail if judges find the items unmet that their files name"

@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha.agents import AGENTS
+from scylla_gha.attempt import run_attempt
+from scylla_gha.attempt.equip import AgentRunner
 from scylla_gha.config.library import Library
 from scylla_gha.config.scenario_faults import is_only_one, unmet_items
 from scylla_gha.config.scenario_folder import ScenarioFolder, oracle_modes
@@ -41,8 +43,6 @@ from scylla_gha.model.variant import AgentResources
 from scylla_gha.prepare.scenario import PreparedScenario, prepare_scenario, prepare_workspace
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.prepare.workspace import own_agent_files, scratch
-from scylla_gha.run import run_attempt
-from scylla_gha.run.equip import AgentRunner
 from scylla_gha.sandboxes.base import SandboxTarget
 from scylla_gha.store.run_folder import CellFolder
 from scylla_gha.system.process import Cancel

@@ -76,10 +76,10 @@ def whole(file: str) -> None:
     from scylla_gha.aggregate import aggregate
     from scylla_gha.analysis import analyse as analysis
     from scylla_gha.analysis.frame import Frame
+    from scylla_gha.evaluate.report_run import render_report
     from scylla_gha.model.analysis import Analysis
     from scylla_gha.model.plan import Plan
     from scylla_gha.model.result import Result
-    from scylla_gha.pipeline.report_run import render_report
     from scylla_gha.store.records import read_lines, read_record, without_garbage_collection
     from scylla_gha.store.run_folder import RunFolder
 

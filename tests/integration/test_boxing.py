@@ -8,11 +8,11 @@ import pytest
 from scylla_gha.agents import AGENTS
 from scylla_gha.config.library import ConfigSources, Library, toolkit_root
 from scylla_gha.errors import ToolError
+from scylla_gha.evaluate.context import RunContext
+from scylla_gha.evaluate.run_cells import run_cells
 from scylla_gha.images import SandboxPool, select_sandbox
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Outcome
-from scylla_gha.pipeline.context import RunContext
-from scylla_gha.pipeline.run_cells import run_cells
 from scylla_gha.plan import AgentInfo, plan_cells
 from tests.support.agents import ShellAgent
 from tests.support.command import NO_ENGINE

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from scylla_gha.attempt.github import push_failure
 from scylla_gha.errors import is_full_disk, is_lack_of_the_host
 from scylla_gha.redaction import RedactionSession, Redactor
-from scylla_gha.run.github import push_failure
 from tests.support.command import scylla
 from tests.support.git import shell
 from tests.support.repository import environment, make_repository, write_greet_experiment

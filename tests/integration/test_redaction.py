@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from scylla_gha.agents.claude import ClaudeCode
+from scylla_gha.evaluate.model_access import RecordingOptions, open_services
+from scylla_gha.evaluate.run_cells import run_cells
 from scylla_gha.model.trial import DiffStat, Outcome, Trial
-from scylla_gha.pipeline.model_access import RecordingOptions, open_services
-from scylla_gha.pipeline.run_cells import run_cells
 from scylla_gha.prepare.workspace import materialise_diff
 from scylla_gha.store.run_folder import AttemptFolder
 from tests.support.agents import ShellAgent

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.pipeline.shell import open_sandbox
+from scylla_gha.evaluate.shell import open_sandbox
 from scylla_gha.sandboxes.docker import engine
 from scylla_gha.system.process import ProcessStreams
 from tests.integration.test_boxing import boxed, travelled

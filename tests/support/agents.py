@@ -7,11 +7,11 @@ from typing import Any
 
 from scylla_gha.agents import AGENTS
 from scylla_gha.agents.base import AgentCommand, AgentPackage, AgentTask, ProcessResult, TranscriptSummary
+from scylla_gha.attempt.equip import AgentRunner
 from scylla_gha.model.delivery import Declared, Observed
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Outcome, Step, ToolCall, Trajectory
 from scylla_gha.model.variant import Treatment, Variant
-from scylla_gha.run.equip import AgentRunner
 from scylla_gha.sandboxes.base import SandboxTarget
 from scylla_gha.sandboxes.host import HostSandbox
 from scylla_gha.system.process import Cancel

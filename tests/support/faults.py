@@ -10,8 +10,8 @@ import pytest
 
 from scylla_gha.collect import collect
 from scylla_gha.config.library import ConfigSources, Library
-from scylla_gha.pipeline.model_access import RecordingOptions, open_services
-from scylla_gha.pipeline.run_cells import run_cells
+from scylla_gha.evaluate.model_access import RecordingOptions, open_services
+from scylla_gha.evaluate.run_cells import run_cells
 from tests.support.agents import ShellAgent
 from tests.support.command import Said, scylla
 from tests.support.in_process_run import make_run_context

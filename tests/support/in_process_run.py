@@ -6,11 +6,11 @@ from typing import Any
 
 from scylla_gha.agents import InstalledAgent
 from scylla_gha.config.library import ConfigSources, Library
+from scylla_gha.evaluate.context import RunContext, RunOptions, RunSettings, RunState
+from scylla_gha.evaluate.run_cells import run_cells
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.trial import Trial
-from scylla_gha.pipeline.context import RunContext, RunOptions, RunSettings, RunState
-from scylla_gha.pipeline.run_cells import run_cells
 from scylla_gha.plan import AgentInfo, plan_cells
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.store.run_folder import CellFolder, RunFolder

@@ -11,6 +11,7 @@ import yaml
 
 from scylla_gha.agents import InstalledAgent
 from scylla_gha.config.library import ConfigSources, Library
+from scylla_gha.evaluate.context import RunContext, RunSettings
 from scylla_gha.github.client import RetryPolicy
 from scylla_gha.github_fixture import token_variable
 from scylla_gha.github_fixture.accounts import FixtureAccounts, limits_of
@@ -20,7 +21,6 @@ from scylla_gha.hub.fixture import StartCommit
 from scylla_gha.hub.trial_files import REQUESTS_FILE
 from scylla_gha.model.github_fixture import RepositoryPool
 from scylla_gha.model.result import Result
-from scylla_gha.pipeline.context import RunContext, RunSettings
 from scylla_gha.plan import AgentInfo, plan_cells
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.prepare.start_state import own_files_commit
@@ -105,7 +105,7 @@ def environment_of(site: LaneSite, *users: str) -> Mapping[str, str]:
 def rows_of(context: RunContext) -> list[Result]:
     """Run all cells and return their rows."""
     from scylla_gha.collect import rows
-    from scylla_gha.pipeline.run_cells import run_cells
+    from scylla_gha.evaluate.run_cells import run_cells
 
     run_cells(context, context.settings.plan.cells, lambda *_: None)
     return list(rows(context.settings.plan, context.settings.folder, context.settings.library))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from scylla_gha.evaluate.report_run import render_report
 from scylla_gha.model.cell_records import AttemptRecord
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Plan
@@ -17,7 +18,6 @@ from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.model.traffic import RequestRecord, ResponseRecord, Tokens
 from scylla_gha.model.trial import DiffStat, Step, ToolCall, Trajectory, Usage
-from scylla_gha.pipeline.report_run import render_report
 from scylla_gha.store.records import write_lines, write_record, write_text
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.dossiers import answered, asked, conversation, judgment, traffic

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from scylla_gha.attempt.workflow_runner import WorkflowRunner
+from scylla_gha.attempt.workflow_steps import WorkflowBox
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.hub.clients import gh_environment, git_environment
 from scylla_gha.hub.control import AttachedCell, AttachRequest
 from scylla_gha.model.sandbox import Tools
 from scylla_gha.prepare.tools import search_path
-from scylla_gha.run.workflow_runner import WorkflowRunner
-from scylla_gha.run.workflow_steps import WorkflowBox
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import SandboxTarget, temporary
 from tests.support.library import write

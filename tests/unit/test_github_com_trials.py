@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ConfigError
+from scylla_gha.evaluate.lanes import free_lanes, lease_lanes
+from scylla_gha.evaluate.run_cells import run_trial
 from scylla_gha.github_fixture.leases import lease_of, take_lease
 from scylla_gha.github_fixture.view import read_state
 from scylla_gha.hub.faults import FaultInjector
@@ -14,8 +16,6 @@ from scylla_gha.hub.records import IssueRecord, PullRequestRecord
 from scylla_gha.model.github_requests import GitHubFault
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
-from scylla_gha.pipeline.lanes import free_lanes, lease_lanes
-from scylla_gha.pipeline.run_cells import run_trial
 from scylla_gha.plan.github_com import require_lane_tokens
 from scylla_gha.store.records import read_lines
 from tests.support.agents import ShellAgent

@@ -10,9 +10,9 @@ from rich.console import Console
 
 from scylla_gha.aggregate import aggregate, hypothesis_status, question_of
 from scylla_gha.analysis.design import USUAL_BASIS, PowerQuestion, plan_notes, planned_comparisons
+from scylla_gha.evaluate.report_run import draw_charts
 from scylla_gha.model.analysis import Verdict
 from scylla_gha.model.experiment import Expectation
-from scylla_gha.pipeline.report_run import draw_charts
 from scylla_gha.publish.actions_output import outputs
 from scylla_gha.report.comment import comment
 from scylla_gha.report.markdown import markdown

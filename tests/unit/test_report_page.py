@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from scylla_gha.evaluate.report_run import render_report, run_page
 from scylla_gha.model.cell_records import AttemptRecord
-from scylla_gha.pipeline.report_run import render_report, run_page
 from scylla_gha.report.page.answer import key_figures
 from scylla_gha.report.page.trajectories import PAGE_BYTES, TRIAL_BYTES, embedded_trials
 from scylla_gha.report.view import report_view

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from scylla_gha.errors import ConfigError
+from scylla_gha.evaluate.site import SiteOptions, site_files, write_site
 from scylla_gha.model.readiness_score import REPORT_FILE
-from scylla_gha.pipeline.site import SiteOptions, site_files, write_site
 from scylla_gha.report.site.addresses import ExperimentPaths, file_name
 from scylla_gha.report.site.markdown_html import markdown_html
 from scylla_gha.report.site.report_faults import report_fault

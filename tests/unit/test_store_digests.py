@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from scylla_gha.errors import ConfigError
+from scylla_gha.evaluate.model_access import spent_usd
 from scylla_gha.model.judgment import JudgeControl
-from scylla_gha.pipeline.model_access import spent_usd
 from scylla_gha.store.records import digest_mismatch, file_digest, write_record
 from scylla_gha.store.run_folder import RunFolder, traffic_of
 from tests.support.command import Said, scylla

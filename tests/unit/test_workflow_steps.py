@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from scylla_gha.attempt.workflow_steps import JobBox, StepEnd, StepOutput, WorkflowBox
 from scylla_gha.errors import FixtureError
 from scylla_gha.hub.workflow_records import WorkflowStep
 from scylla_gha.model.sandbox import Tools
 from scylla_gha.prepare.tools import search_path
-from scylla_gha.run.workflow_steps import JobBox, StepEnd, StepOutput, WorkflowBox
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import SandboxTarget
 from scylla_gha.system.process import Cancel

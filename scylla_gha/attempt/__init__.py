@@ -1,0 +1,298 @@
+"""Step `run`: an attempt of an agent at a cell, which leaves an Attempt, a transcript, a trajectory and a diff."""
+
+import datetime
+import stat
+from collections import Counter
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from scylla_gha.agents.base import ModelAccess, ProcessResult, TranscriptSummary
+from scylla_gha.attempt.classify_outcome import AttemptTraffic, classify_outcome
+from scylla_gha.attempt.equip import (
+    GIT,
+    AgentRunner,
+    EquippedAgent,
+    equip_agent,
+    not_started,
+    observe_programs,
+    sandbox_mounts,
+)
+from scylla_gha.attempt.github import TrialHub, UsedHub, open_github
+from scylla_gha.attempt.workflow_steps import WorkflowBox
+from scylla_gha.egress_proxy import EgressPolicy
+from scylla_gha.egress_proxy.connections import NETWORK_LOG, egress_summary
+from scylla_gha.errors import is_lack_of_the_host
+from scylla_gha.gateway.client import SessionHandle
+from scylla_gha.gateway.log import TrafficSummary
+from scylla_gha.gateway.settings import Session
+from scylla_gha.model.delivery import Declared, Delivery, Observed
+from scylla_gha.model.experiment import TrialLimits
+from scylla_gha.model.trial import Attempt, Outcome, Step
+from scylla_gha.prepare.scenario import PreparedScenario
+from scylla_gha.prepare.start_state import StartState
+from scylla_gha.prepare.tree_manifest import TooLargeError
+from scylla_gha.prepare.workspace import NoPatchError, Workspace, own_agent_files, snapshot, with_agent_files
+from scylla_gha.redaction import RedactionSession
+from scylla_gha.sandboxes.base import GATEWAY_SOCKET, SandboxMounts, names_inside, socket_folder, translate_paths
+from scylla_gha.store.records import write_bytes, write_record, write_text
+from scylla_gha.store.run_folder import AttemptFolder, file_digests
+from scylla_gha.system.process import FinishedProcess, ProcessLimits, ProcessStreams
+from scylla_gha.variants import allowed_models, arm_treatment, prove_delivery
+
+if TYPE_CHECKING:
+    from scylla_gha.attempt.github_com import TrialRepository
+
+
+def run_attempt(
+    runner: AgentRunner, prepared: PreparedScenario, workspace: Workspace, folder: AttemptFolder
+) -> Attempt:
+    """Run the agent in a fresh workspace and store the records; the agent's failures are outcomes, not errors.
+
+    Raises:
+        ToolError: the agent cannot be started at all.
+    """
+    if runner.lanes is None:
+        return _run_attempt(runner, prepared, workspace, folder, None)
+    from scylla_gha.attempt.github_com import leased_repository
+
+    with leased_repository(runner.lanes, prepared, time_limit(runner.limits, prepared)) as repository:
+        return _run_attempt(runner, prepared, workspace, folder, repository)
+
+
+def _run_attempt(
+    runner: AgentRunner,
+    prepared: PreparedScenario,
+    workspace: Workspace,
+    folder: AttemptFolder,
+    repository: "TrialRepository | None",
+) -> Attempt:
+    """Run the agent with a repository on github.com, or (None) with the hub if the scenario has GitHub."""
+    has_hub = prepared.folder.github is not None and repository is None
+    needs_socket = has_hub or (runner.target.address and runner.gateway and runner.agent.uses_model)
+    with socket_folder() if needs_socket else nullcontext() as sockets:
+        mounts = replace(sandbox_mounts(runner, prepared, workspace), sockets=sockets, has_github=has_hub)
+        box = WorkflowBox(runner.checks or runner.target, prepared.path, runner.cancel)
+        github: TrialRepository | TrialHub | None = repository or open_github(
+            runner.hub, prepared, sockets, folder, runner.target.sandbox, box
+        )
+        if github:
+            runner = replace(runner, resources=github.with_servers(runner.resources))
+            prepared = github.prompted(prepared)
+            github.adopt(workspace)
+        start = with_agent_files(prepared.start, workspace.repo, runner.resources.agent_files)
+        session = _open_session(runner, prepared, mounts, folder, github.hosts if github else ())
+        access = ModelAccess(runner.target.address or session.url, session.token) if session else None
+        equipped = equip_agent(runner, prepared, mounts, access, github)
+        redactor = runner.redactor.with_secrets((*equipped.command.secrets, *(github.secrets if github else ())))
+        patch = runner.patch.read_bytes() if runner.patch and runner.patch.is_file() else b""
+        # Text of the task itself stays: it only looks like a token.
+        redaction = RedactionSession(redactor.knowing(lambda token: token in patch or prepared.holds(token)))
+        with redaction.guarding(folder.root):
+            with github.closing(folder, redaction) if github else nullcontext(UsedHub()) as used:
+                attempt = _run(runner, prepared, folder, equipped, session, redaction)
+            attempt = attempt.model_copy(update={"github": used.counts, "agent_files": own_agent_files(start)})
+            if used.failure:
+                attempt = _without_diff(attempt, used.failure)
+            else:
+                attempt = _store_diff(attempt, start, workspace, folder, runner.limits, redaction)
+    attempt = redaction.record(attempt)
+    attempt = attempt.model_copy(update={"redactions": redaction.count, "files": file_digests(folder)})
+    write_record(folder.file("attempt.json"), attempt)
+    return attempt
+
+
+def time_limit(limits: TrialLimits, prepared: PreparedScenario) -> float:
+    """Return a trial's time limit in seconds: the experiment's, or else the scenario's."""
+    return float(limits.timeout_seconds or prepared.folder.scenario.task.timeout_seconds)
+
+
+def _open_session(
+    runner: AgentRunner,
+    prepared: PreparedScenario,
+    mounts: SandboxMounts,
+    folder: AttemptFolder,
+    github_hosts: tuple[str, ...],
+) -> SessionHandle | None:
+    """Open a gateway session for the attempt if the agent uses a model."""
+    package = runner.agent.package
+    if runner.gateway is None or package is None:
+        return None
+    treatment, names = arm_treatment(runner.arm, runner.resources), names_inside(runner.target.sandbox, mounts)
+    aliases = {**package.aliases, **(runner.inventory.aliases if runner.inventory else {})}
+    repo, home = names[mounts.cwd], names[mounts.home]
+    session = Session(
+        cell=folder.root.parent.name,
+        role="agent",
+        journal=folder.file("traffic.jsonl"),
+        first_request=folder.file("first-request.json"),
+        budget_usd=runner.limits.usd,
+        models=allowed_models(runner.arm, runner.resources, package.side_models, aliases),
+        server_tools=treatment.server_tools,
+        budget_tokens=runner.limits.tokens,
+        turns=runner.limits.turns,
+        requests=runner.limits.requests,
+        share_usd=runner.share_usd,
+        paths={repo: "/scylla-workspace", **runner.agent.path_aliases(repo), home: "/scylla-home"},
+        egress=EgressPolicy(hosts=(*prepared.folder.scenario.network.hosts, *treatment.hosts, *github_hosts)),
+        socket=mounts.sockets / GATEWAY_SOCKET if mounts.sockets and runner.target.address else None,
+    )
+    return runner.gateway.open(session)
+
+
+def _run(
+    runner: AgentRunner,
+    prepared: PreparedScenario,
+    folder: AttemptFolder,
+    equipped: EquippedAgent,
+    session: SessionHandle | None,
+    redaction: RedactionSession,
+) -> Attempt:
+    """Run the agent's process, store its trajectory, and return the record without diff."""
+    declared = _declared(runner, equipped)
+    programs = observe_programs(runner, equipped) if declared and runner.arm.mode else None
+    if declared and programs and (fault := prove_delivery(declared, [programs], runner.inventory)).reason:
+        _close_session(runner, session, folder)
+        return not_started(folder.number, fault, runner.target.sandbox)
+    prompt = folder.file("prompt.md")
+    write_text(prompt, prepared.folder.prompt)
+    streams = ProcessStreams(folder.file("transcript.jsonl"), folder.file("stderr.txt"), prompt)
+    seconds = time_limit(runner.limits, prepared)
+    limits = ProcessLimits(seconds, runner.limits.file_bytes)
+    started = datetime.datetime.now(datetime.UTC)
+    try:
+        finished = runner.target.sandbox.run(equipped.command.argv, equipped.mounts, streams, limits, runner.cancel)
+    finally:
+        traffic = _close_session(runner, session, folder, datetime.datetime.now(datetime.UTC))
+    summary, delivery = _read_outputs(
+        runner, ProcessResult(finished, seconds, streams.stdout, streams.stderr), declared, folder, redaction, programs
+    )
+    if delivery is not None:
+        delivery = delivery.model_copy(update={"loaded_tools": traffic.account.loaded_tools})
+    traffic = replace(traffic, kept_waiting=traffic.account.evidence.kept_waiting(started, finished.seconds))
+    summary = classify_outcome(summary, finished, delivery, traffic, runner.limits.turns)
+    if summary.trajectory.steps:
+        steps = (Step(source="user", text=prepared.folder.prompt), *summary.trajectory.steps)
+        write_record(folder.file("trajectory.json"), summary.trajectory.model_copy(update={"steps": steps}))
+    attempt = _attempt(folder.number, started, finished, summary, traffic, delivery)
+    return attempt.model_copy(update={
+        "base_commit": prepared.start.commit,
+        "workspace_digest": prepared.start.manifest.tree,
+        "safety_net": summary.safety_net if runner.limits.safety_net else None,
+        **{f"side_{name}": value for name, value in traffic.account.beside(runner.arm.model)},
+    })  # fmt: skip
+
+
+def _declared(runner: AgentRunner, equipped: EquippedAgent) -> Declared | None:
+    """Return what has to be delivered, with the mode's programs and the instructions' paths as the agent sees them."""
+    declared = runner.agent.declare(equipped.task, equipped.mounts.cwd)
+    if declared is None:
+        return None
+    paths = dict.fromkeys(translate_paths(path, equipped.task.names) for path in declared.places)
+    programs = (GIT, *runner.arm.mode.programs) if runner.arm.mode else ()
+    return declared.model_copy(update={"places": tuple(paths), "programs": programs})
+
+
+def _close_session(
+    runner: AgentRunner, session: SessionHandle | None, folder: AttemptFolder, until: datetime.datetime | None = None
+) -> AttemptTraffic:
+    """Close the session; `until` is when the agent ended, if it was started."""
+    if runner.gateway is None or session is None:
+        return AttemptTraffic(TrafficSummary(), lost=False)
+    lost = runner.gateway.is_lost(session)
+    account, network = runner.gateway.close(session, until), egress_summary(folder.file(NETWORK_LOG))
+    return AttemptTraffic(account, lost, runner.gateway.is_subscription([runner.arm.model]), network)
+
+
+def _read_outputs(
+    runner: AgentRunner,
+    ended: ProcessResult,
+    declared: Declared | None,
+    folder: AttemptFolder,
+    redaction: RedactionSession,
+    programs: Observed | None,
+) -> tuple[TranscriptSummary, Delivery | None]:
+    """Read the transcript and prove the delivery; an unreadable output is the agent's own doing."""
+    try:
+        for path in (ended.transcript, ended.stderr):
+            if not stat.S_ISREG(path.lstat().st_mode):
+                return TranscriptSummary(Outcome.AGENT_ERROR, f"{path.name} is not a plain file any more"), None
+            redaction.file(path)  # before a reason is cut out of them, perhaps through a secret
+        summary = runner.agent.read(ended)
+        if declared is None or runner.gateway is None:
+            return summary, None
+        observed = [*runner.agent.observe(ended.transcript, folder.file("first-request.json"))]
+        observed += [programs] if programs else []
+    except OSError as error:
+        if is_lack_of_the_host(error):
+            raise
+        return TranscriptSummary(Outcome.AGENT_ERROR, f"its output cannot be read: {error.strerror}"), None
+    is_out_of_reach = runner.target.sandbox.isolates_files
+    return summary, prove_delivery(declared, observed, runner.inventory, is_out_of_reach=is_out_of_reach)
+
+
+def _attempt(
+    number: int,
+    started: datetime.datetime,
+    finished: FinishedProcess,
+    summary: TranscriptSummary,
+    traffic: AttemptTraffic,
+    delivery: Delivery | None,
+) -> Attempt:
+    calls = [call for step in summary.trajectory.steps for call in step.tool_calls]
+    account, tool_seconds = traffic.account, traffic.account.tool_seconds
+    return Attempt(
+        number=number,
+        outcome=summary.outcome,
+        reason=summary.reason,
+        retryable=summary.retryable,
+        started_at=started,
+        seconds=round(finished.seconds, 3),
+        usage=account.usage,
+        requests=account.requests,
+        repeated_requests=account.retries,
+        first_byte_seconds=account.first_byte_seconds,
+        generation_seconds=account.generation_seconds,
+        tool_seconds=None if tool_seconds is None else round(min(finished.seconds, tool_seconds), 3),
+        characters={str(part): count for part, count in account.characters.items()},
+        adjusted=account.adjusted,
+        unadjusted=account.unadjusted,
+        subscription=traffic.subscription,
+        network=traffic.network,
+        turns=summary.turns if traffic.network is None else account.turns,  # without a session, the agent's own count
+        tool_calls=dict(Counter(call.name for call in calls)),
+        failed_tool_calls=sum(1 for call in calls if call.failed),
+        agent_version=summary.version,
+        exit_code=finished.code,
+        delivery=delivery,
+    )
+
+
+def _store_diff(
+    attempt: Attempt,
+    start: StartState,
+    workspace: Workspace,
+    folder: AttemptFolder,
+    limits: TrialLimits,
+    redaction: RedactionSession,
+) -> Attempt:
+    """Store the agent's change as a patch; return the attempt with the diff's numbers."""
+    try:
+        diff, patch = snapshot(start, workspace, limits.diff_bytes, redaction.clean, limits.diff_files)
+    except TooLargeError as error:
+        return _without_diff(attempt, f"left {error} beyond the start state, the limit of a diff ({error.limit})")
+    except NoPatchError as error:
+        return _without_diff(attempt, f"left {error}")
+    except OSError as error:
+        if is_lack_of_the_host(error):
+            raise
+        return _without_diff(attempt, f"left a workspace that cannot be read: {error.strerror}")
+    if patch:
+        write_bytes(folder.file("diff.patch"), patch)
+    return attempt.model_copy(update={"diff": diff})
+
+
+def _without_diff(attempt: Attempt, fault: str) -> Attempt:
+    """Count a workspace without a diff as the agent's failure, unless the outcome does not measure the agent."""
+    outcome = Outcome.AGENT_ERROR if attempt.outcome.measures_agent else attempt.outcome
+    return attempt.model_copy(update={"outcome": outcome, "reason": f"{fault}; {attempt.reason}"})

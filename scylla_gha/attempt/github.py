@@ -1,0 +1,281 @@
+"""GitHub of a trial: a cell of the hub, the settings of its clients, and its final state, searched for secrets."""
+
+import errno
+import json
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from scylla_gha.attempt.workflow_runner import EndlessJobError, WorkflowRunner
+from scylla_gha.attempt.workflow_steps import WorkflowBox
+from scylla_gha.counting import counted
+from scylla_gha.errors import SandboxError, ToolError, is_full_disk
+from scylla_gha.hub.client import HubProcess, HubRefusalError
+from scylla_gha.hub.client_tokens import TokenClient
+from scylla_gha.hub.clients import (
+    basic_credentials,
+    client_environment,
+    gh_environment,
+    git_environment,
+    mcp_environment,
+)
+from scylla_gha.hub.control import AttachedCell, AttachRequest
+from scylla_gha.hub.git_store import GitRepository
+from scylla_gha.hub.request_log import answering_mark
+from scylla_gha.hub.trial_files import BUNDLE_FILE, REQUESTS_FILE, STATE_FILE
+from scylla_gha.model.mode import Mode
+from scylla_gha.model.trial import GitHubUse
+from scylla_gha.model.variant import AgentResources
+from scylla_gha.prepare.git_directory import own_commit
+from scylla_gha.prepare.scenario import PreparedScenario
+from scylla_gha.prepare.tools import cache_root
+from scylla_gha.prepare.workspace import Workspace
+from scylla_gha.redaction import RedactionSession
+from scylla_gha.sandboxes.base import HUB_PORT, HUB_SOCKET, SOCKETS, Sandbox, SandboxMounts
+from scylla_gha.store.run_folder import AttemptFolder
+from scylla_gha.system.git import run_git
+
+_MOST_PUSHED: Final = 256 * 1024 * 1024  # bytes of new objects, unpacked
+_GROUP_BYTES: Final = 16 * 1024 * 1024
+_SEARCH_SECONDS: Final = 120.0
+_SHOWN: Final = 300
+CONFIG_FOLDER: Final = ".config"  # in HOME, where gh looks by itself
+GH: Final = "gh"
+MCP_TOKEN: Final = "GITHUB_PERSONAL_ACCESS_TOKEN"  # noqa: S105 the variable that GitHub's MCP server reads
+
+
+def push_failure(bundle: Path, redaction: RedactionSession) -> str | None:
+    """Return why a trial's new commits cannot be stored, or None; if so, the bundle is removed.
+
+    They must not hold what is redacted in other files: a bundle, which is compressed, cannot be.
+
+    Raises:
+        OSError: the disk is full, so they cannot be searched.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            failure = _secret_fault(bundle, GitRepository.create(Path(folder) / "all.git"), redaction)
+        except ToolError as error:
+            if is_full_disk(str(error), Path(folder)):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), folder) from None
+            failure = f"pushed commits that cannot be searched for secrets: {str(error)[-_SHOWN:]}"
+    if failure:
+        bundle.unlink()
+    return failure
+
+
+def _secret_fault(bundle: Path, git: GitRepository, redaction: RedactionSession) -> str | None:
+    """Search the objects that are new at the end for secrets, some at once, since one alone may have 32 MB."""
+    git.run("fetch", "--quiet", str(bundle.resolve()), "+refs/*:refs/*")
+    ends, starts = "--glob=refs/end/*", "--glob=refs/start/*"
+    names = git.run("rev-list", "--objects", "--no-object-names", ends, "--not", starts)
+    rows = [line.split() for line in git.run("cat-file", "--batch-check=%(objectname) %(objectsize)",
+                                             stdin=names).splitlines()]  # fmt: skip
+    sizes = {sha: int(size) for sha, size in rows}
+    if (total := sum(sizes.values())) > _MOST_PUSHED:
+        return f"pushed {counted(total, 'byte')} to GitHub, more than {_MOST_PUSHED}"
+    for group in _groups(sizes):
+        listed = b"".join(sha + b"\n" for sha in group)
+        done = run_git(git.path, "cat-file", "--batch", stdin=listed, seconds=_SEARCH_SECONDS, most_bytes=_MOST_PUSHED)
+        if done.code:
+            return f"pushed commits that git cannot read: {done.message[-_SHOWN:]}"
+        if redaction.redactor.redact_bytes(done.stdout)[1]:
+            return "pushed text that looks like a secret to GitHub, so the commits are not stored"
+    return None
+
+
+def _groups(sizes: Mapping[bytes, int]) -> Iterator[list[bytes]]:
+    """Divide objects into groups of at most `_GROUP_BYTES`; a larger one is by itself."""
+    group, left = list[bytes](), _GROUP_BYTES
+    for sha, size in sizes.items():
+        if group and size > left:
+            yield group
+            group, left = [], _GROUP_BYTES
+        group.append(sha)
+        left -= size
+    if group:
+        yield group
+
+
+@dataclass(frozen=True, slots=True)
+class TrialHub:
+    """A cell of the hub that an attempt works with, as one of the fixture's users."""
+
+    hub: HubProcess
+    attached: AttachedCell
+    identity: str
+    folder: Path
+    runner: WorkflowRunner
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """No host: the agent reaches the hub without the network."""
+        return ()
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The user's tokens, also in the form in which git sends its own."""
+        tokens = self.attached.client_tokens[self.identity]
+        return (*tokens.values(), basic_credentials(tokens["git"]))
+
+    def prompted(self, prepared: PreparedScenario) -> PreparedScenario:
+        """Return the scenario as it is: the hub has the names and numbers of the fixture."""
+        return prepared
+
+    def adopt(self, workspace: Workspace) -> None:
+        """Leave the clone as it is, for the same reason."""
+
+    def closing(self, folder: AttemptFolder, redaction: RedactionSession) -> "AbstractContextManager[UsedHub]":
+        """Return what detaches the cell when the agent has ended."""
+        return closing_github(self, folder, redaction)
+
+    def _token(self, client: TokenClient) -> str:
+        """Return the token that is for one client, and for no other."""
+        return self.attached.client_tokens[self.identity][client]
+
+    @property
+    def _port(self) -> int:
+        """Port of loopback, as the agent sees it."""
+        return HUB_PORT if self.attached.port is None else self.attached.port
+
+    def with_servers(self, resources: AgentResources) -> AgentResources:
+        """Return the resources with MCP servers of GitHub that use the trial's alone; they are told by their token."""
+        ours = {**mcp_environment(self._port, self._token("mcp")), "NO_PROXY": "", "no_proxy": ""}
+        servers = {
+            name: server.model_copy(update={"env": {**server.env, **ours}, "hosts": ()})
+            if MCP_TOKEN in server.env
+            else server
+            for name, server in resources.mcp_servers.items()
+        }
+        return resources.model_copy(update={"mcp_servers": servers})
+
+    def environment(self, sandbox: Sandbox, mounts: SandboxMounts, mode: Mode) -> Mapping[str, str]:
+        """Write the settings of git, and of gh if the mode has it, into HOME; return their environment and the mode's.
+
+        Paths are those of the host.
+        """
+        config = mounts.home / CONFIG_FOLDER
+        config.mkdir(parents=True, exist_ok=True)
+        socket = str(self.attached.socket) if sandbox.has_network else f"{SOCKETS}/{HUB_SOCKET}"
+        user = self.attached.bindings[f"user.{self.identity}"]
+        email = f"{user['id']}+{user['login']}@users.noreply.github.com"
+        return {
+            **(gh_environment(socket, self._token("gh"), config) if GH in mode.programs else {}),
+            **git_environment(self._port, self._token("git"), config),
+            **{f"GIT_{role}_NAME": str(user["name"]) for role in ("AUTHOR", "COMMITTER")},
+            **{f"GIT_{role}_EMAIL": email for role in ("AUTHOR", "COMMITTER")},
+            **client_environment(mode.env, socket, self._port, self._token("program")),
+        }
+
+
+@dataclass(slots=True)
+class UsedHub:
+    """Use of GitHub by an attempt that has ended.
+
+    Attributes:
+        counts: None: it had no GitHub.
+        failure: why its own requests count as its failure; None: they do not.
+    """
+
+    counts: GitHubUse | None = None
+    failure: str | None = None
+
+
+@contextmanager
+def closing_github(github: TrialHub, folder: AttemptFolder, redaction: RedactionSession) -> Iterator[UsedHub]:
+    """Detach the trial's cell when the agent has ended, and store what it left there without secrets.
+
+    What cannot be stored although the hub lives is the agent's failure: it depends on what the agent wrote and pushed.
+
+    Raises:
+        SandboxError: the hub died in the middle of the trial, and the trial's state with it. If it did so twice in a
+            row while it answered a request of this trial, that is the agent's failure instead. Or the engine lost the
+            box of a workflow.
+    """
+    used = UsedHub()
+    try:
+        yield used
+    finally:
+        try:
+            try:
+                github.runner.finish()
+            finally:
+                traffic = github.hub.detach(github.attached, folder.root).traffic
+            content = json.loads(folder.file(STATE_FILE).read_bytes())
+            used.counts = GitHubUse(**traffic.model_dump(), writes=_own_writes(content["journal"]))
+            if content["start"]["refs"] != content["end"]["refs"]:
+                used.failure = push_failure(folder.file(BUNDLE_FILE), redaction)
+        except (HubRefusalError, EndlessJobError) as error:
+            used.failure = f"left a GitHub that cannot be stored: {error}"
+        except ToolError as error:
+            before = AttemptFolder(folder.root.with_name(f"attempt-{folder.number - 1}"))
+            if not (_died_of_request(folder) and _died_of_request(before)):
+                raise SandboxError(str(error)) from None
+            used.failure = "twice in a row, GitHub's process died while it answered a request of this trial"
+        finally:
+            shutil.rmtree(github.folder, ignore_errors=True)
+            for name in (REQUESTS_FILE, STATE_FILE):
+                redaction.file(folder.file(name))
+
+
+def _own_writes(journal: Iterable[Mapping[str, object]]) -> int:
+    """Return how many writes users made; those of GitHub itself, as it runs workflows, have the actor 0."""
+    return sum(1 for entry in journal if entry["actor"])
+
+
+def _died_of_request(folder: AttemptFolder) -> bool:
+    return answering_mark(folder.file(REQUESTS_FILE)).exists()
+
+
+def open_github(
+    hub: HubProcess | None,
+    prepared: PreparedScenario,
+    sockets: Path | None,
+    folder: AttemptFolder,
+    sandbox: Sandbox,
+    box: WorkflowBox,
+) -> TrialHub | None:
+    """Serve the start state of a scenario's GitHub, and run its workflows; None if the scenario has none.
+
+    Args:
+        hub: the hub's process; None: no scenario of the run has GitHub state.
+        prepared: the scenario.
+        sockets: folder for the cell's socket.
+        folder: the attempt's, for its request log.
+        sandbox: where the agent runs; if it shares the host's network, git needs a port there.
+        box: where workflows run.
+
+    Raises:
+        FixtureError: GitHub would refuse a step of the fixture.
+        ToolError: the hub does not start, or does not answer.
+    """
+    scenario, fixture = prepared.folder.scenario, prepared.folder.github
+    if hub is None or fixture is None or scenario.github is None or sockets is None:
+        return None
+    folder.root.mkdir(parents=True, exist_ok=True)
+    start = own_commit(prepared.start.git_dir, scenario.source.hash)
+    request = AttachRequest(
+        cell=f"{folder.root.parent.name}-{uuid.uuid4().hex[:12]}",
+        fixture=fixture,
+        start=start,
+        start_git_dir=prepared.start.git_dir if start else None,
+        cache=cache_root(),
+        folder=sockets.with_name("hub"),
+        socket=sockets / HUB_SOCKET,
+        log=folder.file(REQUESTS_FILE),
+        loopback=sandbox.has_network,
+        runner=True,
+    )
+    attached = hub.attach(request)
+    names = {scenario.github.identity, *(name for name, login in attached.logins.items()
+                                         if login == scenario.github.identity)}  # fmt: skip
+    identity = next(name for name in attached.tokens if name in names)
+    runner = WorkflowRunner(hub, attached, request.folder / "repositories", box)
+    runner.start()
+    return TrialHub(hub, attached, identity, request.folder, runner)

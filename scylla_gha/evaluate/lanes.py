@@ -1,0 +1,145 @@
+"""Repositories on github.com for the cells of a shard, leased and reset in a step of its own, before agents work.
+
+That step alone has the administrator's token. It leaves `lanes/<cell>.json`, which holds no secret.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from scylla_gha.attempt.github_com import LaneSource
+from scylla_gha.config.library import Library
+from scylla_gha.config.scenario_folder import ScenarioFolder
+from scylla_gha.counting import counted
+from scylla_gha.errors import ConfigError, ScyllaError
+from scylla_gha.github_fixture import fixture_environment
+from scylla_gha.github_fixture.leases import default_holder
+from scylla_gha.github_fixture.trial_lane import (
+    LanePool,
+    LaneWish,
+    TrialLane,
+    free_lane,
+    lane_record,
+    lanes_folder,
+    lease_lane,
+)
+from scylla_gha.github_fixture.view import FixtureReference, make_reference
+from scylla_gha.hub.fixture import StartCommit
+from scylla_gha.model.plan import Cell, Plan
+from scylla_gha.plan.github_com import identity_of, require_lane_tokens
+from scylla_gha.prepare.start_state import own_files_commit
+from scylla_gha.prepare.tools import cache_root
+from scylla_gha.providers import provider_environment
+from scylla_gha.store.records import read_record, write_record
+from scylla_gha.store.run_folder import RunFolder
+from scylla_gha.system.process import Cancel
+
+Report = Callable[[str], None]
+_JOB_MINUTES: Final = 360  # GitHub ends a job after so many
+_WAIT_SECONDS: Final = 3600.0  # for a repository that another job has
+
+
+def lease_lanes(plan: Plan, folder: RunFolder, library: Library, environ: Mapping[str, str], report: Report) -> int:
+    """Lease and reset a repository for each cell of a shard that works on github.com; return their number.
+
+    Args:
+        plan: of the shard's cells alone.
+        folder: of the run, which gets the records.
+        library: holds scenarios and repositories.
+        environ: has the administrator's token.
+        report: gets a line for each repository.
+
+    Raises:
+        ConfigError: tokens are missing, or a pool has fewer repositories than the shard has cells.
+        ScyllaError: a repository cannot be leased or reset; those before it are freed.
+    """
+    lanes_folder(folder.root).mkdir(parents=True, exist_ok=True)
+    if plan.experiment.github == "hub":
+        return 0
+    require_lane_tokens(plan, library, environ, leased=False)
+    cells = _cells_by_fixture(plan, library)
+    for fixture, listed in cells.items():
+        repositories = library.repositories().fixtures[fixture].repositories
+        if len(listed) > len(repositories):
+            raise ConfigError(f"{fixture}: {counted(len(listed), 'cell')} of this shard need a repository each, and "
+                              f"the pool has {len(repositories)}; add repositories, or plan fewer cells")  # fmt: skip
+    try:
+        for fixture, listed in cells.items():
+            for cell in listed:
+                lane = _lease(cell, library, _pool(library, fixture, environ, report))
+                write_record(lane_record(folder.root, cell.id), lane)
+                report(f"{cell.id}: {lane.repository} matches the fixture, and is leased until {lane.expires}")
+    except ScyllaError:
+        free_lanes(plan, folder, library, environ, report)
+        raise
+    return sum(map(len, cells.values()))
+
+
+def free_lanes(plan: Plan, folder: RunFolder, library: Library, environ: Mapping[str, str], report: Report) -> None:
+    """Free the repositories of a shard's cells. One that cannot be freed is reported: its lease ends by itself."""
+    for fixture, cells in _cells_by_fixture(plan, library).items():
+        for cell in cells:
+            lane = read_record(lane_record(folder.root, cell.id), TrialLane)
+            if lane is None:
+                continue
+            try:
+                with _reference(library, fixture, _pool(library, fixture, environ, report)) as reference:
+                    free_lane(_pool(library, fixture, environ, report), reference, lane)
+                report(f"{lane.repository}: freed")
+            except ScyllaError as error:
+                report(f"{lane.repository}: its lease ends at {lane.expires}: {error}")
+
+
+def require_tokens(plan: Plan, library: Library, folder: RunFolder) -> None:
+    """Check that the environment has the tokens which the first trial on github.com needs.
+
+    Raises:
+        ConfigError: some are missing; all are named.
+    """
+    leased = lanes_folder(folder.root).is_dir()
+    require_lane_tokens(plan, library, fixture_environment(provider_environment()), leased=leased)
+
+
+def lane_source(library: Library, folder: RunFolder, cell: Cell, fixture: str, cancel: Cancel) -> LaneSource:
+    """Return the repositories of a fixture for a cell's trial, with the tokens of the environment."""
+    environ = fixture_environment(provider_environment())
+    pool = _pool(library, fixture, environ, lambda _: None)
+    record = lane_record(folder.root, cell.id)
+    return LaneSource(pool, record, f"{default_holder(environ)}/{cell.id}", cancel.wait)
+
+
+def _cells_by_fixture(plan: Plan, library: Library) -> dict[str, list[Cell]]:
+    cells: dict[str, list[Cell]] = {}
+    for cell in plan.cells:
+        source = library.scenario(cell.scenario).scenario.source.fixture
+        if source is not None and library.scenario(cell.scenario).github is not None:
+            cells.setdefault(source, []).append(cell)
+    return cells
+
+
+def _pool(library: Library, fixture: str, environ: Mapping[str, str], report: Report) -> LanePool:
+    return LanePool(fixture, library.repositories().fixtures[fixture], environ, report)
+
+
+@contextmanager
+def _reference(library: Library, fixture: str, pool: LanePool) -> Iterator[FixtureReference]:
+    """Make the wanted state of a fixture."""
+    folder = library.fixture(fixture).resolve()
+    shared = pool.accounts(pool.pool.repositories[0]).shared()
+    with tempfile.TemporaryDirectory(prefix="lane-") as scratch:
+        start = own_files_commit(folder, cache_root())
+        yield make_reference(fixture, folder, Path(scratch), StartCommit(*start) if start else None, shared)
+
+
+def _lease(cell: Cell, library: Library, pool: LanePool) -> TrialLane:
+    scenario = library.scenario(cell.scenario)
+    with _reference(library, pool.fixture, pool) as reference:
+        holder = f"{default_holder(pool.environ)}/{cell.id}"
+        return lease_lane(pool, reference, LaneWish(holder, _JOB_MINUTES, _user(scenario), _WAIT_SECONDS, time.sleep))
+
+
+def _user(folder: ScenarioFolder) -> str:
+    return identity_of(folder, folder.scenario.github.identity if folder.scenario.github else "")

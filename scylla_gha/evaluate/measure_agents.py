@@ -1,0 +1,413 @@
+"""Measurement of agent CLIs: what they have by default, what variants give them, and what a newer version changes.
+
+No provider is asked: the CLI's sessions are answered by a scripted one on this machine, and the starts of sub-tests by
+none at all.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeVar
+
+from scylla_gha.agents import AGENTS, InstalledAgent, find_agent
+from scylla_gha.agents.base import AgentPackage
+from scylla_gha.attempt import run_attempt
+from scylla_gha.attempt.equip import AgentRunner
+from scylla_gha.config.library import Library, toolkit_root
+from scylla_gha.config.materials import material_names, material_path
+from scylla_gha.counting import counted, dollars
+from scylla_gha.errors import ConfigError, ToolError
+from scylla_gha.gateway.client import GatewayProcess
+from scylla_gha.gateway.settings import GatewaySettings
+from scylla_gha.images import SandboxPool, most_isolated
+from scylla_gha.model.agent_update import AgentDifference, AgentUpdate, SessionFacts
+from scylla_gha.model.delivery import Inventory, Observed
+from scylla_gha.model.experiment import SandboxWish, TrialLimits, agent_name
+from scylla_gha.model.plan import Arm
+from scylla_gha.model.printable_text import one_line
+from scylla_gha.model.trial import Attempt, Outcome, Trajectory
+from scylla_gha.model.variant import AgentResources, Variant
+from scylla_gha.plan.selection import select
+from scylla_gha.prepare.scenario import prepare_scenario, prepare_workspace
+from scylla_gha.prepare.tools import cache_root, newest_npm_version
+from scylla_gha.prepare.workspace import scratch
+from scylla_gha.providers.anthropic.scripted import SHELL_TEXT, scripted_provider
+from scylla_gha.providers.base import parse_object
+from scylla_gha.report.numbers import clipped
+from scylla_gha.store.records import read_record
+from scylla_gha.store.run_folder import AttemptFolder
+from scylla_gha.system.process import Cancel
+from scylla_gha.variants import ALWAYS_SEEN, agent_resources, line_hash
+
+NO_PROVIDER: Final = GatewaySettings.local("http://127.0.0.1:9")  # the discard port: nothing answers
+_CHARACTERS_PER_TOKEN: Final = 4  # of English, code and JSON, about
+_LIMITS: Final = TrialLimits(timeout_seconds=180, api_retries=0, safety_net=False)
+_LONGEST: Final = 2_000  # characters of a difference's text
+_MOST_NAMES: Final = 20  # that a text lists
+_LONGEST_NAME: Final = 120
+_LONGEST_LINE: Final = 1_000_000  # bytes of an event that is looked at
+_CENT: Final = 1e-6  # USD; smaller differences are rounding
+_TURNS: Final = 2  # of a session: the use of the shell, and the text
+
+
+@dataclass(frozen=True, slots=True)
+class FileSize:
+    """Number of parts of one kind that a variant names, and of their files, lines and bytes."""
+
+    parts: int
+    files: int
+    lines: int
+    bytes: int
+
+
+def file_sizes(variant: Variant, library: Library) -> dict[str, FileSize]:
+    """Return the sizes of what a variant names, by kind (blocks, skills, agents, mcp), without empty kinds."""
+    sizes = {}
+    for kind, names in material_names(variant.treatment).items():
+        paths = [material_path(library.roots, kind, name) for name in names]
+        texts = [file.read_bytes() for path in paths for file in (_texts(path) if path.is_dir() else [path])]
+        if paths:
+            lines = sum(text.count(b"\n") for text in texts)
+            sizes[kind] = FileSize(len(paths), len(texts), lines, sum(map(len, texts)))
+    return sizes
+
+
+def tokens_of(characters: int) -> int:
+    """Estimate the tokens of a text of so many characters."""
+    return round(characters / _CHARACTERS_PER_TOKEN)
+
+
+def _texts(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStart:
+    """An agent that is started without a provider: its place, and its limits."""
+
+    name: str
+    installed: InstalledAgent
+    gateway: GatewayProcess
+    sandboxes: SandboxPool
+    limits: TrialLimits = _LIMITS
+
+    @property
+    def aliases(self) -> Collection[str]:
+        """Return the agent's short names of models."""
+        package = self.installed.agent.package
+        return package.aliases.keys() if package else ()
+
+    @contextmanager
+    def attempt(
+        self, arm: Arm, resources: AgentResources = AgentResources(), inventory: Inventory | None = None
+    ) -> Iterator[tuple[Attempt, AttemptFolder]]:
+        """Start it once, on a start state that brings nothing for agents; the folder is there inside of the context."""
+        own = Library((toolkit_root(),))  # a user's scenario may bring skills, which are not the CLI's
+        prepared = prepare_scenario(own.scenario(next(iter(own.scenarios))), own, cache_root())
+        target = self.sandboxes.target(prepared.folder.scenario.tools, arm)
+        program = self.installed.program_in(image=target.image is not None)
+        runner = AgentRunner(
+            arm,
+            self.installed.agent,
+            program,
+            self.gateway,
+            target,
+            self.limits,
+            Cancel(),
+            resources=resources,
+            inventory=inventory,
+        )
+        with scratch() as root:
+            folder = AttemptFolder(root / "inventory" / "attempt-1")
+            yield run_attempt(runner, prepared, prepare_workspace(prepared, root / "ground"), folder), folder
+
+
+@contextmanager
+def startable(
+    agent: str, sandbox: SandboxWish, library: Library, settings: GatewaySettings = NO_PROVIDER
+) -> Iterator[AgentStart]:
+    """Install an agent (name@version), and start a gateway for it, by default without a provider.
+
+    Raises:
+        ConfigError: the agent is built in.
+    """
+    installed = find_agent(agent, install=True)
+    if installed.agent.package is None:
+        raise ConfigError(f"{agent} is built in: it has no inventory and takes no variant")
+    sandboxes = SandboxPool(most_isolated(library, "--sandbox {}") if sandbox == "auto" else sandbox, library)
+    sandboxes.check()
+    with GatewayProcess.start(settings) as gateway:
+        yield AgentStart(agent, installed, gateway, sandboxes)
+
+
+def start_variants(
+    variants: Sequence[Variant],
+    model: str,
+    start: AgentStart,
+    library: Library,
+    jobs: int,
+    measured: Inventory | None = None,
+) -> Iterator[tuple[Variant, Attempt]]:
+    """Start the agent once with each variant, several at once; yield the attempts in the order of the variants.
+
+    The proof of delivery uses the inventory `measured`; None: the stored one.
+    """  # fmt: skip
+    inventory = measured or library.inventory(agent_name(start.name)[0], start.installed.version)
+
+    def attempt(variant: Variant) -> Attempt:
+        name = agent_name(start.name)[0]
+        arm = Arm(id=f"variant-{variant.id.replace('/', '-').lower()}", agent=name, version=start.installed.version,
+                  model=model, variant=variant)  # fmt: skip
+        with start.attempt(arm, agent_resources(variant, library.roots), inventory) as (record, _):
+            return record
+
+    with ThreadPoolExecutor(jobs) as workers:
+        yield from zip(variants, workers.map(attempt, variants), strict=True)
+
+
+def measure_baseline(agent: str, sandbox: SandboxWish, library: Library) -> Inventory:
+    """Start an agent without any treatment, once with each model, and return what it has.
+
+    Args:
+        agent: name@version.
+        sandbox: where it runs; auto: where trials run.
+        library: the configuration.
+
+    Raises:
+        ConfigError: the agent is built in.
+        ToolError: the agent did not come as far as its first request.
+    """
+    models = sorted(library.models())
+    with startable(agent, sandbox, library) as start:
+        observations = [seen for model in models for seen in _observe(start, model)]
+        aliases = {name: _requested_model(start, name) for name in sorted(start.aliases)}
+    return Inventory(
+        agent=agent_name(agent)[0],
+        version=str(start.installed.version),
+        models=tuple(models),
+        tools=_union(seen.tools for seen in observations),
+        deferred_tools=_union(seen.deferred for seen in observations),
+        skills=_union(seen.skills for seen in observations),
+        agents=_union(seen.agents for seen in observations),
+        plugins=_union(seen.plugins for seen in observations),
+        aliases=aliases,
+        prompt_lines=_union(tuple(map(line_hash, seen.prompt_lines or ())) for seen in observations),
+    )
+
+
+def _observe(start: AgentStart, model: str) -> Sequence[Observed]:
+    arm = Arm(id="inventory", agent=agent_name(start.name)[0], version=start.installed.version, model=model)
+    with start.attempt(arm) as (attempt, folder):
+        files = folder.file("transcript.jsonl"), folder.file("first-request.json")
+        observations = start.installed.agent.observe(*files)
+    if not {observation.source for observation in observations} >= ALWAYS_SEEN:
+        raise ToolError(f"{start.name}: with {model} it sent no model request: {attempt.reason}")
+    return observations
+
+
+def _requested_model(start: AgentStart, alias: str) -> str:
+    """Return the id of the model that the agent requests if it is started with an alias."""
+    ids = [seen.model for seen in _observe(start, alias) if seen.source == "first request"]
+    return ids[0] or alias
+
+
+def _union(lists: Iterable[tuple[str, ...] | None]) -> tuple[str, ...]:
+    return tuple(sorted({name for names in lists for name in names or ()}))
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateOptions:
+    """Options of a measurement: sandbox, model and globs of the sub-tests' starts, and starts at once."""
+
+    sandbox: SandboxWish
+    model: str
+    sub_tests: tuple[str, ...]
+    jobs: int
+
+
+def packaged_agents(names: Sequence[str]) -> dict[str, AgentPackage]:
+    """Return the packages of agent CLIs by name, or `name@version`; without names of all.
+
+    Raises:
+        ConfigError: there is no such agent CLI.
+    """
+    packages = {name: agent.package for name, agent in AGENTS.items() if agent.package is not None}
+    for name in names:
+        if agent_name(name)[0] not in packages:
+            raise ConfigError(f"--agent: {name!r} is not an agent CLI; there are: {', '.join(packages)}")
+    return {name: packages[agent_name(name)[0]] for name in names or packages}
+
+
+def measure_update(
+    agent: str, package: AgentPackage, library: Library, options: UpdateOptions, report: Callable[[str], None]
+) -> AgentUpdate:
+    """Measure an agent CLI at its newest version (or `name@version`), and compare it with what is stored.
+
+    Raises:
+        ToolError: the registry or the sandbox cannot be used.
+    """
+    name, pinned = agent_name(agent)
+    version = pinned or newest_npm_version(package.npm)
+    stored = _newest(library.inventories(), name, version)
+    report(f"{name} {version}: compared with {stored.version if stored else 'nothing: no inventory is stored'}")
+    update = AgentUpdate(agent=name, version=version, stored=stored.version if stored else None)
+    differences: list[AgentDifference] = []
+    try:
+        inventory = measure_baseline(f"{name}@{version}", options.sandbox, library)
+    except ToolError as error:
+        return update.model_copy(update={"differences": (_difference("start", str(error)),)})
+    differences += inventory_differences(stored, inventory) if stored else ()
+    facts, faults = measure_sessions(f"{name}@{version}", options.sandbox, library, options.jobs)
+    differences += faults
+    earlier = _newest(library.agent_sessions(), name, version)
+    differences += session_differences(earlier, facts) if earlier else ()
+    variants = [library.tiers.variant(id_) for id_ in select("sub-tests", options.sub_tests, library.tiers.names)]
+    report(f"{name} {version}: starting it with {counted(len(variants), 'sub-test')}")
+    with startable(f"{name}@{version}", options.sandbox, library) as start:
+        attempts = start_variants(variants, options.model, start, library, options.jobs, inventory)
+        differences += [_difference(f"delivery of {variant.id}", _shortfall(attempt)) for variant, attempt in attempts
+                        if not (attempt.delivery and attempt.delivery.proved)]  # fmt: skip
+    return update.model_copy(update={"differences": tuple(differences[:500]), "sub_tests": len(variants)})
+
+
+def _shortfall(attempt: Attempt) -> str:
+    return attempt.reason if attempt.delivery is None else attempt.delivery.shortfall
+
+
+def measure_sessions(
+    agent: str, sandbox: SandboxWish, library: Library, jobs: int
+) -> tuple[SessionFacts, Sequence[AgentDifference]]:
+    """Run one session of an agent CLI (name@version) with each model and each short name of one.
+
+    Return the facts, and what the reader of its transcript does not understand.
+    """
+    models = sorted(library.models())
+    with scripted_provider() as url, startable(agent, sandbox, library, GatewaySettings.local(url)) as start:
+        package = start.installed.agent.package
+        aliases = sorted(package.aliases) if package else []
+        with ThreadPoolExecutor(jobs) as workers:
+            results = workers.map(partial(_session, start), (*models, *aliases))
+            sessions = dict(zip((*models, *aliases), results, strict=True))
+    events: dict[str, set[str]] = {}
+    faults: dict[str, AgentDifference] = {}
+    for model in models:
+        for kind, fields in sessions[model].events.items():
+            events.setdefault(kind, set()).update(fields)
+        for fault in sessions[model].faults:
+            faults.setdefault(fault, _difference("transcript", f"with {model}: {fault}"))
+    facts = SessionFacts(
+        agent=agent_name(agent)[0],
+        version=str(start.installed.version),
+        events={kind: tuple(sorted(fields)) for kind, fields in sorted(events.items())},
+        models={alias: requested for alias in aliases if (requested := sessions[alias].model)},
+        usd={model: usd for model in models if (usd := sessions[model].usd) is not None},
+    )
+    return facts, tuple(faults.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    events: dict[str, set[str]]
+    usd: float | None
+    model: str | None
+    faults: tuple[str, ...]
+
+
+def _session(start: AgentStart, model: str) -> _Session:
+    arm = Arm(id="session", agent=agent_name(start.name)[0], version=start.installed.version, model=model)
+    agent = start.installed.agent
+    with start.attempt(arm) as (attempt, folder):
+        transcript = folder.file("transcript.jsonl")
+        seen = agent.observe(transcript, folder.file("first-request.json"))
+        requested = next((source.model for source in seen if source.source == "first request"), None)
+        trajectory = read_record(folder.file("trajectory.json"), Trajectory) or Trajectory()
+        calls = [call for step in trajectory.steps for call in step.tool_calls]
+        faults = []
+        if attempt.outcome is not Outcome.COMPLETED:
+            faults.append(f"a session that ends normally is read as {attempt.outcome}: {attempt.reason}")
+        if attempt.turns != _TURNS:
+            faults.append(f"a session of {counted(_TURNS, 'turn')} is read as one of {attempt.turns}")
+        if not any(SHELL_TEXT in (call.result or "") for call in calls):
+            faults.append("the output of its shell command is not read")
+        return _Session(event_fields(transcript), agent.stated_usd(transcript), requested, tuple(faults))
+
+
+def event_fields(transcript: Path) -> dict[str, set[str]]:
+    """Return the fields of a transcript's events by their kind: type, subtype, and type of the event inside."""
+    fields: dict[str, set[str]] = {}
+    with transcript.open("rb") as lines:
+        for line in lines:
+            event = parse_object(line) if len(line) <= _LONGEST_LINE else None
+            if event is not None:
+                inner = event.get("event")
+                kinds = (
+                    event.get("type"),
+                    event.get("subtype"),
+                    inner.get("type") if isinstance(inner, dict) else None,
+                )
+                kind = "/".join(str(part) for part in kinds if part is not None)
+                fields.setdefault(kind, set()).update(event)
+    return fields
+
+
+F = TypeVar("F", Inventory, SessionFacts)
+
+
+def _newest(stored: Iterable[F], name: str, version: str) -> F | None:
+    """Return what is stored of this version, else of the newest version before it, else of the newest one."""
+    own = [facts for facts in stored if facts.agent == name]
+    limit = _numbers(version)
+    return max(own, key=lambda facts: (_numbers(facts.version) <= limit, _numbers(facts.version)), default=None)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d{1,9}", version))
+
+
+def inventory_differences(stored: Inventory, measured: Inventory) -> Iterator[AgentDifference]:
+    """Yield what an inventory has more or less than the stored one, but for agent and version."""
+    for field in Inventory.model_fields:
+        old, new = getattr(stored, field), getattr(measured, field)
+        if field not in {"agent", "version"} and old != new:
+            is_prompt = field == "prompt_lines"
+            lines = (counted(len({*new} - {*old}), "new line"), counted(len({*old} - {*new}), "old line"))
+            yield _difference(
+                f"inventory, {field}", f"{lines[0]}; {lines[1]} missing" if is_prompt else _sets(old, new)
+            )
+
+
+def session_differences(stored: SessionFacts, measured: SessionFacts) -> Iterator[AgentDifference]:
+    """Yield how sessions differ from the stored ones: events of the transcript, models of short names, stated costs."""
+    for kind in sorted(stored.events.keys() | measured.events.keys()):
+        fields = stored.events.get(kind, ()), measured.events.get(kind, ())
+        if fields[0] != fields[1]:
+            yield _difference(f"transcript, event {kind}", _sets(*fields))
+    for name in sorted(stored.models.keys() | measured.models.keys()):
+        old, new = stored.models.get(name), measured.models.get(name)
+        if old != new:
+            yield _difference("models", f"{name} stands for {new or 'no model'}; {old or 'nothing'} is stored")
+    for name in sorted(stored.usd.keys() | measured.usd.keys()):
+        costs = stored.usd.get(name), measured.usd.get(name)
+        if costs[0] is None or costs[1] is None or abs(costs[0] - costs[1]) > _CENT:
+            change = "" if None in costs else f", {dollars((costs[1] or 0.0) - (costs[0] or 0.0), '+')}"
+            stated = f"the session with {name} costs {dollars(costs[1])} by the CLI"
+            yield _difference("prices", f"{stated}; {dollars(costs[0])} is stored{change}")
+
+
+def _sets(old: Iterable[str], new: Iterable[str]) -> str:
+    """Return what was added and removed, in a text."""
+    changes = (("added", sorted({*new} - {*old})), ("removed", sorted({*old} - {*new})))
+    return "; ".join(f"{what}: {_listed(names)}" for what, names in changes if names) or "another order"
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(clipped(name, _LONGEST_NAME) for name in names[:_MOST_NAMES])
+    return shown + (f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
+
+
+def _difference(part: str, text: str) -> AgentDifference:
+    return AgentDifference(part=one_line(part)[:300], text=one_line(text)[:_LONGEST] or "no reason is stated")
