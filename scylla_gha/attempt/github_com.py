@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from scylla_gha.attempt.github import CONFIG_FOLDER, GH, MCP_TOKEN, TrialHub, UsedHub, push_failure
 from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import ConfigError, FixtureError, ScyllaError
-from scylla_gha.github_fixture import token_variable
-from scylla_gha.github_fixture.trial_lane import (
+from scylla_gha.github_com import token_variable
+from scylla_gha.github_com.trial_lane import (
     LanePool,
     LaneTrial,
     LaneWish,
@@ -21,7 +21,7 @@ from scylla_gha.github_fixture.trial_lane import (
     lane_prompt,
     lease_lane,
 )
-from scylla_gha.github_fixture.view import FixtureReference, make_reference
+from scylla_gha.github_com.view import FixtureReference, make_reference
 from scylla_gha.hub.clients import gh_environment, git_environment, mcp_environment, public_git_environment
 from scylla_gha.hub.fixture import StartCommit
 from scylla_gha.hub.trial_files import BUNDLE_FILE, STATE_FILE

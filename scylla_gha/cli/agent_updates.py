@@ -100,9 +100,9 @@ def post(path: Path, author: str | None) -> None:
     \b
     scylla-gha agent-updates post updates.json
     """  # noqa: D301
-    from scylla_gha.github.actions import write_outputs
-    from scylla_gha.github.client import open_repository
-    from scylla_gha.github.pulls import own_login
+    from scylla_gha.github_api.actions import write_outputs
+    from scylla_gha.github_api.client import open_repository
+    from scylla_gha.github_api.pulls import own_login
     from scylla_gha.model.agent_update import AgentUpdates
     from scylla_gha.publish.edited_posts import keep_updates_issue
     from scylla_gha.publish.post import run_page_from

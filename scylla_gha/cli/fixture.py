@@ -21,7 +21,7 @@ from scylla_gha.publish import actions_output
 
 if TYPE_CHECKING:
     from scylla_gha.attempt.workflow_steps import WorkflowBox
-    from scylla_gha.github_fixture.commands import FixtureSession
+    from scylla_gha.github_com.commands import FixtureSession
     from scylla_gha.hub.client import HubProcess
     from scylla_gha.hub.control import AttachedCell, AttachRequest
     from scylla_gha.model.github_fixture import RepositoryPool
@@ -182,11 +182,11 @@ def _shard_cells(experiment: str, number: int, runs: Path) -> tuple["Plan", "Run
 @contextmanager
 def _session(name: str, lane: int, holder: str | None, *, is_new: bool = False) -> Iterator["FixtureSession"]:
     """Make the wanted state of a fixture, and the clients of a lane's repository; a new one names what it lacks."""
-    from scylla_gha.github_fixture import fixture_environment
-    from scylla_gha.github_fixture.accounts import FixtureAccounts, limits_of, retries_of
-    from scylla_gha.github_fixture.commands import FixtureSession
-    from scylla_gha.github_fixture.leases import default_holder
-    from scylla_gha.github_fixture.view import make_reference
+    from scylla_gha.github_com import fixture_environment
+    from scylla_gha.github_com.accounts import FixtureAccounts, limits_of, retries_of
+    from scylla_gha.github_com.commands import FixtureSession
+    from scylla_gha.github_com.leases import default_holder
+    from scylla_gha.github_com.view import make_reference
     from scylla_gha.hub.fixture import StartCommit
     from scylla_gha.prepare.start_state import own_files_commit
     from scylla_gha.prepare.tools import cache_root

@@ -15,9 +15,9 @@ from scylla_gha.counting import counted
 from scylla_gha.errors import GitHubError, RefusedError
 
 if TYPE_CHECKING:
-    from scylla_gha.github.client import GitHubRepository
-    from scylla_gha.github.responses import CommentEvent
-    from scylla_gha.github.reverts import RevertRate
+    from scylla_gha.github_api.client import GitHubRepository
+    from scylla_gha.github_api.responses import CommentEvent
+    from scylla_gha.github_api.reverts import RevertRate
 
 _DAYS: Final = 90  # of pull requests whose window is over, if --since is not given
 _MAX_CALLS: Final = 20_000
@@ -43,9 +43,9 @@ def slash(event: Path, workflow: str, bots: tuple[str, ...], experiment: str | N
     scylla-gha slash
     scylla-gha slash --compare app --workflow scylla.yml
     """  # noqa: D301
-    from scylla_gha.github import slash_command
-    from scylla_gha.github.client import open_repository
-    from scylla_gha.github.responses import CommentEvent, PullEvent, read_event
+    from scylla_gha.github_api import slash_command
+    from scylla_gha.github_api.client import open_repository
+    from scylla_gha.github_api.responses import CommentEvent, PullEvent, read_event
 
     if experiment:
         pull_event = read_event(event, PullEvent)
@@ -71,8 +71,8 @@ def slash(event: Path, workflow: str, bots: tuple[str, ...], experiment: str | N
 
 
 def _obey(repository: "GitHubRepository", comment: "CommentEvent", workflow: str) -> None:
-    from scylla_gha.github.pulls import add_reaction
-    from scylla_gha.github.slash_command import authorise, start_command
+    from scylla_gha.github_api.pulls import add_reaction
+    from scylla_gha.github_api.slash_command import authorise, start_command
 
     try:
         resolved = authorise(repository, comment)
@@ -91,8 +91,8 @@ def _obey(repository: "GitHubRepository", comment: "CommentEvent", workflow: str
 
 def _reply(repository: "GitHubRepository", comment: "CommentEvent", reason: str) -> None:
     """Reply once that nothing was started."""
-    from scylla_gha.github.pulls import add_reaction, own_login, reply_once
-    from scylla_gha.github.slash_command import USAGE
+    from scylla_gha.github_api.pulls import add_reaction, own_login, reply_once
+    from scylla_gha.github_api.slash_command import USAGE
 
     add_reaction(repository, comment.comment.id, "confused")
     reply_once(repository, comment.issue.number, f"<!-- scylla:reply to={comment.comment.id} -->",
@@ -101,14 +101,14 @@ def _reply(repository: "GitHubRepository", comment: "CommentEvent", reason: str)
 
 
 def _output_refused(message: str) -> None:
-    from scylla_gha.github.actions import write_outputs
+    from scylla_gha.github_api.actions import write_outputs
 
     click.echo(message, err=True)
     write_outputs(os.environ, {"accepted": "false"})
 
 
 def _output_started(inputs: Mapping[str, str], run: str) -> None:
-    from scylla_gha.github.actions import write_outputs
+    from scylla_gha.github_api.actions import write_outputs
 
     write_outputs(os.environ, {"accepted": "true", "run": run, **inputs})
     click.echo(f"dispatched {inputs['experiment']} at {inputs['head'][:7]}: {run}", err=True)
@@ -137,9 +137,9 @@ def reverts(
     \b
     scylla-gha reverts octo-org/app --label agent --since 2026-01-01
     """  # noqa: D301
-    from scylla_gha.github.access import access_from
-    from scylla_gha.github.client import ApiRequest, GitHubRepository, RequestLimits, RetryPolicy
-    from scylla_gha.github.reverts import Period, RepositoryName, RevertQuery, read_revert_rate
+    from scylla_gha.github_api.access import access_from
+    from scylla_gha.github_api.client import ApiRequest, GitHubRepository, RequestLimits, RetryPolicy
+    from scylla_gha.github_api.reverts import Period, RepositoryName, RevertQuery, read_revert_rate
 
     now, report = datetime.now(UTC), functools.partial(click.echo, err=True)
     last = (until or now).date()

@@ -189,7 +189,7 @@ def _print_error(message: str) -> None:
     colours = False if os.environ.get("NO_COLOR") else None  # None: click colours a terminal only
     text = _escaped(f"scylla-gha: {message}")
     if _is_in_actions() and "--github" in sys.argv[1:]:
-        from scylla_gha.github.actions import annotation
+        from scylla_gha.github_api.actions import annotation
 
         text = annotation("error", message, "scylla-gha")
     click.secho(text, err=True, fg="red", color=colours)
@@ -203,6 +203,6 @@ def _escaped(text: str) -> str:
     """Escape the runner's commands, which untrusted text that a message quotes could contain."""
     if not _is_in_actions():
         return text
-    from scylla_gha.github.actions import escape_command
+    from scylla_gha.github_api.actions import escape_command
 
     return escape_command(text)

@@ -93,7 +93,7 @@ def _finite(_: click.Context, __: click.Parameter, value: float | None) -> float
 
 def owner_and_name(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
     """Check that the value of an option or argument is the name of a repository on GitHub."""
-    from scylla_gha.github.access import REPOSITORY
+    from scylla_gha.github_api.access import REPOSITORY
 
     if value is not None and not REPOSITORY.fullmatch(value):
         raise click.BadParameter(f"{value!r} is not of the form OWNER/REPO")

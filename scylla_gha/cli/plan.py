@@ -13,7 +13,7 @@ from scylla_gha.config.library import ConfigSources
 from scylla_gha.counting import counted, dollars
 from scylla_gha.errors import ConfigError
 from scylla_gha.evaluate.run_experiment import print_plan
-from scylla_gha.github.actions import JobFacts
+from scylla_gha.github_api.actions import JobFacts
 from scylla_gha.model.experiment import SandboxName
 from scylla_gha.model.plan import MOST_SHARDS, Plan
 from scylla_gha.model.result import Result
@@ -28,7 +28,7 @@ from scylla_gha.store.records import read_lines, read_record, without_garbage_co
 from scylla_gha.store.run_folder import RunFolder, WavePaths, stored_plan
 
 if TYPE_CHECKING:
-    from scylla_gha.github.client import GitHubRepository
+    from scylla_gha.github_api.client import GitHubRepository
 
 
 @click.command()
@@ -197,9 +197,9 @@ def next_wave(
     \b
     scylla-gha next-wave quickstart
     """  # noqa: D301
-    from scylla_gha.github.actions import write_outputs
-    from scylla_gha.github.client import open_repository
-    from scylla_gha.github.pulls import dispatch_workflow
+    from scylla_gha.github_api.actions import write_outputs
+    from scylla_gha.github_api.client import open_repository
+    from scylla_gha.github_api.pulls import dispatch_workflow
     from scylla_gha.plan.wave import inputs_of, pending_cells, read_wave, remaining_budget, why_stop
 
     folder = options.run_folder(runs, experiment)
@@ -225,7 +225,7 @@ def next_wave(
 
 def _tag(repository: "GitHubRepository", campaign: str) -> str:
     """Tag this run's commit with the campaign's name, unless it is tagged already; return the tag."""
-    from scylla_gha.github.pulls import pin_commit
+    from scylla_gha.github_api.pulls import pin_commit
 
     sha, tag = os.environ.get("GITHUB_SHA", ""), f"scylla/{campaign}"
     if not sha:

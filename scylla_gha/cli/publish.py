@@ -261,7 +261,7 @@ def regression_alert(
     scylla-gha regression-alert quickstart --confirmed confirming/report.json
     """  # noqa: D301
     from scylla_gha.compare import arm_globs, arm_verdicts, worse_arms
-    from scylla_gha.github.actions import write_outputs
+    from scylla_gha.github_api.actions import write_outputs
     from scylla_gha.publish.edited_posts import RegressionPost, RegressionSuite
     from scylla_gha.publish.post import run_page_from
     from scylla_gha.store.run_folder import stored_plan
@@ -286,8 +286,8 @@ def regression_alert(
 def _conclude(suite: "RegressionSuite", verdicts: "Sequence[ArmVerdict]", confirmed: Path | None) -> "RegressionPost":
     """Open or update the issue if the confirming run agrees; close it if there is no alarm."""
     from scylla_gha.compare import arm_verdicts, worse_arms
-    from scylla_gha.github.client import open_repository
-    from scylla_gha.github.pulls import own_login
+    from scylla_gha.github_api.client import open_repository
+    from scylla_gha.github_api.pulls import own_login
     from scylla_gha.publish.edited_posts import RegressionPost, close_regression, open_regression
 
     alarms = {alarm.arm for alarm in worse_arms(verdicts)}

@@ -244,9 +244,9 @@ def _here() -> "Iterator[Finding]":
 
 def _on_github(name: str, environment: str, branch: str) -> "tuple[list[Finding], GitHubError | None]":
     """Return the findings on GitHub; if it cannot be asked, one `unknown` finding and the error."""
-    from scylla_gha.github.access import access_from
-    from scylla_gha.github.client import RetryPolicy
-    from scylla_gha.github.setup import read_setup
+    from scylla_gha.github_api.access import access_from
+    from scylla_gha.github_api.client import RetryPolicy
+    from scylla_gha.github_api.setup import read_setup
     from scylla_gha.onboarding.doctor import providers_in_use, refused_pins
     from scylla_gha.onboarding.doctor_github import findings, requires_pins, unread_finding
 

@@ -135,7 +135,7 @@ def collect(experiment: str, runs: Path, source: Path | None, *, prefix: str, si
     """  # noqa: D301
     from scylla_gha.collect import collect as collect_rows
     from scylla_gha.collect.artifacts import collect_from
-    from scylla_gha.github.actions import escape_command
+    from scylla_gha.github_api.actions import escape_command
 
     folder = options.run_folder(runs, experiment)
     plan = stored_plan(folder)

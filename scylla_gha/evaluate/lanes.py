@@ -15,9 +15,9 @@ from scylla_gha.config.library import Library
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, ScyllaError
-from scylla_gha.github_fixture import fixture_environment
-from scylla_gha.github_fixture.leases import default_holder
-from scylla_gha.github_fixture.trial_lane import (
+from scylla_gha.github_com import fixture_environment
+from scylla_gha.github_com.leases import default_holder
+from scylla_gha.github_com.trial_lane import (
     LanePool,
     LaneWish,
     TrialLane,
@@ -26,7 +26,7 @@ from scylla_gha.github_fixture.trial_lane import (
     lanes_folder,
     lease_lane,
 )
-from scylla_gha.github_fixture.view import FixtureReference, make_reference
+from scylla_gha.github_com.view import FixtureReference, make_reference
 from scylla_gha.hub.fixture import StartCommit
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.plan.github_com import identity_of, require_lane_tokens

@@ -24,7 +24,7 @@ from scylla_gha.evaluate.context import RunContext, RunServices, RunSettings, Ru
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.gateway.settings import GatewaySettings, ProviderAccess
-from scylla_gha.github_fixture import fixture_environment
+from scylla_gha.github_com import fixture_environment
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Cell, Estimate, Plan

@@ -15,9 +15,9 @@ from scylla_gha.config.installed_packages import installation
 from scylla_gha.config.library import Library
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, FixtureError, GitHubError, SandboxError, ToolError
-from scylla_gha.github.access import REPOSITORY
-from scylla_gha.github_fixture import fixture_environment, token_variable
-from scylla_gha.github_fixture.accounts import site_of
+from scylla_gha.github_api.access import REPOSITORY
+from scylla_gha.github_com import fixture_environment, token_variable
+from scylla_gha.github_com.accounts import site_of
 from scylla_gha.mining.repository import checkout_of, origin_of
 from scylla_gha.model.mode import Mode
 from scylla_gha.onboarding.toolkit import Toolkit, host_and_name, toolkits_called

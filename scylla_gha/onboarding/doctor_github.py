@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from scylla_gha.errors import GitHubError
-from scylla_gha.github.setup import (
+from scylla_gha.github_api.setup import (
     HiddenResource,
     MissingResource,
     Names,

@@ -11,7 +11,7 @@ from scylla_gha.config import load_yaml
 from scylla_gha.config.library import Library
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.errors import ConfigError
-from scylla_gha.github_fixture import token_variable
+from scylla_gha.github_com import token_variable
 from scylla_gha.hub.actions_records import CheckRecord, RunRecord, WorkflowRecord
 from scylla_gha.hub.fixture import StartCommit, build_fixture
 from scylla_gha.hub.fixture_world import FixtureWorld

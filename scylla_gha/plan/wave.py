@@ -23,7 +23,7 @@ from scylla_gha.agents import InstalledAgent
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, RefusedError
-from scylla_gha.github.responses import DispatchEvent, read_event
+from scylla_gha.github_api.responses import DispatchEvent, read_event
 from scylla_gha.images import SandboxPool
 from scylla_gha.model.experiment import RoleBudgets
 from scylla_gha.model.plan import MOST_SHARDS, TIME_OVER, Cell, Plan, Shard, UnstartedCells, WavePacking

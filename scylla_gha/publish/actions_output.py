@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from scylla_gha.errors import ScyllaError
-from scylla_gha.github.actions import (
+from scylla_gha.github_api.actions import (
     JobFacts,
     Level,
     add_summary,
@@ -18,7 +18,7 @@ from scylla_gha.github.actions import (
     mask_command,
     set_outputs,
 )
-from scylla_gha.github_fixture import fixture_environment, tokens_of
+from scylla_gha.github_com import fixture_environment, tokens_of
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.report import Report
 from scylla_gha.providers import provider_environment

@@ -20,8 +20,8 @@ from typing import Final, Literal, TypeVar
 
 from pydantic import ValidationError
 
-from scylla_gha.github.client import GitHubRepository
-from scylla_gha.github.pulls import (
+from scylla_gha.github_api.client import GitHubRepository
+from scylla_gha.github_api.pulls import (
     create_comment,
     edit_comment,
     find_issue,
@@ -30,7 +30,7 @@ from scylla_gha.github.pulls import (
     read_pull_request,
     update_issue,
 )
-from scylla_gha.github.responses import Comment
+from scylla_gha.github_api.responses import Comment
 from scylla_gha.model.agent_update import AgentUpdates
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.publication import (

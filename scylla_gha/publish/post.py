@@ -21,8 +21,8 @@ from pydantic import ValidationError
 
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, GateError, GitHubError
-from scylla_gha.github.client import ApiRequest, GitHubRepository, open_repository
-from scylla_gha.github.pulls import (
+from scylla_gha.github_api.client import ApiRequest, GitHubRepository, open_repository
+from scylla_gha.github_api.pulls import (
     CheckReport,
     Conclusion,
     own_login,
@@ -31,7 +31,7 @@ from scylla_gha.github.pulls import (
     reply_once,
     workflow_run,
 )
-from scylla_gha.github.responses import Artifact, PullRequest, WorkflowRun, WorkflowRunEvent, read_event
+from scylla_gha.github_api.responses import Artifact, PullRequest, WorkflowRun, WorkflowRunEvent, read_event
 from scylla_gha.model import digest
 from scylla_gha.model.plan import Plan, WavePacking
 from scylla_gha.model.printable_text import one_line

@@ -16,8 +16,8 @@ import click
 from pydantic import ValidationError
 
 from scylla_gha.errors import ConfigError, RefusedError
-from scylla_gha.github.client import open_repository
-from scylla_gha.github.pulls import create_comment, edit_comment, find_marked, own_login
+from scylla_gha.github_api.client import open_repository
+from scylla_gha.github_api.pulls import create_comment, edit_comment, find_marked, own_login
 from scylla_gha.model.plan import Plan, WavePacking
 from scylla_gha.model.publication import Origin, RunIndexEntry, RunName
 from scylla_gha.model.readiness_score import REPORT_FILE, ReadinessReport

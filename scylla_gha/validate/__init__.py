@@ -46,7 +46,7 @@ from scylla_gha.validate.scenario import stop, validate_scenario
 _SIGNAL_SECONDS: Final = 0.5
 Report = Callable[[str], None]
 _WITHOUT_EFFECT: Final = frozenset({
-    "aggregate", "analysis", "cli", "collect", "compare", "egress_proxy", "gateway", "github", "interop", "mining",
+    "aggregate", "analysis", "cli", "collect", "compare", "egress_proxy", "gateway", "github_api", "interop", "mining",
     "evaluate", "onboarding", "plan", "providers", "publish", "readiness", "report", "results_branch", "stats",
 })  # fmt: skip
 _SYSTEM: Final = Path("/etc/os-release")

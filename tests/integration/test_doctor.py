@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from scylla_gha.errors import GitHubError
-from scylla_gha.github.access import GitHubAccess
-from scylla_gha.github.client import RetryPolicy
-from scylla_gha.github.setup import read_setup
+from scylla_gha.github_api.access import GitHubAccess
+from scylla_gha.github_api.client import RetryPolicy
+from scylla_gha.github_api.setup import read_setup
 from scylla_gha.onboarding.doctor import Finding, caller_findings
 from scylla_gha.onboarding.doctor_github import findings
 from tests.support.adopters import empty

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from scylla_gha.errors import GitHubError
-from scylla_gha.github.access import GitHubAccess
-from scylla_gha.github.client import GitHubRepository, RequestLimits, RetryPolicy
-from scylla_gha.github.pulls import (
+from scylla_gha.github_api.access import GitHubAccess
+from scylla_gha.github_api.client import GitHubRepository, RequestLimits, RetryPolicy
+from scylla_gha.github_api.pulls import (
     ACTIONS_BOT,
     CheckReport,
     add_reaction,

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.github.access import GitHubAccess
-from scylla_gha.github.client import GitHubRepository, RequestLimits, RetryPolicy
-from scylla_gha.github.responses import WorkflowRunEvent, read_event
+from scylla_gha.github_api.access import GitHubAccess
+from scylla_gha.github_api.client import GitHubRepository, RequestLimits, RetryPolicy
+from scylla_gha.github_api.responses import WorkflowRunEvent, read_event
 from scylla_gha.model.publication import CommentState, RunPage
 from scylla_gha.publish.edited_posts import PostedComment, post_comment, read_hidden_line
 from scylla_gha.publish.post import MOST_BYTES, post_check, read_pending, verified, write_pending

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from scylla_gha.errors import GitHubError
-from scylla_gha.github.access import GitHubAccess
-from scylla_gha.github.client import ApiRequest, GitHubRepository, RequestLimits, RetryPolicy
-from scylla_gha.github.reverts import Period, RepositoryName, RevertQuery, RevertRate, read_revert_rate
+from scylla_gha.github_api.access import GitHubAccess
+from scylla_gha.github_api.client import ApiRequest, GitHubRepository, RequestLimits, RetryPolicy
+from scylla_gha.github_api.reverts import Period, RepositoryName, RevertQuery, RevertRate, read_revert_rate
 from scylla_gha.stats import wilson
 from tests.support.command import Said, scylla
 from tests.support.github import REPOSITORY, TOKEN, Closed, Fault, GitHub, on, serve, sha

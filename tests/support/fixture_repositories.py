@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from scylla_gha.github.client import RetryPolicy
-from scylla_gha.github_fixture import token_variable
-from scylla_gha.github_fixture.accounts import FixtureAccounts, limits_of
-from scylla_gha.github_fixture.converge import ConvergedRun, Convergence
-from scylla_gha.github_fixture.view import FixtureReference, make_reference
+from scylla_gha.github_api.client import RetryPolicy
+from scylla_gha.github_com import token_variable
+from scylla_gha.github_com.accounts import FixtureAccounts, limits_of
+from scylla_gha.github_com.converge import ConvergedRun, Convergence
+from scylla_gha.github_com.view import FixtureReference, make_reference
 from scylla_gha.hub.cell import Blobs, Hub
 from scylla_gha.hub.fixture import StartCommit, read_fixture
 from scylla_gha.hub.git_store import GitRepository

@@ -12,11 +12,11 @@ import yaml
 from scylla_gha.agents import InstalledAgent
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.evaluate.context import RunContext, RunSettings
-from scylla_gha.github.client import RetryPolicy
-from scylla_gha.github_fixture import token_variable
-from scylla_gha.github_fixture.accounts import FixtureAccounts, limits_of
-from scylla_gha.github_fixture.converge import Convergence
-from scylla_gha.github_fixture.view import make_reference
+from scylla_gha.github_api.client import RetryPolicy
+from scylla_gha.github_com import token_variable
+from scylla_gha.github_com.accounts import FixtureAccounts, limits_of
+from scylla_gha.github_com.converge import Convergence
+from scylla_gha.github_com.view import make_reference
 from scylla_gha.hub.fixture import StartCommit
 from scylla_gha.hub.trial_files import REQUESTS_FILE
 from scylla_gha.model.github_fixture import RepositoryPool

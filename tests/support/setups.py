@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from scylla_gha.github.setup import (
+from scylla_gha.github_api.setup import (
     DefaultRights,
     Environment,
     MissingResource,

@@ -9,8 +9,8 @@ import pytest
 from scylla_gha.errors import ConfigError
 from scylla_gha.evaluate.lanes import free_lanes, lease_lanes
 from scylla_gha.evaluate.run_cells import run_trial
-from scylla_gha.github_fixture.leases import lease_of, take_lease
-from scylla_gha.github_fixture.view import read_state
+from scylla_gha.github_com.leases import lease_of, take_lease
+from scylla_gha.github_com.view import read_state
 from scylla_gha.hub.faults import FaultInjector
 from scylla_gha.hub.records import IssueRecord, PullRequestRecord
 from scylla_gha.model.github_requests import GitHubFault

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scylla_gha.errors import GitHubError
-from scylla_gha.github_fixture.commands import bindings_of
+from scylla_gha.github_com.commands import bindings_of
 from scylla_gha.hub.faults import FaultInjector
 from scylla_gha.hub.records import CommentRecord, IssueRecord, PullRequestRecord, ReviewRecord
 from scylla_gha.model.github_requests import GitHubFault

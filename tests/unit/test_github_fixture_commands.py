@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from scylla_gha.errors import ConfigError, GitHubError, RefusedError
-from scylla_gha.github_fixture.commands import FixtureSession
-from scylla_gha.github_fixture.leases import FixtureLease, lease_of, now_utc, take_lease
-from scylla_gha.github_fixture.view import read_state
+from scylla_gha.github_com.commands import FixtureSession
+from scylla_gha.github_com.leases import FixtureLease, lease_of, now_utc, take_lease
+from scylla_gha.github_com.view import read_state
 from scylla_gha.hub.faults import FaultInjector
 from scylla_gha.hub.fixture import StartCommit
 from scylla_gha.hub.records import IssueRecord, RepositoryRecord

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scylla_gha.github_fixture.commands import bindings_of
-from scylla_gha.github_fixture.trial_lane import LanePool, LaneTrial, TrialLane
+from scylla_gha.github_com.commands import bindings_of
+from scylla_gha.github_com.trial_lane import LanePool, LaneTrial, TrialLane
 from scylla_gha.hub.cell import Hub
 from scylla_gha.hub.fixture import build_fixture
 from scylla_gha.hub.records import UserRecord

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.github.reverts import (
+from scylla_gha.github_api.reverts import (
     ClosedPull,
     Period,
     Revert,

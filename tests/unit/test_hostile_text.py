@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.github.actions import escape_command
-from scylla_gha.github.reverts import reverted_numbers
-from scylla_gha.github_fixture.identify import key_in, without_marker
+from scylla_gha.github_api.actions import escape_command
+from scylla_gha.github_api.reverts import reverted_numbers
+from scylla_gha.github_com.identify import key_in, without_marker
 from scylla_gha.hub.fixture import build_fixture
 from scylla_gha.hub.git_store import GitRepository
 from scylla_gha.hub.operations.git_data import read_tag

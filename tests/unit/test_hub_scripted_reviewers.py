@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.github_fixture.view import make_reference
+from scylla_gha.github_com.view import make_reference
 from scylla_gha.hub.trial_files import write_trial_files
 from scylla_gha.judge.github_checks import state_verdicts, unchanged_fault
 from scylla_gha.judge.github_trial import trial_github

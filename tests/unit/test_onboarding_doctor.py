@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.config.library import Library
-from scylla_gha.github.setup import (
+from scylla_gha.github_api.setup import (
     DefaultRights,
     Environment,
     HiddenResource,

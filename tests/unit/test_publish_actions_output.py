@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.github.actions import JobFacts, job_facts
+from scylla_gha.github_api.actions import JobFacts, job_facts
 from scylla_gha.model.analysis import Analysis, Contrast, Ruling
 from scylla_gha.model.report import Comparison, Counts, Excluded, Report
 from scylla_gha.publish import actions_output

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scylla_gha.github.slash_command import parse_command
+from scylla_gha.github_api.slash_command import parse_command
 from scylla_gha.model.publication import ArmVerdict, CommentFacts, CommentState, RunPage
 from scylla_gha.model.report import Comparison, Excluded, Report, ScenarioRow
 from scylla_gha.publish.edited_posts import (

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from scylla_gha.errors import GitHubError
-from scylla_gha.github.access import ApiRequestError
-from scylla_gha.github.client import ApiRequest
-from scylla_gha.github_fixture.accounts import FixtureAccounts
-from scylla_gha.github_fixture.builder import FixtureBuilder, PullBuilder
-from scylla_gha.github_fixture.leases import note_objects, push_objects, require_mark
-from scylla_gha.github_fixture.mutations import FailedMutation, Mutation, batches, send_mutations
-from scylla_gha.github_fixture.ref_plan import RefPlan, is_complete, mutation_of, plan_refs, pulls_to_recreate
-from scylla_gha.github_fixture.repairs import (
+from scylla_gha.github_api.access import ApiRequestError
+from scylla_gha.github_api.client import ApiRequest
+from scylla_gha.github_com.accounts import FixtureAccounts
+from scylla_gha.github_com.builder import FixtureBuilder, PullBuilder
+from scylla_gha.github_com.leases import note_objects, push_objects, require_mark
+from scylla_gha.github_com.mutations import FailedMutation, Mutation, batches, send_mutations
+from scylla_gha.github_com.ref_plan import RefPlan, is_complete, mutation_of, plan_refs, pulls_to_recreate
+from scylla_gha.github_com.repairs import (
     label_repairs,
     milestone_requests,
     opening,
@@ -27,7 +27,7 @@ from scylla_gha.github_fixture.repairs import (
     settings_requests,
     subject_repairs,
 )
-from scylla_gha.github_fixture.view import FixtureReference, FixtureView, created_order, view_of
+from scylla_gha.github_com.view import FixtureReference, FixtureView, created_order, view_of
 
 _MOST_ROUNDS: Final = 8
 _MOST_LOOKS: Final = 4  # at lists that do not show yet what was created

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from scylla_gha.github_fixture.replay_details import ReplayWords, TrialDetails
-from scylla_gha.github_fixture.snapshot import (
+from scylla_gha.github_com.replay_details import ReplayWords, TrialDetails
+from scylla_gha.github_com.snapshot import (
     IssueSnapshot,
     PullSnapshot,
     ReviewThread,
@@ -15,7 +15,7 @@ from scylla_gha.github_fixture.snapshot import (
     TextSnapshot,
     ThreadCommentSnapshot,
 )
-from scylla_gha.github_fixture.view import FixtureView
+from scylla_gha.github_com.view import FixtureView
 from scylla_gha.hub.fixture_world import FixtureWorld
 from scylla_gha.hub.records import (
     CommentRecord,

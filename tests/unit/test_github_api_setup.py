@@ -1,9 +1,9 @@
 import pytest
 
 from scylla_gha.errors import GitHubError
-from scylla_gha.github.access import GitHubAccess
-from scylla_gha.github.client import RetryPolicy
-from scylla_gha.github.setup import HiddenResource, MissingResource, SelectedActions, read_setup
+from scylla_gha.github_api.access import GitHubAccess
+from scylla_gha.github_api.client import RetryPolicy
+from scylla_gha.github_api.setup import HiddenResource, MissingResource, SelectedActions, read_setup
 from tests.support.github_setup import NAME, TOKEN, Served, right, serve
 
 

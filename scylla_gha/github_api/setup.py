@@ -5,9 +5,9 @@ from typing import Final, TypeVar
 
 from pydantic import BaseModel
 
-from scylla_gha.github.access import ApiRequestError, GitHubAccess
-from scylla_gha.github.client import PAGE, ApiRequest, GitHubRepository, RequestLimits, RetryPolicy
-from scylla_gha.github.responses import GitHubResponse
+from scylla_gha.github_api.access import ApiRequestError, GitHubAccess
+from scylla_gha.github_api.client import PAGE, ApiRequest, GitHubRepository, RequestLimits, RetryPolicy
+from scylla_gha.github_api.responses import GitHubResponse
 
 _HIDDEN: Final = (401, 403)
 _LIMITS: Final = RequestLimits(attempts=3, timeout=10)  # somebody waits for the answer

@@ -15,16 +15,16 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from scylla_gha.errors import GitHubError
-from scylla_gha.github.access import ApiRequestError
-from scylla_gha.github.client import ApiRequest
-from scylla_gha.github.responses import GitHubResponse
-from scylla_gha.github_fixture.accounts import FixtureAccounts
-from scylla_gha.github_fixture.identify import FixtureObjects, marked
-from scylla_gha.github_fixture.mutations import ANY_OBJECT, FailedMutation, Mutation, ref_updates, send_mutations
-from scylla_gha.github_fixture.ref_plan import BRANCH, threads_by_review
-from scylla_gha.github_fixture.repairs import milestone_fields, release_fields
-from scylla_gha.github_fixture.snapshot import PullSnapshot, SubmittedReview, TextSnapshot
-from scylla_gha.github_fixture.view import FixtureView
+from scylla_gha.github_api.access import ApiRequestError
+from scylla_gha.github_api.client import ApiRequest
+from scylla_gha.github_api.responses import GitHubResponse
+from scylla_gha.github_com.accounts import FixtureAccounts
+from scylla_gha.github_com.identify import FixtureObjects, marked
+from scylla_gha.github_com.mutations import ANY_OBJECT, FailedMutation, Mutation, ref_updates, send_mutations
+from scylla_gha.github_com.ref_plan import BRANCH, threads_by_review
+from scylla_gha.github_com.repairs import milestone_fields, release_fields
+from scylla_gha.github_com.snapshot import PullSnapshot, SubmittedReview, TextSnapshot
+from scylla_gha.github_com.view import FixtureView
 
 ISSUES = "issues: write"
 PULLS: Final = "pull-requests: write"

@@ -15,13 +15,13 @@ from typing import Final
 from scylla_gha.config.github_conditions import rendered
 from scylla_gha.counting import counted
 from scylla_gha.errors import FixtureError, GitHubError, ToolError
-from scylla_gha.github_fixture.accounts import FixtureAccounts, limits_of, retries_of, site_of
-from scylla_gha.github_fixture.canonical import StateDifference
-from scylla_gha.github_fixture.commands import FixtureSession, bindings_of
-from scylla_gha.github_fixture.leases import LeasedError
-from scylla_gha.github_fixture.replay import TrialReplay
-from scylla_gha.github_fixture.replay_details import ReplayWords, read_details
-from scylla_gha.github_fixture.view import FixtureReference, FixtureView, view_of
+from scylla_gha.github_com.accounts import FixtureAccounts, limits_of, retries_of, site_of
+from scylla_gha.github_com.canonical import StateDifference
+from scylla_gha.github_com.commands import FixtureSession, bindings_of
+from scylla_gha.github_com.leases import LeasedError
+from scylla_gha.github_com.replay import TrialReplay
+from scylla_gha.github_com.replay_details import ReplayWords, read_details
+from scylla_gha.github_com.view import FixtureReference, FixtureView, view_of
 from scylla_gha.hub.git_store import NO_COMMIT
 from scylla_gha.hub.trial_files import exported_state, write_trial_files
 from scylla_gha.model import Record

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from scylla_gha.github.client import ApiRequest
-from scylla_gha.github_fixture.canonical import TOPIC
-from scylla_gha.github_fixture.identify import RETIRED, marked
-from scylla_gha.github_fixture.mutations import Mutation
-from scylla_gha.github_fixture.ref_plan import has_all_texts, texts_to_repeat
-from scylla_gha.github_fixture.snapshot import (
+from scylla_gha.github_api.client import ApiRequest
+from scylla_gha.github_com.canonical import TOPIC
+from scylla_gha.github_com.identify import RETIRED, marked
+from scylla_gha.github_com.mutations import Mutation
+from scylla_gha.github_com.ref_plan import has_all_texts, texts_to_repeat
+from scylla_gha.github_com.snapshot import (
     IssueSnapshot,
     LabelSnapshot,
     MilestoneSnapshot,
@@ -20,7 +20,7 @@ from scylla_gha.github_fixture.snapshot import (
     TextSnapshot,
     ThreadCommentSnapshot,
 )
-from scylla_gha.github_fixture.view import FixtureView, resolution_user
+from scylla_gha.github_com.view import FixtureView, resolution_user
 
 _EDITS: Final = {
     "comment": ("updateIssueComment", "id"),

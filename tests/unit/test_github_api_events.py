@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.github.responses import CommentEvent, DispatchEvent, read_event
+from scylla_gha.github_api.responses import CommentEvent, DispatchEvent, read_event
 
 
 def test_an_event_without_inputs_has_none(tmp_path: Path) -> None:

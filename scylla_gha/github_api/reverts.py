@@ -13,9 +13,9 @@ from typing import Annotated, Final
 
 from pydantic import AliasPath, Field
 
-from scylla_gha.github.access import ApiRequestError
-from scylla_gha.github.client import ApiRequest, GitHubRepository
-from scylla_gha.github.responses import GHOST, GitHubResponse, User
+from scylla_gha.github_api.access import ApiRequestError
+from scylla_gha.github_api.client import ApiRequest, GitHubRepository
+from scylla_gha.github_api.responses import GHOST, GitHubResponse, User
 from scylla_gha.model import Record
 from scylla_gha.stats import wilson
 

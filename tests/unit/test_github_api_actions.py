@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.github.actions import (
+from scylla_gha.github_api.actions import (
     MAX_SUMMARY,
     add_summary,
     annotation,

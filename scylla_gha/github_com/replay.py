@@ -9,16 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scylla_gha.github_fixture.canonical import TOPIC
-from scylla_gha.github_fixture.replay_details import ReplayWords, TrialDetails
-from scylla_gha.github_fixture.replay_subjects import SubjectReplay
-from scylla_gha.github_fixture.snapshot import (
+from scylla_gha.github_com.canonical import TOPIC
+from scylla_gha.github_com.replay_details import ReplayWords, TrialDetails
+from scylla_gha.github_com.replay_subjects import SubjectReplay
+from scylla_gha.github_com.snapshot import (
     LabelSnapshot,
     MilestoneSnapshot,
     ProtectionSnapshot,
     ReleaseSnapshot,
 )
-from scylla_gha.github_fixture.view import FixtureView
+from scylla_gha.github_com.view import FixtureView
 from scylla_gha.hub.fixture_world import FixtureWorld
 from scylla_gha.hub.git_store import NO_COMMIT
 from scylla_gha.hub.records import (

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scylla_gha.github.client import FieldError, GitHubRepository, GraphQLRequest
+from scylla_gha.github_api.client import FieldError, GitHubRepository, GraphQLRequest
 
 NO_OBJECT: Final = "0" * 40
 ANY_OBJECT: Final = "*"  # a ref of which nothing is known

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from scylla_gha.github.client import ApiRequest, GitHubRepository
-from scylla_gha.github.responses import GitHubResponse, User
-from scylla_gha.github_fixture.identify import Dialect
-from scylla_gha.github_fixture.snapshot import MilestoneSnapshot, ReleaseSnapshot, SubjectSnapshot
-from scylla_gha.github_fixture.view import FixtureView
+from scylla_gha.github_api.client import ApiRequest, GitHubRepository
+from scylla_gha.github_api.responses import GitHubResponse, User
+from scylla_gha.github_com.identify import Dialect
+from scylla_gha.github_com.snapshot import MilestoneSnapshot, ReleaseSnapshot, SubjectSnapshot
+from scylla_gha.github_com.view import FixtureView
 from scylla_gha.hub.fixture_world import FixtureWorld
 from scylla_gha.hub.records import LabelRecord, MilestoneRecord, UserRecord
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pydantic.alias_generators import to_camel
 
-from scylla_gha.github.responses import GHOST
+from scylla_gha.github_api.responses import GHOST
 
 Ask = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 

@@ -22,13 +22,13 @@ from typing import Final
 from pydantic import ValidationError
 
 from scylla_gha.errors import GitHubError, RefusedError
-from scylla_gha.github.client import ApiRequest
-from scylla_gha.github.responses import CommitRef
-from scylla_gha.github_fixture.accounts import FixtureAccounts, site_of
-from scylla_gha.github_fixture.canonical import TOPIC
-from scylla_gha.github_fixture.mutations import ANY_OBJECT, ref_updates, send_mutations
-from scylla_gha.github_fixture.snapshot import RepositorySnapshot
-from scylla_gha.github_fixture.view import (
+from scylla_gha.github_api.client import ApiRequest
+from scylla_gha.github_api.responses import CommitRef
+from scylla_gha.github_com.accounts import FixtureAccounts, site_of
+from scylla_gha.github_com.canonical import TOPIC
+from scylla_gha.github_com.mutations import ANY_OBJECT, ref_updates, send_mutations
+from scylla_gha.github_com.snapshot import RepositorySnapshot
+from scylla_gha.github_com.view import (
     EMPTY_TREE,
     OBJECTS_MARK,
     FixtureReference,

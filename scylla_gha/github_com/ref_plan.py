@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from scylla_gha.github_fixture.mutations import Mutation, ref_updates
-from scylla_gha.github_fixture.snapshot import PullSnapshot, SubmittedReview
-from scylla_gha.github_fixture.view import FixtureView
+from scylla_gha.github_com.mutations import Mutation, ref_updates
+from scylla_gha.github_com.snapshot import PullSnapshot, SubmittedReview
+from scylla_gha.github_com.view import FixtureView
 
 BRANCH = "refs/heads/"
 Updates = dict[str, tuple[str | None, str | None]]

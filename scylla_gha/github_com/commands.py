@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, GitHubError, ScyllaError
-from scylla_gha.github.client import GitHubRepository, GraphQLRequest
-from scylla_gha.github_fixture.accounts import FixtureAccounts
-from scylla_gha.github_fixture.canonical import canonical_digest, name_of
-from scylla_gha.github_fixture.converge import ConvergedRun, Convergence
-from scylla_gha.github_fixture.leases import (
+from scylla_gha.github_api.client import GitHubRepository, GraphQLRequest
+from scylla_gha.github_com.accounts import FixtureAccounts
+from scylla_gha.github_com.canonical import canonical_digest, name_of
+from scylla_gha.github_com.converge import ConvergedRun, Convergence
+from scylla_gha.github_com.leases import (
     FixtureLease,
     HeldLease,
     free_lease,
@@ -21,11 +21,11 @@ from scylla_gha.github_fixture.leases import (
     require_mark,
     take_lease,
 )
-from scylla_gha.github_fixture.mutations import FailedMutation, Mutation, batches, send_mutations
-from scylla_gha.github_fixture.ref_plan import BRANCH, pulls_to_recreate
-from scylla_gha.github_fixture.ref_plan import mutation_of as change_of_refs
-from scylla_gha.github_fixture.repairs import milestone_requests, release_requests, removals
-from scylla_gha.github_fixture.view import OBJECTS_MARK, FixtureReference, FixtureView, read_state
+from scylla_gha.github_com.mutations import FailedMutation, Mutation, batches, send_mutations
+from scylla_gha.github_com.ref_plan import BRANCH, pulls_to_recreate
+from scylla_gha.github_com.ref_plan import mutation_of as change_of_refs
+from scylla_gha.github_com.repairs import milestone_requests, release_requests, removals
+from scylla_gha.github_com.view import OBJECTS_MARK, FixtureReference, FixtureView, read_state
 from scylla_gha.model.github_fixture import REPOSITORIES_FILE
 
 LASTING: Final = (

@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import ConfigError, GitHubError
-from scylla_gha.github.access import GitHubAccess, access_from
-from scylla_gha.github.client import ApiRequest, GitHubRepository, RequestLimits, RetryPolicy
-from scylla_gha.github.responses import User
-from scylla_gha.github_fixture import token_variable
+from scylla_gha.github_api.access import GitHubAccess, access_from
+from scylla_gha.github_api.client import ApiRequest, GitHubRepository, RequestLimits, RetryPolicy
+from scylla_gha.github_api.responses import User
+from scylla_gha.github_com import token_variable
 from scylla_gha.model.github_fixture import REPOSITORIES_FILE, RepositoryPool
 
 PUBLIC_SITE: Final = "https://github.com"

@@ -10,9 +10,9 @@ from typing import Final, Literal
 from urllib.parse import quote
 
 from scylla_gha.errors import GitHubError
-from scylla_gha.github.access import ApiRequestError
-from scylla_gha.github.client import ApiRequest, GitHubRepository
-from scylla_gha.github.responses import (
+from scylla_gha.github_api.access import ApiRequestError
+from scylla_gha.github_api.client import ApiRequest, GitHubRepository
+from scylla_gha.github_api.responses import (
     AnyResponse,
     CheckRun,
     Comment,

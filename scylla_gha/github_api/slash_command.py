@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from scylla_gha.errors import RefusedError
-from scylla_gha.github.client import GitHubRepository
-from scylla_gha.github.pulls import can_write, dispatch_workflow, last_push, merge_base, read_pull_request
-from scylla_gha.github.responses import CommentEvent, PullEvent, PullRequest
+from scylla_gha.github_api.client import GitHubRepository
+from scylla_gha.github_api.pulls import can_write, dispatch_workflow, last_push, merge_base, read_pull_request
+from scylla_gha.github_api.responses import CommentEvent, PullEvent, PullRequest
 
 USAGE: Final = "/scylla evaluate|compare EXPERIMENT [--only GLOB]... [--repetitions N] [SHA]"
 _PREFIX: Final = "/scylla"

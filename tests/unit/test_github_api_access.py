@@ -1,7 +1,7 @@
 import pytest
 
 from scylla_gha.errors import GitHubError
-from scylla_gha.github.access import PUBLIC, GitHubAccess, access_from
+from scylla_gha.github_api.access import PUBLIC, GitHubAccess, access_from
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scylla_gha.github_fixture.identify import Dialect, FixtureObjects
-from scylla_gha.github_fixture.snapshot import (
+from scylla_gha.github_com.identify import Dialect, FixtureObjects
+from scylla_gha.github_com.snapshot import (
     PullSnapshot,
     RepositorySnapshot,
     StateSnapshot,

@@ -8,17 +8,17 @@ from typing import Any, Final
 
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, FixtureError, GitHubError
-from scylla_gha.github.client import GitHubRepository, GraphQLRequest
-from scylla_gha.github_fixture.accounts import FixtureAccounts
-from scylla_gha.github_fixture.canonical import (
+from scylla_gha.github_api.client import GitHubRepository, GraphQLRequest
+from scylla_gha.github_com.accounts import FixtureAccounts
+from scylla_gha.github_com.canonical import (
     Canonical,
     StateDifference,
     canonical_digest,
     canonical_state,
     differences,
 )
-from scylla_gha.github_fixture.identify import Dialect, FixtureObjects, objects_of_fixture, objects_of_repository
-from scylla_gha.github_fixture.snapshot import (
+from scylla_gha.github_com.identify import Dialect, FixtureObjects, objects_of_fixture, objects_of_repository
+from scylla_gha.github_com.snapshot import (
     RateLimitSnapshot,
     RepositorySnapshot,
     SubjectSnapshot,

@@ -1,7 +1,7 @@
 import pytest
 
 from scylla_gha.errors import RefusedError
-from scylla_gha.github.slash_command import SlashCommand, is_command, parse_command
+from scylla_gha.github_api.slash_command import SlashCommand, is_command, parse_command
 
 SHA = "0123456789abcdef" * 2 + "01234567"
 

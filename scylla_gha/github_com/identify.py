@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeVar
 
-from scylla_gha.github_fixture.snapshot import (
+from scylla_gha.github_com.snapshot import (
     IssueSnapshot,
     LabelSnapshot,
     MilestoneSnapshot,
