@@ -94,12 +94,14 @@ def arm_resources(arm: Arm, roots: Sequence[Path]) -> AgentResources:
         raise FixtureError(f"the mode {mode.id} changed since it was planned; plan again")
     folders = {name: material_path(roots, "mcp", name) for name in mode.mcp_servers}
     declared = resources.system_prompt or (arm.variant.treatment.system_prompt if arm.variant else None)
-    return resources.model_copy(update={
-        "system_prompt": _with_instructions(declared, mode.instructions),
-        "mcp_servers": {**resources.mcp_servers, **{name: read_server(path) for name, path in folders.items()}},
-        "folders": {**resources.folders, **{f"mcp/{name}": path for name, path in folders.items()}},
-        "programs": program_files(mode, roots),
-    })  # fmt: skip
+    return resources.model_copy(
+        update={
+            "system_prompt": _with_instructions(declared, mode.instructions),
+            "mcp_servers": {**resources.mcp_servers, **{name: read_server(path) for name, path in folders.items()}},
+            "folders": {**resources.folders, **{f"mcp/{name}": path for name, path in folders.items()}},
+            "programs": program_files(mode, roots),
+        }
+    )
 
 
 def _with_instructions(prompt: SystemPrompt | None, instructions: str | None) -> SystemPrompt | None:
@@ -230,11 +232,15 @@ def _kinds(declared: Declared, source: Observed) -> _Kinds:
 def _missing(declared: Declared, source: Observed, inventory: Inventory | None) -> Iterator[str]:
     for kind, names, reported in _kinds(declared, source):
         if reported is not None:
-            yield from (f"{kind} {name} ({source.source}{_remark(source, name)})"
-                        for name in names if name not in reported)  # fmt: skip
+            yield from (
+                f"{kind} {name} ({source.source}{_remark(source, name)})" for name in names if name not in reported
+            )
     if source.instructions is not None:
-        yield from (f"instructions of {file} ({source.source})" for file in declared.instruction_files
-                    if not any(f"{folder}/{file}" in source.instructions for folder in declared.places))  # fmt: skip
+        yield from (
+            f"instructions of {file} ({source.source})"
+            for file in declared.instruction_files
+            if not any(f"{folder}/{file}" in source.instructions for folder in declared.places)
+        )
     for name, shown in _cut(declared, source).items():
         yield f"description of {_KIND_OF[name.partition('/')[0]]} {name.partition('/')[2]} ({source.source}: {shown})"
     if source.system_prompt is not None:
@@ -278,8 +284,10 @@ def _prompt_missing(declared: Declared, text: str, lines: Sequence[str], invento
     prompt = declared.system_prompt
     if prompt is not None and prompt.replace is not None:
         if text != prompt.replace:
-            yield (f"the declared system prompt of {counted(len(prompt.replace.encode()), 'byte')} "
-                   f"(seen: {counted(len(text.encode()), 'byte')})")  # fmt: skip
+            yield (
+                f"the declared system prompt of {counted(len(prompt.replace.encode()), 'byte')} "
+                f"(seen: {counted(len(text.encode()), 'byte')})"
+            )
         return
     if prompt is not None and prompt.append is not None and prompt.append not in text:
         yield f"the appended system prompt of {counted(len(prompt.append.encode()), 'byte')}"
@@ -364,8 +372,10 @@ def _unverified(declared: Declared, seen: Sequence[Observed], inventory: Invento
     if declared.safety_net and "hook events" not in sources:
         yield "the safety net: no call that it watches was made"
     if inventory is None:
-        yield ("what the CLI brings by itself: there is no inventory of this version "
-               "(`scylla-gha agent-baseline NAME@VERSION` measures one)")  # fmt: skip
+        yield (
+            "what the CLI brings by itself: there is no inventory of this version "
+            "(`scylla-gha agent-baseline NAME@VERSION` measures one)"
+        )
         return
     if declared.tools is None and not declared.usual_tools:
         yield "the CLI's choice of tools: these settings may change it"

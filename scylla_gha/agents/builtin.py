@@ -15,8 +15,10 @@ from scylla_gha.agents.base import AgentCommand, AgentTask, ProcessResult, Trans
 from scylla_gha.model.trial import Outcome, Trajectory
 from scylla_gha.store.records import write_text
 
-_ADVICE: Final = ("git cannot apply the patch; to make one, change the files in the folder that `scylla-gha prepare "
-                  "SCENARIO` prints, and there run: git add --all && git diff --cached --binary > X.patch")  # fmt: skip
+_ADVICE: Final = (
+    "git cannot apply the patch; to make one, change the files in the folder that `scylla-gha prepare "
+    "SCENARIO` prints, and there run: git add --all && git diff --cached --binary > X.patch"
+)
 _SCRIPT: Final = 'PATH="$1:$PATH" sh -eux "$0" || exit 3'  # which is no exit code of git apply
 _COMMANDS: Final = "commands"  # folder in HOME
 _MCP_CALL: Final = """\
@@ -97,8 +99,10 @@ def _write_commands(task: AgentTask) -> Path:
         for name, source in task.resources.folders.items():
             shutil.copytree(source, folder / name)
         tools = {name: server.tools for name, server in task.resources.mcp_servers.items()}
-        servers = [{**asdict(server), "tools": tools[name], "seconds": _CALL_SECONDS}
-                   for name, server in task.started_servers(folder).items()]  # fmt: skip
+        servers = [
+            {**asdict(server), "tools": tools[name], "seconds": _CALL_SECONDS}
+            for name, server in task.started_servers(folder).items()
+        ]
         write_text(folder / "servers.json", json.dumps(servers))
         shutil.copyfile(mcp_client.__file__, folder / "mcp_client.py")
         command = folder / "mcp-call"

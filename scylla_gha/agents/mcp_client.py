@@ -79,9 +79,14 @@ class _Server:
         self._seconds, self._number = spec["seconds"], 0
         try:
             self._process = subprocess.Popen(
-                [spec["command"], *spec["args"]], env={**os.environ, **spec["env"]}, text=True,
-                encoding="utf-8", errors="replace", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            )  # fmt: skip
+                [spec["command"], *spec["args"]],
+                env={**os.environ, **spec["env"]},
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
         except OSError as error:
             raise ServerError(f"it does not start: {error}") from None
         self._timer = threading.Timer(self._seconds, self._process.kill)

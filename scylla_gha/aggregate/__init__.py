@@ -57,8 +57,10 @@ Verdicts = Mapping[str, Mapping[str, Sequence[int]]]  # scenario -> arm -> (pass
 _SHOWN: Final = 5  # cells of a kind of failure
 Status = Literal["supported", "contradicted", "not_enough_data"]
 _VERDICTS: Final[dict[str, frozenset[Verdict]]] = {
-    "better": frozenset({"better"}), "worse": frozenset({"worse"}), "differ": frozenset({"better", "worse"}),
-}  # fmt: skip
+    "better": frozenset({"better"}),
+    "worse": frozenset({"worse"}),
+    "differ": frozenset({"better", "worse"}),
+}
 _WORDS: Final = {"better": "better", "worse": "worse", "differ": "different"}
 
 
@@ -84,8 +86,10 @@ def simple_verdict(arm: str, baseline: str, passed: Passed, family: int) -> tupl
     if limits is None:
         return "not_enough_data", f"they share {counted(len(d), 'scenario')}, too few for an interval; {_MORE}"
     p = min(1.0, family * sign_flip_bound(d))
-    summary = (f"{100 * sum(d) / len(d):+.1f} points [{100 * limits[0]:+.1f}, {100 * limits[1]:+.1f}] over "
-            f"{counted(len(d), 'scenario')}, p at most {p:.2g} (simple statistics)")  # fmt: skip
+    summary = (
+        f"{100 * sum(d) / len(d):+.1f} points [{100 * limits[0]:+.1f}, {100 * limits[1]:+.1f}] over "
+        f"{counted(len(d), 'scenario')}, p at most {p:.2g} (simple statistics)"
+    )
     alpha = _ALPHA if len(passed) <= MOST_EXACT else _DRAWN_ALPHA
     if p <= alpha and not limits[0] <= 0 <= limits[1]:
         return ("better" if limits[0] > 0 else "worse"), summary
@@ -155,15 +159,33 @@ def aggregate(
         judge_usd=_judge_usd(counts, controls),
         excused=tuple(excused_attempts(counts)),
         failures=tuple(_failures(counts)),
-        warnings=(*refused_artifact_warnings(intake),
-                  *report_warnings(plan, arms, counts, analysed=analysis is not None),
-                  *control_warnings(controls), *analysis_warnings(plan, analysis)),
-        notes=tuple(report_notes(plan, counts)), change=plan.change, estimate=plan.estimate,
-        paired_by="modes" if plan.family == "modes" else "baseline", replayed=plan.replayed,
-        not_possible=plan.not_possible, analysis=analysis,
+        warnings=_warnings(plan, arms, counts, controls, analysis, intake),
+        notes=tuple(report_notes(plan, counts)),
+        change=plan.change,
+        estimate=plan.estimate,
+        paired_by="modes" if plan.family == "modes" else "baseline",
+        replayed=plan.replayed,
+        not_possible=plan.not_possible,
+        analysis=analysis,
         imported=plan.imported is not None,
         github=counts.github,
-    )  # fmt: skip
+    )
+
+
+def _warnings(
+    plan: Plan,
+    arms: Sequence[ArmSummary],
+    counts: RowCounts,
+    controls: Sequence[JudgeControl],
+    analysis: Analysis | None,
+    intake: CollectReport | None,
+) -> tuple[str, ...]:
+    return (
+        *refused_artifact_warnings(intake),
+        *report_warnings(plan, arms, counts, analysed=analysis is not None),
+        *control_warnings(controls),
+        *analysis_warnings(plan, analysis),
+    )
 
 
 def _count(plan: Plan, rows: Iterable[Result]) -> RowCounts:
@@ -209,8 +231,11 @@ def _summary(arm: str, planned: int, counts: RowCounts, *, by_scenario: bool) ->
     passed, n = judged.passed, len(judged)
     interval = wilson(passed, n)
     tokens, paid = whole(rows.tokens), whole(judged.values("usd"))
-    met_gaps = [passed > 0 for gaps, passed
-                in zip(judged.values("github_gaps"), judged.values("passed"), strict=True) if gaps > 0]  # fmt: skip
+    met_gaps = [
+        passed > 0
+        for gaps, passed in zip(judged.values("github_gaps"), judged.values("passed"), strict=True)
+        if gaps > 0
+    ]
     return ArmSummary(
         arm=arm,
         counts=rows.counts(planned),
@@ -309,8 +334,7 @@ def analysis_warnings(plan: Plan, analysis: Analysis | None) -> Iterator[str]:
     if plan.family in PAIRED or (analysis and analysis.answers):
         return
     why = "the rows have no two sides of it" if analysis else "the statistics are not installed"
-    yield (f"The experiment asks for {FAMILIES[plan.family]}, and {why}: the answer is of "
-           f"{FAMILIES['baseline']}.")  # fmt: skip
+    yield (f"The experiment asks for {FAMILIES[plan.family]}, and {why}: the answer is of {FAMILIES['baseline']}.")
 
 
 def hypothesis_reading(experiment: Experiment, answer: Sequence[Comparison | Ruling]) -> HypothesisReading | None:
@@ -322,8 +346,9 @@ def hypothesis_reading(experiment: Experiment, answer: Sequence[Comparison | Rul
         why = "the experiment does not declare which verdicts would support it (`expected`)"
         return HypothesisReading(text=text, expected=None, status="not_declared", why=why)
     verdicts = [comparison.verdict for comparison in answer]
-    return HypothesisReading(text=text, expected=expected, status=hypothesis_status(expected, verdicts),
-                             why=_why(expected, verdicts))  # fmt: skip
+    return HypothesisReading(
+        text=text, expected=expected, status=hypothesis_status(expected, verdicts), why=_why(expected, verdicts)
+    )
 
 
 def hypothesis_status(expected: Expectation, verdicts: Sequence[Verdict]) -> Status:
@@ -346,5 +371,7 @@ def _why(expected: Expectation, verdicts: Sequence[Verdict]) -> str:
     quantity, _, kind = expected.partition("_")
     counts = Counter(verdicts)
     shown = ", ".join(f"{count} {verdict.replace('_', ' ')}" for verdict, count in counts.most_common())
-    return (f"it expects {quantity} of the comparisons to be {_WORDS[kind]}; of "
-            f"{counted(len(verdicts), 'comparison')}{': ' if shown else ''}{shown}")  # fmt: skip
+    return (
+        f"it expects {quantity} of the comparisons to be {_WORDS[kind]}; of "
+        f"{counted(len(verdicts), 'comparison')}{': ' if shown else ''}{shown}"
+    )

@@ -47,8 +47,17 @@ class ApiCounts:
         """Means over the trials; None if there are none."""
         n = len(self.scenarios)
         calls = {name: count / n for name, count in sorted(self.calls.items())}
-        return ApiUse(trials=n, scenarios=len(set(self.scenarios)), calls=calls, failed=self.failed / n,
-                      repeated=self.repeated / n) if n else None  # fmt: skip
+        return (
+            ApiUse(
+                trials=n,
+                scenarios=len(set(self.scenarios)),
+                calls=calls,
+                failed=self.failed / n,
+                repeated=self.repeated / n,
+            )
+            if n
+            else None
+        )
 
 
 @dataclass(slots=True)
@@ -130,8 +139,10 @@ class CountedRows:
         """Tokens of all kinds of each row; the given total if a row does not tell the kinds apart."""
         kinds = zip(*(self.values(name) for name in TOKENS), strict=True)
         sums = map(sum, kinds)
-        return [total if math.isnan(parts) else parts
-                for parts, total in zip(sums, self.values("total_tokens"), strict=True)]  # fmt: skip
+        return [
+            total if math.isnan(parts) else parts
+            for parts, total in zip(sums, self.values("total_tokens"), strict=True)
+        ]
 
     @property
     def outcomes(self) -> dict[str, int]:
@@ -141,8 +152,9 @@ class CountedRows:
     def counts(self, planned: int) -> Counts:
         """Return the denominators."""
         scores = self.judged.values("score")
-        return Counts(planned=planned, ran=len(self), judged=len(scores),
-                      scored=sum(not math.isnan(score) for score in scores))  # fmt: skip
+        return Counts(
+            planned=planned, ran=len(self), judged=len(scores), scored=sum(not math.isnan(score) for score in scores)
+        )
 
 
 @dataclass(slots=True)

@@ -35,8 +35,11 @@ def withheld_arms(arms: Sequence[ArmSummary], pairs: Mapping[str, str | None]) -
         arms: all arms of the report.
         pairs: the baseline of each arm; None or missing: it is not compared.
     """
-    lacking = {arm.arm: reason for arm in arms
-               if (reason := excess_exclusions(arm.arm, (arm.counts,)) or excess_gaps(arm.arm, (arm,)))}  # fmt: skip
+    lacking = {
+        arm.arm: reason
+        for arm in arms
+        if (reason := excess_exclusions(arm.arm, (arm.counts,)) or excess_gaps(arm.arm, (arm,)))
+    }
     withheld = {}
     for arm, baseline in pairs.items():
         reasons = [lacking[name] for name in (arm, baseline) if name in lacking]
@@ -61,9 +64,11 @@ def excused_warnings(excused: Sequence[Excused]) -> Iterator[str]:
     """Yield a warning for each excuse that an arm has more than once."""
     for entry in excused:
         if entry.attempts > 1:
-            yield (f"{entry.arm}: {counted(entry.attempts, 'attempt')} in {counted(entry.trials, 'trial')} ended in "
-                   f"{entry.outcome} and were excused (one of them: {entry.reason}). Look whether the "
-                   "agent brought that about.")  # fmt: skip
+            yield (
+                f"{entry.arm}: {counted(entry.attempts, 'attempt')} in {counted(entry.trials, 'trial')} ended in "
+                f"{entry.outcome} and were excused (one of them: {entry.reason}). Look whether the "
+                "agent brought that about."
+            )
 
 
 def excess_exclusions(name: str, counts: Iterable[Counts]) -> str | None:
@@ -72,8 +77,10 @@ def excess_exclusions(name: str, counts: Iterable[Counts]) -> str | None:
     most = max(_MOST_CELLS, _MOST_SHARE * planned)
     if planned - judged <= most:
         return None
-    return (f"{planned - judged} of {counted(planned, 'cell')} of {name} ended without a counted trial, and a "
-            f"verdict allows {int(most)}")  # fmt: skip
+    return (
+        f"{planned - judged} of {counted(planned, 'cell')} of {name} ended without a counted trial, and a "
+        f"verdict allows {int(most)}"
+    )
 
 
 def excess_gaps(name: str, arms: Sequence[ArmSummary]) -> str | None:
@@ -84,8 +91,10 @@ def excess_gaps(name: str, arms: Sequence[ArmSummary]) -> str | None:
     gaps, judged = sum(arm.github_gaps for arm in arms), sum(arm.counts.judged for arm in arms)
     if gaps <= _MOST_GAPS * judged:
         return None
-    return (f"{gaps} of {counted(judged, 'judged trial')} of {name} asked the hub for what only GitHub has, and a "
-            f"verdict allows {100 * _MOST_GAPS:.0f} %")  # fmt: skip
+    return (
+        f"{gaps} of {counted(judged, 'judged trial')} of {name} asked the hub for what only GitHub has, and a "
+        f"verdict allows {100 * _MOST_GAPS:.0f} %"
+    )
 
 
 def excused_attempts(counts: RowCounts) -> Iterator[Excused]:
@@ -93,8 +102,13 @@ def excused_attempts(counts: RowCounts) -> Iterator[Excused]:
     for arm, texts in sorted(counts.texts.items()):
         for outcome, trials in sorted(texts.excused.items()):
             reason = next((why for _, why in trials if why), "")
-            yield Excused(arm=arm, outcome=outcome, attempts=sum(attempts for attempts, _ in trials),
-                          trials=len(trials), reason=reason)  # fmt: skip
+            yield Excused(
+                arm=arm,
+                outcome=outcome,
+                attempts=sum(attempts for attempts, _ in trials),
+                trials=len(trials),
+                reason=reason,
+            )
 
 
 def report_warnings(plan: Plan, arms: Sequence[ArmSummary], counts: RowCounts, *, analysed: bool) -> Iterator[str]:
@@ -109,11 +123,15 @@ def report_warnings(plan: Plan, arms: Sequence[ArmSummary], counts: RowCounts, *
     yield from _settings_warnings(counts)
     yield from _client_warnings(counts)
     if not plan.experiment.judges and any(counts.all_rows.above_zero("items_unjudged")):
-        yield ("No judge panel is configured: the items left to judgment are N/A, and the weights of the others are "
-               "scaled up to 1.")  # fmt: skip
+        yield (
+            "No judge panel is configured: the items left to judgment are N/A, and the weights of the others are "
+            "scaled up to 1."
+        )
     if len(counts.table.scenarios) > 1 and not analysed:
-        yield ("The intervals pool all trials of an arm as if they were independent: they are about these scenarios, "
-               "not about scenarios like these.")  # fmt: skip
+        yield (
+            "The intervals pool all trials of an arm as if they were independent: they are about these scenarios, "
+            "not about scenarios like these."
+        )
     yield from _isolation_warnings(counts)
     yield from _server_tool_warnings(plan, counts)
     for name, unverified in sorted((name, text) for name, texts in counts.texts.items() for text in texts.unverified):
@@ -121,13 +139,17 @@ def report_warnings(plan: Plan, arms: Sequence[ArmSummary], counts: RowCounts, *
     yield from _event_warnings(arms, counts)
     yield from excused_warnings(tuple(excused_attempts(counts)))
     if redacted := counts.all_rows.above_zero("redactions"):
-        yield (f"Secrets, or what looks like them, were taken out of what {len(redacted)} of "
-               f"{counted(len(counts.seen), 'trial')} left, at {counted(sum(redacted), 'place')} (`redactions` "
-               "of a row): find out how they got there; where they stood in a diff, `[redacted]` was judged in "
-               "their place.")  # fmt: skip
+        yield (
+            f"Secrets, or what looks like them, were taken out of what {len(redacted)} of "
+            f"{counted(len(counts.seen), 'trial')} left, at {counted(sum(redacted), 'place')} (`redactions` "
+            "of a row): find out how they got there; where they stood in a diff, `[redacted]` was judged in "
+            "their place."
+        )
     if counts.unplanned:
-        yield (f"Left out: {counted(counts.unplanned, 'row')} of no planned cell (another plan, other keys, or given "
-               "twice).")  # fmt: skip
+        yield (
+            f"Left out: {counted(counts.unplanned, 'row')} of no planned cell (another plan, other keys, or given "
+            "twice)."
+        )
 
 
 def refused_artifact_warnings(intake: CollectReport | None) -> Iterator[str]:
@@ -154,28 +176,36 @@ def _mode_warnings(plan: Plan) -> Iterator[str]:
     scenarios = {cell.scenario for cell in plan.cells} | {task.scenario for task in plan.not_possible}
     for mode, tasks in itertools.groupby(plan.not_possible, key=attrgetter("mode")):
         names = [task.scenario for task in tasks]
-        yield (f"Mode {mode}: {counted(len(names), 'scenario')} of {len(scenarios)} "
-               f"{'is' if len(names) == 1 else 'are'} not possible with its tools ({', '.join(names)}). Rates of its "
-               "arms are over the others; two arms are compared over the scenarios that both have.")  # fmt: skip
+        yield (
+            f"Mode {mode}: {counted(len(names), 'scenario')} of {len(scenarios)} "
+            f"{'is' if len(names) == 1 else 'are'} not possible with its tools ({', '.join(names)}). Rates of its "
+            "arms are over the others; two arms are compared over the scenarios that both have."
+        )
 
 
 def _unproved_warnings(plan: Plan) -> Iterator[str]:
     """Yield a warning for each mode of which scenarios have no oracle."""
     for mode, names in plan.unproved.items():
-        yield (f"Mode {mode}: {counted(len(names), 'scenario')} of its arms without an oracle of it "
-               f"({', '.join(names)}), so nothing proves that its tools can do them.")  # fmt: skip
+        yield (
+            f"Mode {mode}: {counted(len(names), 'scenario')} of its arms without an oracle of it "
+            f"({', '.join(names)}), so nothing proves that its tools can do them."
+        )
 
 
 def _isolation_warnings(counts: RowCounts) -> Iterator[str]:
     """Yield warnings about weak or mixed isolation of trials with a model."""
     if len(counts.isolations) > 1:
-        yield (f"Trials of different sandboxes are mixed: {'; '.join(sorted(counts.isolations))}. "
-               "A difference between arms may be one between sandboxes.")  # fmt: skip
+        yield (
+            f"Trials of different sandboxes are mixed: {'; '.join(sorted(counts.isolations))}. "
+            "A difference between arms may be one between sandboxes."
+        )
     if counts.on_host:
         yield "Trials ran on the host itself: the network was open, and files of this user could be read."
     if counts.exposed:
-        yield (f"keys: exposed. In {counts.exposed} of {counted(counts.with_model, 'trial')} the agent could have read "
-               "the keys that processes and files of this user hold.")  # fmt: skip
+        yield (
+            f"keys: exposed. In {counts.exposed} of {counted(counts.with_model, 'trial')} the agent could have read "
+            "the keys that processes and files of this user hold."
+        )
 
 
 def _server_tool_warnings(plan: Plan, counts: RowCounts) -> Iterator[str]:
@@ -195,31 +225,40 @@ def _event_warnings(arms: Sequence[ArmSummary], row_counts: RowCounts) -> Iterat
         rows = row_counts.arm(arm.arm)
         trials = counted(len(rows), "trial")
         if blocked := rows.above_zero("blocked_calls"):
-            yield (f"{arm.arm}: the safety net blocked {counted(sum(blocked), 'call')}, in "
-                   f"{len(blocked)} of {trials}.")  # fmt: skip
+            yield (f"{arm.arm}: the safety net blocked {counted(sum(blocked), 'call')}, in {len(blocked)} of {trials}.")
         if short_skills := rows.above_zero("short_skills"):
-            yield (f"{arm.arm}: up to {counted(max(short_skills), 'skill')} of its treatment stood in the first "
-                   f"request by name only, or with a cut description, in {len(short_skills)} of "
-                   f"{trials}: the CLI has no room for more, and the agent may not know "
-                   "what these skills are for.")  # fmt: skip
+            yield (
+                f"{arm.arm}: up to {counted(max(short_skills), 'skill')} of its treatment stood in the first "
+                f"request by name only, or with a cut description, in {len(short_skills)} of "
+                f"{trials}: the CLI has no room for more, and the agent may not know "
+                "what these skills are for."
+            )
         if deferred := rows.above_zero("deferred_tools"):
-            yield (f"{arm.arm}: up to {counted(max(deferred), 'tool')} stood in the first request by name "
-                   f"only, in {len(deferred)} of {trials}: the CLI loads their "
-                   f"definitions when the agent searches for them, as it did in {_loading(rows)}.")  # fmt: skip
+            yield (
+                f"{arm.arm}: up to {counted(max(deferred), 'tool')} stood in the first request by name "
+                f"only, in {len(deferred)} of {trials}: the CLI loads their "
+                f"definitions when the agent searches for them, as it did in {_loading(rows)}."
+            )
         if unread := rows.above_zero("unread_calls"):
             yield f"{arm.arm}: the safety net let {counted(sum(unread), 'call')} pass that it could not read whole."
         if unguarded := rows.above_zero("unguarded_calls"):
-            yield (f"{arm.arm}: {counted(sum(unguarded), 'call')} ran without the safety net having been "
-                   f"asked, in {len(unguarded)} of {trials}, which count.")  # fmt: skip
+            yield (
+                f"{arm.arm}: {counted(sum(unguarded), 'call')} ran without the safety net having been "
+                f"asked, in {len(unguarded)} of {trials}, which count."
+            )
         if refused := rows.above_zero("network_refused"):
-            yield (f"{arm.arm}: refused {counted(sum(refused), 'attempt')} to reach hosts that its tasks may "
-                   f"not reach, in {len(refused)} of {trials}.")  # fmt: skip
+            yield (
+                f"{arm.arm}: refused {counted(sum(refused), 'attempt')} to reach hosts that its tasks may "
+                f"not reach, in {len(refused)} of {trials}."
+            )
 
 
 def _loading(rows: CountedRows) -> int:
     """Return the number of trials that loaded definitions of tools that were listed by name only."""
-    return sum(deferred > 0 and loaded > 0 for deferred, loaded
-               in zip(rows.values("deferred_tools"), rows.values("loaded_tools"), strict=True))  # fmt: skip
+    return sum(
+        deferred > 0 and loaded > 0
+        for deferred, loaded in zip(rows.values("deferred_tools"), rows.values("loaded_tools"), strict=True)
+    )
 
 
 def _arm_warnings(arm: ArmSummary) -> Iterator[str]:
@@ -231,16 +270,20 @@ def _arm_warnings(arm: ArmSummary) -> Iterator[str]:
         yield f"{arm.arm}: {excluded} of {counted(counts.ran, 'trial')} excluded; what is left may be a biased part."
     if arm.pass_bounds is not None:
         low, high = (f"{100 * bound:.0f} %" for bound in arm.pass_bounds)
-        yield (f"{arm.arm}: judging came to no verdict on {arm.unjudged} of {counted(counts.ran, 'trial')}. Its pass "
-               f"rate would be {low} if all of them had failed, and {high} if all had passed; "
-               "tables show both.")  # fmt: skip
+        yield (
+            f"{arm.arm}: judging came to no verdict on {arm.unjudged} of {counted(counts.ran, 'trial')}. Its pass "
+            f"rate would be {low} if all of them had failed, and {high} if all had passed; "
+            "tables show both."
+        )
     if arm.github_gaps:
         rate = arm.pass_rate_without_gaps
         others = (
             "no trial is left without them" if rate is None else f"without them the pass rate is {100 * rate:.0f} %"
         )
-        yield (f"{arm.arm}: {counted(arm.github_gaps, 'trial')} of {counts.judged} asked the hub for what only GitHub "
-               f"has (`github_gaps` of a row); they count, and {others}.")  # fmt: skip
+        yield (
+            f"{arm.arm}: {counted(arm.github_gaps, 'trial')} of {counts.judged} asked the hub for what only GitHub "
+            f"has (`github_gaps` of a row); they count, and {others}."
+        )
     if 0 < counts.judged < _SMALL_N:
         yield f"{arm.arm}: only {counted(counts.judged, 'judged trial')}; the interval is wide for that reason."
     if arm.usd is None and counts.ran:
@@ -253,16 +296,20 @@ def _withheld_warnings(arms: Sequence[ArmSummary], row_counts: RowCounts) -> Ite
     for arm in arms:
         if arm.withheld:
             answers = sum(row_counts.arm(arm.arm).judged.above_zero("judges_withheld"))
-            yield (f"{arm.arm}: judges refused or gave no readable answer {counted(answers, 'time')}, in "
-                   f"{arm.withheld} of {counted(arm.counts.judged, 'judged trial')}. Their items count as not "
-                   "met.")  # fmt: skip
+            yield (
+                f"{arm.arm}: judges refused or gave no readable answer {counted(answers, 'time')}, in "
+                f"{arm.withheld} of {counted(arm.counts.judged, 'judged trial')}. Their items count as not "
+                "met."
+            )
     if not shares:
         return
     most, least = max(shares, key=lambda arm: shares[arm]), min(shares, key=lambda arm: shares[arm])
     if shares[most] - shares[least] > _MOST_SHARE:
-        yield (f"Judges gave no verdict in {100 * shares[most]:.0f} % of the judged trials of {most}, and in "
-               f"{100 * shares[least]:.0f} % of those of {least}: a part of the difference between the two arms may "
-               "come from that. Read in these trials what the judges were shown.")  # fmt: skip
+        yield (
+            f"Judges gave no verdict in {100 * shares[most]:.0f} % of the judged trials of {most}, and in "
+            f"{100 * shares[least]:.0f} % of those of {least}: a part of the difference between the two arms may "
+            "come from that. Read in these trials what the judges were shown."
+        )
 
 
 def _settings_warnings(counts: RowCounts) -> Iterator[str]:
@@ -270,8 +317,10 @@ def _settings_warnings(counts: RowCounts) -> Iterator[str]:
     for what, kind in (("the agent", "unadjusted"), ("the panel", "judge_unadjusted")):
         without = {(arm, name): n for arm, texts in counts.texts.items() for name, n in getattr(texts, kind).items()}
         for (arm, name), count in sorted(without.items()):
-            yield (f"{arm}: in {counted(count, 'trial')}, requests of {what} went without the configured {name}, "
-                   "which the model does not take, or not while it thinks.")  # fmt: skip
+            yield (
+                f"{arm}: in {counted(count, 'trial')}, requests of {what} went without the configured {name}, "
+                "which the model does not take, or not while it thinks."
+            )
     if counts.subscription:
         yield "billing: subscription. USD are list prices of the tokens used, and no bill."
 
@@ -281,9 +330,11 @@ def _client_warnings(counts: RowCounts) -> Iterator[str]:
     for arm, texts in sorted(counts.texts.items()):
         if texts.beside_mode:
             clients = ", ".join(f"{name} {count}" for name, count in sorted(texts.other_clients.items()))
-            yield (f"{arm}: {counted(texts.beside_mode, 'trial')} sent requests to GitHub that are not "
-                   f"by the mode's clients with their tokens ({clients}; `github_other_clients` of a row); "
-                   "they count.")  # fmt: skip
+            yield (
+                f"{arm}: {counted(texts.beside_mode, 'trial')} sent requests to GitHub that are not "
+                f"by the mode's clients with their tokens ({clients}; `github_other_clients` of a row); "
+                "they count."
+            )
 
 
 def _mixed_warnings(counts: RowCounts) -> Iterator[str]:

@@ -145,13 +145,17 @@ def _warnings(frame: Frame, question: Question) -> Iterator[str]:
     if scenarios == 1:
         yield "All trials are of one scenario: what is said holds for it alone, and no comparison has a p."
     elif 0 < scenarios < _FEW_SCENARIOS:
-        yield (f"{counted(scenarios, 'scenario is', 'scenarios are')} few: intervals over scenarios are wide, and "
-               "where costs are skewed they cover less than they say.")  # fmt: skip
+        yield (
+            f"{counted(scenarios, 'scenario is', 'scenarios are')} few: intervals over scenarios are wide, and "
+            "where costs are skewed they cover less than they say."
+        )
     groups = grouped(frame, frame.columns["passed"]).n
     tried = groups[groups > 0]
     if tried.size and tried.min() != tried.max():
-        yield (f"Repetitions differ between groups ({tried.min()} to {tried.max()}): scenarios still weigh the same, "
-               "and the pooled rate is another number than the headline.")  # fmt: skip
+        yield (
+            f"Repetitions differ between groups ({tried.min()} to {tried.max()}): scenarios still weigh the same, "
+            "and the pooled rate is another number than the headline."
+        )
     gaps = int(((groups == 0) & (groups.sum(axis=0, keepdims=True) > 0)).sum())
     if gaps:
         yield f"No judged trial in {gaps} of {counted(groups.size, 'group')}: comparisons leave those scenarios out."
@@ -195,15 +199,21 @@ def _unpaired(frame: Frame, column: str, known: dict[int, Floats], how: Resampli
     p = [mann_whitney_p(known[one], known[other]) for one, other in pairs]
     adjusted = holm([1.0 if raw is None else raw for raw in p])
     return Unpaired(
-        metric=_COMPARED[column], h=test.h if test else None, p=test.p if test else None,
+        metric=_COMPARED[column],
+        h=test.h if test else None,
+        p=test.p if test else None,
         arms=tuple(_unpaired_arm(frame.arms[at], x, how) for at, x in known.items()),
         pairs=tuple(
-            UnpairedPair(arm=frame.arms[one], baseline=frame.arms[other], p=raw,
-                         p_adjusted=None if raw is None else float(adjusted_p),
-                         cliffs_delta=cliffs_delta(known[one], known[other]))
+            UnpairedPair(
+                arm=frame.arms[one],
+                baseline=frame.arms[other],
+                p=raw,
+                p_adjusted=None if raw is None else float(adjusted_p),
+                cliffs_delta=cliffs_delta(known[one], known[other]),
+            )
             for (one, other), raw, adjusted_p in zip(pairs, p, adjusted, strict=True)
         ),
-    )  # fmt: skip
+    )
 
 
 def _unpaired_arm(name: str, x: Floats, how: Resampling) -> UnpairedArm:
@@ -237,8 +247,10 @@ def _far_out(frame: Frame, name: str, unit: str, values: Floats) -> Iterator[tup
     for at in far:
         group_rows = rows[starts[at] : starts[at] + sizes[at]]
         for row in group_rows[values[group_rows] > limits[at]]:
-            yield (frame.cells[row],
-                   f"{name}: {values[row]:.4g} {unit}, where the median of its group is {middle[at]:.4g}")  # fmt: skip
+            yield (
+                frame.cells[row],
+                f"{name}: {values[row]:.4g} {unit}, where the median of its group is {middle[at]:.4g}",
+            )
 
 
 def _quantiles(ordered: Floats, starts: Ints, sizes: Ints, q: float) -> Floats:
@@ -262,14 +274,18 @@ def agreement(frame: Frame, how: Resampling) -> Agreement | None:
     limits = alpha_limits(table, scenario, how) if np.unique(scenario).size >= _SCENARIOS else None
     correlations = icc(table)
     return Agreement(
-        judges=judges, trials=len(table), alpha=alpha(table),
-        alpha_low=limits[0] if limits else None, alpha_high=limits[1] if limits else None,
+        judges=judges,
+        trials=len(table),
+        alpha=alpha(table),
+        alpha_low=limits[0] if limits else None,
+        alpha_high=limits[1] if limits else None,
         icc_single=correlations.single if correlations else None,
         icc_panel=correlations.panel if correlations else None,
-        kappa=_kappa(table), decisive=_decisive(table, frame.columns["threshold"][rows]),
+        kappa=_kappa(table),
+        decisive=_decisive(table, frame.columns["threshold"][rows]),
         pairs=_pairs(judges, table),
         by_scenario={frame.scenarios[at]: alpha(table[scenario == at]) for at in np.unique(scenario)},
-    )  # fmt: skip
+    )
 
 
 def _pairs(judges: tuple[str, ...], table: Floats) -> tuple[Pair, ...]:

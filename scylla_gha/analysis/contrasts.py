@@ -28,9 +28,13 @@ WIDE: Final = 0.95
 INNER: Final = 0.90  # two one-sided tests at 0.05 are an interval at this confidence
 # Metrics that are compared beside the pass rate: name, column, scale.
 _SCREENED: Final[tuple[tuple[str, str, Scale], ...]] = (
-    ("score", "score", "difference"), ("progress_rate", "progress", "difference"), ("usd", "usd", "ratio"),
-    ("tokens", "tokens", "ratio"), ("seconds", "seconds", "ratio"), ("tool_calls", "tool_calls", "difference"),
-)  # fmt: skip
+    ("score", "score", "difference"),
+    ("progress_rate", "progress", "difference"),
+    ("usd", "usd", "ratio"),
+    ("tokens", "tokens", "ratio"),
+    ("seconds", "seconds", "ratio"),
+    ("tool_calls", "tool_calls", "difference"),
+)
 _BOUNDED: Final = frozenset({PASS, "score", "progress_rate"})  # between 0 and 1
 _LIMITS: Final = ("low", "high", "inner_low", "inner_high", "equal_low", "equal_high")
 _TWO: Final = 2
@@ -116,12 +120,16 @@ def _contrasts(
     second = np.vstack([means[list(pairing.second)].mean(axis=0) for pairing in pairings])
     contrasts = paired_contrasts(first, second, metric.name, metric.scale, how, family)
     return [
-        contrast.model_copy(update={
-            "arm": pairing.arm, "baseline": pairing.baseline, **_effects(frame, metric, pairing, first[at], second[at]),
-            "p_here": _exact_p_here(metric, pairing),
-        })
+        contrast.model_copy(
+            update={
+                "arm": pairing.arm,
+                "baseline": pairing.baseline,
+                **_effects(frame, metric, pairing, first[at], second[at]),
+                "p_here": _exact_p_here(metric, pairing),
+            }
+        )
         for at, (pairing, contrast) in enumerate(zip(pairings, contrasts, strict=True))
-    ]  # fmt: skip
+    ]
 
 
 def paired_contrasts(
@@ -147,11 +155,16 @@ def paired_contrasts(
     for at, row in enumerate(d):
         x = row[~np.isnan(row)]
         blank = Contrast(
-            arm="", baseline="", metric=metric, scale=scale, value=None, scenarios=x.size,
+            arm="",
+            baseline="",
+            metric=metric,
+            scale=scale,
+            value=None,
+            scenarios=x.size,
             dropped=int(np.sum(np.isnan(first[at]) != np.isnan(second[at]))),
             wins=(int((x > 0).sum()), int((x == 0).sum()), int((x < 0).sum())),
             note="" if x.size else "the two share no scenario with a known value",
-        )  # fmt: skip
+        )
         known = _estimate(x, float(mean[at]), limits[at], blank, family) if x.size else {}
         if known:
             method = f"{known['method']}; {test}" if known["method"] else test
@@ -218,10 +231,12 @@ def _effects(frame: Frame, metric: _Metric, pairing: Pairing, first: Floats, sec
     shared = ~np.isnan(first) & ~np.isnan(second)
     d, j = cohens_d(trials, baseline_trials), hedges_correction(trials.size + baseline_trials.size - 2)
     return {
-        "cohens_d": d, "hedges_g": None if d is None or j is None else j * d,
+        "cohens_d": d,
+        "hedges_g": None if d is None or j is None else j * d,
         "cliffs_delta": cliffs_delta(trials, baseline_trials),
-        "d_z": cohens_dz(first[shared], second[shared]), "correlation": correlation(first[shared], second[shared]),
-    }  # fmt: skip
+        "d_z": cohens_dz(first[shared], second[shared]),
+        "correlation": correlation(first[shared], second[shared]),
+    }
 
 
 def _trials(frame: Frame, metric: _Metric, arms: tuple[int, ...]) -> Floats:
@@ -246,8 +261,9 @@ def rule(contrast: Contrast, margin: float) -> Ruling:
         margin: a difference (of shares) or relative difference (of ratios) that counts as none.
     """
     verdict, why = _verdict(contrast, margin)
-    return Ruling(arm=contrast.arm, baseline=contrast.baseline, verdict=verdict, why=why, margin=margin,
-                  contrast=contrast)  # fmt: skip
+    return Ruling(
+        arm=contrast.arm, baseline=contrast.baseline, verdict=verdict, why=why, margin=margin, contrast=contrast
+    )
 
 
 def _verdict(contrast: Contrast, margin: float) -> tuple[Verdict, str]:
@@ -321,8 +337,10 @@ def _missing_evidence(contrast: Contrast) -> str:
         need = scenarios_needed(contrast.family_size)
         differ = contrast.wins[0] + contrast.wins[2]
         among = f"each of {counted(contrast.family_size, 'comparison')}" if contrast.family_size > 1 else "a verdict"
-        return (f"{differ} of {counted(contrast.scenarios, 'scenario')} differ, and {among} takes at least {need} that "
-                "differ")  # fmt: skip
+        return (
+            f"{differ} of {counted(contrast.scenarios, 'scenario')} differ, and {among} takes at least {need} that "
+            "differ"
+        )
     effect = contrast.smallest_effect
     if effect is None:
         return f"the interval holds {1 if contrast.scale == 'ratio' else 0}"

@@ -74,9 +74,16 @@ def pair_variances(frame: Frame, pairs: Mapping[str, str]) -> tuple[PairVariance
         if base is not None and split is not None:
             shared = ~np.isnan(table).all(axis=1) & ~np.isnan(base).all(axis=1)
             rate = float(np.nanmean(base[shared], axis=1).mean())
-            variances.append(PairVariance(arm=arm, between=split.between, within=split.within_x,
-                                          within_baseline=split.within_y, scenarios=int(shared.sum()),
-                                          rate_baseline=rate))  # fmt: skip
+            variances.append(
+                PairVariance(
+                    arm=arm,
+                    between=split.between,
+                    within=split.within_x,
+                    within_baseline=split.within_y,
+                    scenarios=int(shared.sum()),
+                    rate_baseline=rate,
+                )
+            )
     return tuple(variances)
 
 
@@ -109,13 +116,22 @@ def power(wanted: PowerQuestion, variances: tuple[PairVariance, ...], price: Rep
     repetitions = sorted({*_REPETITIONS, max(1, wanted.repetitions)})
     designs = tuple(_design(c, k, wanted, splits, price) for c in scenarios for k in repetitions)
     # by cost, then by trials, then by scenarios, which somebody has to write
-    cheapest = min((design for design in designs if design.sees),
-                   key=lambda design: (design.usd or 0.0, design.trials, design.scenarios), default=None)  # fmt: skip
+    cheapest = min(
+        (design for design in designs if design.sees),
+        key=lambda design: (design.usd or 0.0, design.trials, design.scenarios),
+        default=None,
+    )
     return Power(
-        experiment=wanted.experiment, arms=wanted.arms, comparisons=wanted.family, effect=wanted.effect,
-        basis=basis, variances=variances, designs=designs, cheapest=cheapest,
+        experiment=wanted.experiment,
+        arms=wanted.arms,
+        comparisons=wanted.family,
+        effect=wanted.effect,
+        basis=basis,
+        variances=variances,
+        designs=designs,
+        cheapest=cheapest,
         at_hand=own_scenarios(wanted, splits),
-    )  # fmt: skip
+    )
 
 
 def _design(
@@ -124,11 +140,14 @@ def _design(
     effect = hardest_effect(splits, Layout(scenarios, repetitions, repetitions), wanted.family)
     groups = scenarios * repetitions
     return Design(
-        scenarios=scenarios, repetitions=repetitions, smallest_effect=effect, trials=groups * wanted.arms,
+        scenarios=scenarios,
+        repetitions=repetitions,
+        smallest_effect=effect,
+        trials=groups * wanted.arms,
         usd=None if price.usd is None else groups * price.usd,
         minutes=None if price.minutes is None else groups * price.minutes,
         sees=effect is not None and effect <= wanted.effect,
-    )  # fmt: skip
+    )
 
 
 def own_scenarios(wanted: PowerQuestion, splits: Sequence[Split]) -> str:
@@ -143,8 +162,9 @@ def own_scenarios(wanted: PowerQuestion, splits: Sequence[Split]) -> str:
         return all(power_to_differ(split, layout, wanted.effect, wanted.family) >= POWER for split in splits)
 
     if not sees(_MOST_REPETITIONS):
-        return (f"the {size} at hand cannot show {points}, not with {_MOST_REPETITIONS} repetitions: "
-                "it takes more of them")  # fmt: skip
+        return (
+            f"the {size} at hand cannot show {points}, not with {_MOST_REPETITIONS} repetitions: it takes more of them"
+        )
     low, high = 0, _MOST_REPETITIONS
     while high - low > 1:
         middle = (low + high) // 2
@@ -155,8 +175,10 @@ def own_scenarios(wanted: PowerQuestion, splits: Sequence[Split]) -> str:
 def why_no_p(scenarios: int, family: int) -> str:
     """Explain why no p can be small enough, and what is needed."""
     if family * least_p_drawn(DRAWS) > ALPHA:
-        return (f"{counted(family, 'comparison')} in one family are more than {DRAWS} draws of the test can tell; "
-                "compare fewer arms")  # fmt: skip
+        return (
+            f"{counted(family, 'comparison')} in one family are more than {DRAWS} draws of the test can tell; "
+            "compare fewer arms"
+        )
     need = scenarios_needed(family)
     among = f" with {counted(family, 'comparison')}" if family > 1 else ""
     return f"a verdict{among} needs at least {counted(need, 'scenario')} (the experiment has {scenarios})"
@@ -248,8 +270,10 @@ def _low_chance(comparisons: Sequence[PlannedComparison], margin: float) -> Iter
     worst = min(comparisons, key=lambda comparison: comparison.pass_chance(margin))
     chance = worst.pass_chance(margin)
     if _IDLE_CHANCE <= chance < POWER:
-        yield (f"gate not_worse: an arm as good as the baseline passes it with a chance of {100 * chance:.0f} % only "
-               f"({worst.arm}); {_needed(worst, margin)}")  # fmt: skip
+        yield (
+            f"gate not_worse: an arm as good as the baseline passes it with a chance of {100 * chance:.0f} % only "
+            f"({worst.arm}); {_needed(worst, margin)}"
+        )
 
 
 def why_gate_impossible(plan: Plan, variances: Sequence[PairVariance], basis: str) -> str | None:
@@ -265,8 +289,10 @@ def why_gate_impossible(plan: Plan, variances: Sequence[PairVariance], basis: st
     fewest = min(comparisons, key=lambda comparison: comparison.layout.scenarios)
     if can_show(fewest.layout.scenarios, len(comparisons)):
         return None
-    return (f"gate better: {fewest.arm} can never pass it: {why_no_p(fewest.layout.scenarios, len(comparisons))}; "
-            "plan more scenarios or fewer arms, or set gate: none")  # fmt: skip
+    return (
+        f"gate better: {fewest.arm} can never pass it: {why_no_p(fewest.layout.scenarios, len(comparisons))}; "
+        "plan more scenarios or fewer arms, or set gate: none"
+    )
 
 
 def _never_not_worse(comparisons: Sequence[PlannedComparison], margin: float, basis: str) -> str | None:
@@ -277,10 +303,12 @@ def _never_not_worse(comparisons: Sequence[PlannedComparison], margin: float, ba
     chance = worst.pass_chance(margin)
     if chance >= _IDLE_CHANCE:
         return None
-    return (f"gate not_worse: {worst.arm}, were it as good as the baseline, would pass it with a chance of "
-            f"{100 * chance:.0f} % (margin {counted(100 * margin, 'point', form='g')}, "
-            f"{counted(worst.layout.scenarios, 'scenario')}; by {basis}); "
-            f"{_needed(worst, margin)}; or widen the margin, or set gate: none")  # fmt: skip
+    return (
+        f"gate not_worse: {worst.arm}, were it as good as the baseline, would pass it with a chance of "
+        f"{100 * chance:.0f} % (margin {counted(100 * margin, 'point', form='g')}, "
+        f"{counted(worst.layout.scenarios, 'scenario')}; by {basis}); "
+        f"{_needed(worst, margin)}; or widen the margin, or set gate: none"
+    )
 
 
 def _needed(comparison: PlannedComparison, margin: float) -> str:

@@ -121,8 +121,15 @@ class Sample:
 
     def undefined(self, metric: str, why: str, *, unknown: bool = False) -> Measure:
         """Build a measure without a value."""
-        return Measure(metric=metric, value=None, state="unknown" if unknown else "undefined", n=self.n,
-                       scenarios=self.scenarios.count, target=self._target, note=why)  # fmt: skip
+        return Measure(
+            metric=metric,
+            value=None,
+            state="unknown" if unknown else "undefined",
+            n=self.n,
+            scenarios=self.scenarios.count,
+            target=self._target,
+            note=why,
+        )
 
     def measure(self, metric: str, interval: Interval | None, note: str = "") -> Measure:
         """Build the measure of an interval."""
@@ -133,10 +140,17 @@ class Sample:
         notes += ["too few values, or all alike: no interval"] if point else []
         notes += ["the interval has no end on one side"] if interval.status == "unbounded" else []
         return Measure(
-            metric=metric, value=interval.estimate, low=interval.low, high=interval.high,
-            state="infinite" if infinite else "known", n=self.n, scenarios=self.scenarios.count,
-            method="" if point else interval.method, target=self._target, note="; ".join(notes),
-        )  # fmt: skip
+            metric=metric,
+            value=interval.estimate,
+            low=interval.low,
+            high=interval.high,
+            state="infinite" if infinite else "known",
+            n=self.n,
+            scenarios=self.scenarios.count,
+            method="" if point else interval.method,
+            target=self._target,
+            note="; ".join(notes),
+        )
 
     @property
     def _target(self) -> Target:
@@ -147,10 +161,19 @@ def share(metric: str, hits: int, n: int, scenarios: int) -> Measure:
     """Estimate the share of trials (or of other things that are counted), on these scenarios."""
     limits = wilson(hits, n)
     if limits is None:
-        return Measure(metric=metric, value=None, state="undefined", n=0, scenarios=scenarios, target=HERE,
-                       note=_NO_WHOLE)  # fmt: skip
-    return Measure(metric=metric, value=hits / n, low=limits[0], high=limits[1], n=n, scenarios=scenarios,
-                   method="Wilson", target=HERE)  # fmt: skip
+        return Measure(
+            metric=metric, value=None, state="undefined", n=0, scenarios=scenarios, target=HERE, note=_NO_WHOLE
+        )
+    return Measure(
+        metric=metric,
+        value=hits / n,
+        low=limits[0],
+        high=limits[1],
+        n=n,
+        scenarios=scenarios,
+        method="Wilson",
+        target=HERE,
+    )
 
 
 def over_scenarios(metric: str, values: Floats, n: int, note: str = "") -> Measure:
@@ -206,13 +229,22 @@ def _contrast(known: _CostsAndPasses, pairing: Pairing) -> Contrast:
     sides = known.attempts(one, shared), known.attempts(other, shared)
     ratio, inner = (success_cost_ratio(*sides, confidence) for confidence in (WIDE, INNER))
     return Contrast(
-        arm=pairing.arm, baseline=pairing.baseline, metric=_METRIC, family="no test", scale="ratio",
-        scenarios=int(shared.sum()), dropped=int((known.has(one) != known.has(other)).sum()),
+        arm=pairing.arm,
+        baseline=pairing.baseline,
+        metric=_METRIC,
+        family="no test",
+        scale="ratio",
+        scenarios=int(shared.sum()),
+        dropped=int((known.has(one) != known.has(other)).sum()),
         wins=known.wins(one, other, shared),
-        value=ratio.estimate if ratio else None, low=ratio.low if ratio else None, high=ratio.high if ratio else None,
-        inner_low=inner.low if inner else None, inner_high=inner.high if inner else None,
-        method=ratio.method if ratio else "", note=_note(ratio, sides, int(shared.sum())),
-    )  # fmt: skip
+        value=ratio.estimate if ratio else None,
+        low=ratio.low if ratio else None,
+        high=ratio.high if ratio else None,
+        inner_low=inner.low if inner else None,
+        inner_high=inner.high if inner else None,
+        method=ratio.method if ratio else "",
+        note=_note(ratio, sides, int(shared.sum())),
+    )
 
 
 def _note(ratio: Interval | None, sides: tuple[Attempts, Attempts], scenarios: int) -> str:
@@ -240,12 +272,19 @@ def frontier(frame: Frame, how: Resampling) -> CostFrontier | None:
     return CostFrontier(
         pooled=_pooled(usd[:, shared], rate[:, shared], n, drawn.interval if drawn else None),
         best=tuple(names[arm] for arm in pooled_frontier(usd[:, shared], rate[:, shared]).best),
-        per_scenario=Measure(metric="frontier_cost_of_pass_per_scenario", value=per_scenario.cost,
-                             state=_state(per_scenario.cost, per_scenario.strata), n=n,
-                             scenarios=per_scenario.strata, target=HERE),
-        unsolved=per_scenario.unsolved, human=int(np.isfinite(human[shared]).sum()),
-        shares=dict(zip(names, drawn.best, strict=True)) if drawn else {}, pareto=_pareto(names, usd, rate),
-    )  # fmt: skip
+        per_scenario=Measure(
+            metric="frontier_cost_of_pass_per_scenario",
+            value=per_scenario.cost,
+            state=_state(per_scenario.cost, per_scenario.strata),
+            n=n,
+            scenarios=per_scenario.strata,
+            target=HERE,
+        ),
+        unsolved=per_scenario.unsolved,
+        human=int(np.isfinite(human[shared]).sum()),
+        shares=dict(zip(names, drawn.best, strict=True)) if drawn else {},
+        pareto=_pareto(names, usd, rate),
+    )
 
 
 def _pooled(usd: Floats, rate: Floats, n: int, limits: Interval | None) -> Measure:
@@ -254,9 +293,18 @@ def _pooled(usd: Floats, rate: Floats, n: int, limits: Interval | None) -> Measu
     note = "" if limits else f"no interval: it takes {_FEWEST} scenarios"
     if not scenarios:
         note = "no scenario was tried by all arms whose costs are known"
-    return Measure(metric="frontier_cost_of_pass", value=cost, low=limits.low if limits else None,
-                   high=limits.high if limits else None, state=_state(cost, scenarios), n=n, scenarios=scenarios,
-                   method=limits.method if limits else "", target=LIKE, note=note)  # fmt: skip
+    return Measure(
+        metric="frontier_cost_of_pass",
+        value=cost,
+        low=limits.low if limits else None,
+        high=limits.high if limits else None,
+        state=_state(cost, scenarios),
+        n=n,
+        scenarios=scenarios,
+        method=limits.method if limits else "",
+        target=LIKE,
+        note=note,
+    )
 
 
 def _state(cost: float | None, scenarios: int) -> State:

@@ -172,8 +172,11 @@ def baseline_pairings(frame: Frame, baseline: str, pairs: Mapping[str, str] | No
     """Pair every other arm with the baseline, or the given arms with theirs; none without rows of the baseline."""
     index = {arm: at for at, arm in enumerate(frame.arms)}
     wanted = pairs or {arm: baseline for arm in index if arm != baseline}
-    return [Pairing(arm, other, (index[arm],), (index[other],))
-            for arm, other in wanted.items() if arm in index and other in index]  # fmt: skip
+    return [
+        Pairing(arm, other, (index[arm],), (index[other],))
+        for arm, other in wanted.items()
+        if arm in index and other in index
+    ]
 
 
 def arms_by_tier(frame: Frame) -> dict[str, tuple[int, ...]]:

@@ -56,15 +56,20 @@ def history(sets: Sequence[ResultSet], arms: Sequence[str], pin: Pin) -> History
     if len(sets) < SHORT:
         count = f"{len(sets)} result {'set is' if len(sets) == 1 else 'sets are'} too few"
         notes.append(f"{count} to look for changes of level: it takes {SHORT}")
-    return History(baseline=pin.name, margin=pin.margin, notes=tuple(notes),
-                   series=tuple(_series(arm, sets, pin) for arm in arms))  # fmt: skip
+    return History(
+        baseline=pin.name, margin=pin.margin, notes=tuple(notes), series=tuple(_series(arm, sets, pin) for arm in arms)
+    )
 
 
 def _series(arm: str, sets: Sequence[ResultSet], pin: Pin) -> Series:
     """Treat the result sets as arms, so that all analyses of arms apply to them."""
     names = tuple(results.name for results in sets)
-    rows = (row.model_copy(update={"arm": results.name, "variant": None})
-            for results in sets for row in results.rows if row.arm == arm)  # fmt: skip
+    rows = (
+        row.model_copy(update={"arm": results.name, "variant": None})
+        for results in sets
+        for row in results.rows
+        if row.arm == arm
+    )
     frame = build_frame(rows, names)
     tables = {metric: grouped(frame, frame.columns[column]) for metric, column in _METRICS}
     rates = tables["pass_rate"]
@@ -82,9 +87,12 @@ def _series(arm: str, sets: Sequence[ResultSet], pin: Pin) -> Series:
             for at, results in enumerate(sets)
         ),
         shifts=(*shifts, *(drifts or ())),
-        notes=(*_notes(rates, int(shared.sum())), *((_INDEPENDENT,) if shifts else ()),
-               *(() if drifts is not None else (_NO_SPREAD,))),
-    )  # fmt: skip
+        notes=(
+            *_notes(rates, int(shared.sum())),
+            *((_INDEPENDENT,) if shifts else ()),
+            *(() if drifts is not None else (_NO_SPREAD,)),
+        ),
+    )
 
 
 def _rate(frame: Frame, at: int) -> Measure:
@@ -96,8 +104,10 @@ def _notes(rates: Groups, shared: int) -> Iterator[str]:
     tried = rates.n > 0
     every, has_rows = int(tried.any(axis=0).sum()), tried.any(axis=1)
     if shared < every:
-        yield (f"the result sets differ in their scenarios: changes and drift are looked for in the {shared} of "
-               f"{every} that all of them have")  # fmt: skip
+        yield (
+            f"the result sets differ in their scenarios: changes and drift are looked for in the {shared} of "
+            f"{every} that all of them have"
+        )
     if not has_rows.all():
         yield f"no judged trial of this arm in {int((~has_rows).sum())} of {counted(has_rows.size, 'result set')}"
 
@@ -105,8 +115,11 @@ def _notes(rates: Groups, shared: int) -> Iterator[str]:
 def _ruled(frame: Frame, pin: Pin) -> dict[str, Ruling]:
     """Compare each set with the pinned one as a family of its own, since it was judged before later ones came."""
     pinned = frame.arms.index(pin.name)
-    pairings = [Pairing(name, pin.name, (at,), (pinned,)) for at, name in enumerate(frame.arms)
-                if at != pinned and frame.rows_of(at).size]  # fmt: skip
+    pairings = [
+        Pairing(name, pin.name, (at,), (pinned,))
+        for at, name in enumerate(frame.arms)
+        if at != pinned and frame.rows_of(at).size
+    ]
     contrasts = compare_each(frame, pairings, "result sets against the pinned one", Resampling(seed=pin.seed), 1)
     return {contrast.arm: rule(contrast, pin.margin) for contrast in contrasts}
 
@@ -116,12 +129,18 @@ def _point(at: int, results: ResultSet, tables: dict[Metric, Groups], ruling: Ru
     low, n = contrast.inner_low if contrast else None, tables["pass_rate"].n[at]
     usd = tables["usd"]
     return Point(
-        run=results.run, epoch=results.epoch, trials=int(n.sum()), scenarios=int((n > 0).sum()),
+        run=results.run,
+        epoch=results.epoch,
+        trials=int(n.sum()),
+        scenarios=int((n > 0).sum()),
         rate=_mean(tables["pass_rate"], at),
         usd=_mean(usd, at) if np.array_equal(usd.n[at], n) else None,  # unknown if one is unknown
-        seconds=_mean(tables["seconds"], at), difference=contrast.value if contrast else None, low=low,
-        verdict=ruling.verdict if ruling else None, not_worse=None if low is None else low > -pin.margin,
-    )  # fmt: skip
+        seconds=_mean(tables["seconds"], at),
+        difference=contrast.value if contrast else None,
+        low=low,
+        verdict=ruling.verdict if ruling else None,
+        not_worse=None if low is None else low > -pin.margin,
+    )
 
 
 def _mean(table: Groups, at: int) -> float | None:
@@ -163,8 +182,16 @@ def changes(track: Track, seed: int, level: float = 0.05) -> Iterator[Shift]:
     means = [float(x[start:end].mean()) for start, end in pairwise(bounds)]
     for number, point in enumerate(points):
         name, (before, after) = track.names[known[point.at]], means[number : number + 2]
-        yield Shift(kind="change", metric=track.metric, run=name, since=name, before=before, after=after,
-                    side="up" if after > before else "down", p=point.p)  # fmt: skip
+        yield Shift(
+            kind="change",
+            metric=track.metric,
+            run=name,
+            since=name,
+            before=before,
+            after=after,
+            side="up" if after > before else "down",
+            p=point.p,
+        )
 
 
 def drift(track: Track, baseline: int) -> tuple[Shift, ...] | None:

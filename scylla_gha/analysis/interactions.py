@@ -49,9 +49,13 @@ def treatment_parts(plan: Plan) -> dict[str, ArmParts]:
     """Return the parts of the arms' treatments; empty for imported rows."""
     if plan.imported:
         return {}
-    return {arm.id: ArmParts(f"{arm.agent}@{arm.version}.{arm.model}.{arm.mode.id if arm.mode else ''}",
-                             arm.variant.treatment.parts)
-            for arm in plan.arms if arm.variant}  # fmt: skip
+    return {
+        arm.id: ArmParts(
+            f"{arm.agent}@{arm.version}.{arm.model}.{arm.mode.id if arm.mode else ''}", arm.variant.treatment.parts
+        )
+        for arm in plan.arms
+        if arm.variant
+    }
 
 
 def mode_and_model_parts(plan: Plan) -> dict[str, ArmParts]:
@@ -87,8 +91,10 @@ def interactions(frame: Frame, parts: Mapping[str, ArmParts], how: Resampling) -
 
 def _all_wholes(frame: Frame, parts: Mapping[str, ArmParts]) -> list[_Whole]:
     entrants = dict.fromkeys(arm.entrant for arm in parts.values())
-    arms = [{name: parts[name].parts for name in sorted(frame.arms) if name in parts and parts[name].entrant == entrant}
-            for entrant in entrants]  # fmt: skip
+    arms = [
+        {name: parts[name].parts for name in sorted(frame.arms) if name in parts and parts[name].entrant == entrant}
+        for entrant in entrants
+    ]
     return [whole for group in arms for whole in _wholes(group)]
 
 
@@ -112,10 +118,23 @@ def _adjusted(
         shared = ~np.isnan(first[at]) & ~np.isnan(second[at])
         effect, total = (float(side[at][shared].mean()) if shared.any() else None for side in (first, second))
         p = None if np.isnan(adjusted[at]) else float(adjusted[at])
-        update = {"arm": whole.name, "baseline": whole.without, "family": family, "family_size": len(wholes),
-                  "p_adjusted": p, "adjustment": "Holm"}  # fmt: skip
-        yield Interaction(whole=whole.name, parts=whole.parts, without=whole.without, kinds=whole.kinds, effect=effect,
-                          sum_of_parts=total, contrast=contrast.model_copy(update=update))  # fmt: skip
+        update = {
+            "arm": whole.name,
+            "baseline": whole.without,
+            "family": family,
+            "family_size": len(wholes),
+            "p_adjusted": p,
+            "adjustment": "Holm",
+        }
+        yield Interaction(
+            whole=whole.name,
+            parts=whole.parts,
+            without=whole.without,
+            kinds=whole.kinds,
+            effect=effect,
+            sum_of_parts=total,
+            contrast=contrast.model_copy(update=update),
+        )
 
 
 def _wholes(parts: Mapping[str, frozenset[str]]) -> Iterator[_Whole]:

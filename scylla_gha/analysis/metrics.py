@@ -56,10 +56,13 @@ def tier_measures(frame: Frame) -> tuple[TierMeasures, ...]:
     if len(tiers) < _MANY:
         return ()
     return tuple(
-        TierMeasures(tier=tier, arms=tuple(frame.arms[arm] for arm in arms),
-                     measures=tuple(_Arm.together(frame, arms).spending()))
+        TierMeasures(
+            tier=tier,
+            arms=tuple(frame.arms[arm] for arm in arms),
+            measures=tuple(_Arm.together(frame, arms).spending()),
+        )
         for tier, arms in tiers.items()
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,9 +233,16 @@ def _scenarios(frame: Frame, groups: Groups) -> Iterator[Slice]:
         for row, arm in enumerate(frame.arms):
             n = int(groups.n[row, column])
             if n:
-                rate = Measure(metric="pass_rate", value=float(groups.mean[row, column]), low=float(low[row, column]),
-                               high=float(high[row, column]),
-                               n=n, scenarios=1, method="Wilson", target=HERE)  # fmt: skip
+                rate = Measure(
+                    metric="pass_rate",
+                    value=float(groups.mean[row, column]),
+                    low=float(low[row, column]),
+                    high=float(high[row, column]),
+                    n=n,
+                    scenarios=1,
+                    method="Wilson",
+                    target=HERE,
+                )
                 yield Slice(by="scenario", name=scenario, arm=arm, passed=int(hits[row, column]), rate=rate)
 
 
@@ -249,9 +259,16 @@ def _slices(by: By, name: str, arms: tuple[str, ...], n: Ints, mean: Floats) -> 
             continue
         alone = count[row] == 1
         limits = (one_low[row], one_high[row]) if alone else (low[row], high[row])
-        measure = Measure(metric="pass_rate", value=float(rate[row]), low=float(limits[0]), high=float(limits[1]),
-                       n=int(trials[row]), scenarios=int(count[row]), target=HERE if alone else LIKE,
-                       method="Wilson" if alone else "Wilson, effective n and t")  # fmt: skip
+        measure = Measure(
+            metric="pass_rate",
+            value=float(rate[row]),
+            low=float(limits[0]),
+            high=float(limits[1]),
+            n=int(trials[row]),
+            scenarios=int(count[row]),
+            target=HERE if alone else LIKE,
+            method="Wilson" if alone else "Wilson, effective n and t",
+        )
         yield Slice(by=by, name=name, arm=arm, passed=int(hits[row]), rate=measure)
 
 
@@ -308,10 +325,14 @@ def _spread(label: tuple[str, SpreadMetric], values: Floats, timed_out: Bools, m
     ended, late = values[~timed_out], values[timed_out]
     least, first, median, third, largest = _rounded(np.quantile(values, _QUARTILES))
     return Spread(
-        arm=label[0], metric=label[1], n=values.size, timeouts=late.size,
+        arm=label[0],
+        metric=label[1],
+        n=values.size,
+        timeouts=late.size,
         quartiles=(least, first, median, third, largest),
-        values=tuple(_rounded(ended[_ranks(ended.size, most)])), late=tuple(_rounded(late[_ranks(late.size, most)])),
-    )  # fmt: skip
+        values=tuple(_rounded(ended[_ranks(ended.size, most)])),
+        late=tuple(_rounded(late[_ranks(late.size, most)])),
+    )
 
 
 def _ranks(size: int, most: int) -> Ints:

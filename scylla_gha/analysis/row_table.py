@@ -14,20 +14,54 @@ from typing import Final
 from scylla_gha.model.result import Result
 
 COLUMNS: Final = (
-    "passed", "score", "progress", "threshold", "points", "points_max", "guards", "broken_guards", "attempts",
-    "seconds", "first_byte_seconds", "generation_seconds", "tool_seconds", "usd", "judge_usd", "input_tokens",
-    "output_tokens", "cache_read_tokens", "cache_write_tokens", "total_tokens", "requests", "repeated_requests",
-    "turns", "tool_calls", "failed_tool_calls", "changes", "human_usd",
-)  # fmt: skip
+    "passed",
+    "score",
+    "progress",
+    "threshold",
+    "points",
+    "points_max",
+    "guards",
+    "broken_guards",
+    "attempts",
+    "seconds",
+    "first_byte_seconds",
+    "generation_seconds",
+    "tool_seconds",
+    "usd",
+    "judge_usd",
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "total_tokens",
+    "requests",
+    "repeated_requests",
+    "turns",
+    "tool_calls",
+    "failed_tool_calls",
+    "changes",
+    "human_usd",
+)
 TOKENS: Final = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 COMPONENTS: Final = ("system_prompt", "tool_schemas", "tool_input", "tool_output", "conversation")
 TREATMENT: Final = ("prompt", "skills", "agents", "mcp", "tools")  # parts of a treatment
 # Numbers of a row that reports count, and statistics do not use.
 EVENTS: Final = (
-    "judges_withheld", "items_unjudged", "delivered", "side_requests", "side_usd", "redactions", "blocked_calls",
-    "network_refused", "unread_calls", "unguarded_calls", "short_skills", "deferred_tools", "loaded_tools",
+    "judges_withheld",
+    "items_unjudged",
+    "delivered",
+    "side_requests",
+    "side_usd",
+    "redactions",
+    "blocked_calls",
+    "network_refused",
+    "unread_calls",
+    "unguarded_calls",
+    "short_skills",
+    "deferred_tools",
+    "loaded_tools",
     "github_gaps",
-)  # fmt: skip
+)
 _numbers: Final = attrgetter(*COLUMNS, *EVENTS)
 _NAMES: Final = (*COLUMNS, *EVENTS, *COMPONENTS, *(f"treatment_{part}" for part in TREATMENT))
 _NO_COMPONENTS: Final = (None,) * len(COMPONENTS)

@@ -32,8 +32,9 @@ def side_by_side(
     """
     if not arms:
         return ()
-    rows = (row.model_copy(update={"arm": f"{letter}:{row.arm}"}) for letter, part in (("a", a), ("b", b))
-            for row in part)  # fmt: skip
+    rows = (
+        row.model_copy(update={"arm": f"{letter}:{row.arm}"}) for letter, part in (("a", a), ("b", b)) for row in part
+    )
     frame = build_frame(rows, [name for a_arm, b_arm in arms for name in (f"a:{a_arm}", f"b:{b_arm}")])
     index = {name: at for at, name in enumerate(frame.arms)}
     pairings = [
@@ -65,11 +66,15 @@ def _pair(
     (after,), (before,) = pairing.first, pairing.second
     flips = _flips(frame, passed, before, after)
     return ArmPair(
-        a_arm=pairing.baseline[2:], b_arm=pairing.arm[2:], before=_total(frame, before), after=_total(frame, after),
-        ruling=rule(contrast, margin), others=rest,
+        a_arm=pairing.baseline[2:],
+        b_arm=pairing.arm[2:],
+        before=_total(frame, before),
+        after=_total(frame, after),
+        ruling=rule(contrast, margin),
+        others=rest,
         fixes=tuple(flip for change, flip in flips if change > 0),
         regressions=tuple(flip for change, flip in reversed(flips) if change < 0),
-    )  # fmt: skip
+    )
 
 
 def _total(frame: Frame, arm: int) -> tuple[int, int]:
@@ -109,8 +114,10 @@ def confounders(a: Sequence[Result], b: Sequence[Result], arms: Sequence[tuple[s
     changed = sorted(name for name in starts_a.keys() & starts_b.keys() if starts_a[name] != starts_b[name])
     if changed:
         more = f" and {len(changed) - _MOST_NAMES} more" if len(changed) > _MOST_NAMES else ""
-        yield (f"{counted(len(changed), 'scenario')} did not start from the same state in A and in B: "
-               f"{', '.join(changed[:_MOST_NAMES])}{more}. The difference may be one of starts.")  # fmt: skip
+        yield (
+            f"{counted(len(changed), 'scenario')} did not start from the same state in A and in B: "
+            f"{', '.join(changed[:_MOST_NAMES])}{more}. The difference may be one of starts."
+        )
     yield from _differences("thresholds", lambda row: None if row.threshold is None else f"{row.threshold:g}", a, b)
 
 
@@ -120,8 +127,10 @@ def _differences(
     """Warn if both sets have values and these differ."""
     one, other = ({value for row in rows if (value := value_of(row)) is not None} for rows in (a, b))
     if one and other and one != other:
-        yield (f"{whose}A and B have different {what}: {', '.join(sorted(one))} and {', '.join(sorted(other))}. "
-               "A difference between them may be one of these.")  # fmt: skip
+        yield (
+            f"{whose}A and B have different {what}: {', '.join(sorted(one))} and {', '.join(sorted(other))}. "
+            "A difference between them may be one of these."
+        )
 
 
 def _differences_by_arm(

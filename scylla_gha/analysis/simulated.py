@@ -274,15 +274,27 @@ def aa_test(frame: Frame, experiment: str, how: AATestOptions) -> EqualArms:
         everything += verdicts
         sizes = _sizes(table)
         sizes = sizes[sizes >= _LEAST]
-        arms.append(EqualArm(
-            arm=arm, scenarios=sizes.size, repetitions=(int(sizes.min()), int(sizes.max())),
-            as_run=as_run[arm].verdict, why=as_run[arm].why, resampled=_shares(verdicts),
-        ))  # fmt: skip
+        arms.append(
+            EqualArm(
+                arm=arm,
+                scenarios=sizes.size,
+                repetitions=(int(sizes.min()), int(sizes.max())),
+                as_run=as_run[arm].verdict,
+                why=as_run[arm].why,
+                resampled=_shares(verdicts),
+            )
+        )
     over_all = _shares(everything) if everything else None
     return EqualArms(
-        experiment=experiment, family=how.family, margin=how.margin, resamples=how.resamples, arms=tuple(arms),
-        left_out=tuple(arm for arm in tables if arm not in usable), over_all=over_all, meaning=_meaning(over_all),
-    )  # fmt: skip
+        experiment=experiment,
+        family=how.family,
+        margin=how.margin,
+        resamples=how.resamples,
+        arms=tuple(arms),
+        left_out=tuple(arm for arm in tables if arm not in usable),
+        over_all=over_all,
+        meaning=_meaning(over_all),
+    )
 
 
 def verdicts_on(one: Floats, other: Floats, how: AATestOptions) -> Iterator[Ruling]:
@@ -338,9 +350,15 @@ def _shares(verdicts: Sequence[Verdict]) -> FalseVerdictShares:
     false = counts["better"] + counts["worse"]
     low, high = wilson(false, n) or (0.0, 1.0)
     alike = sum(count * (count - 1) for count in counts.values())
-    return FalseVerdictShares(verdicts=n, false=false, false_share=false / n, low=low, high=high,
-                  equivalent_share=counts["equivalent"] / n,
-                  flip_rate=1 - alike / (n * (n - 1)) if n > 1 else None)  # fmt: skip
+    return FalseVerdictShares(
+        verdicts=n,
+        false=false,
+        false_share=false / n,
+        low=low,
+        high=high,
+        equivalent_share=counts["equivalent"] / n,
+        flip_rate=1 - alike / (n * (n - 1)) if n > 1 else None,
+    )
 
 
 def _meaning(shares: FalseVerdictShares | None) -> str:

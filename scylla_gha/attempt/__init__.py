@@ -28,7 +28,7 @@ from scylla_gha.gateway.log import TrafficSummary
 from scylla_gha.gateway.settings import Session
 from scylla_gha.model.delivery import Declared, Delivery, Observed
 from scylla_gha.model.experiment import TrialLimits
-from scylla_gha.model.trial import Attempt, Outcome, Step
+from scylla_gha.model.trial import Attempt, Outcome, Step, Trajectory
 from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.start_state import StartState
 from scylla_gha.prepare.tree_manifest import TooLargeError
@@ -171,16 +171,23 @@ def _run(
         delivery = delivery.model_copy(update={"loaded_tools": traffic.account.loaded_tools})
     traffic = replace(traffic, kept_waiting=traffic.account.evidence.kept_waiting(started, finished.seconds))
     summary = classify_outcome(summary, finished, delivery, traffic, runner.limits.turns)
-    if summary.trajectory.steps:
-        steps = (Step(source="user", text=prepared.folder.prompt), *summary.trajectory.steps)
-        write_record(folder.file("trajectory.json"), summary.trajectory.model_copy(update={"steps": steps}))
+    _write_trajectory(summary.trajectory, prepared.folder.prompt, folder)
     attempt = _attempt(folder.number, started, finished, summary, traffic, delivery)
-    return attempt.model_copy(update={
-        "base_commit": prepared.start.commit,
-        "workspace_digest": prepared.start.manifest.tree,
-        "safety_net": summary.safety_net if runner.limits.safety_net else None,
-        **{f"side_{name}": value for name, value in traffic.account.beside(runner.arm.model)},
-    })  # fmt: skip
+    return attempt.model_copy(
+        update={
+            "base_commit": prepared.start.commit,
+            "workspace_digest": prepared.start.manifest.tree,
+            "safety_net": summary.safety_net if runner.limits.safety_net else None,
+            **{f"side_{name}": value for name, value in traffic.account.beside(runner.arm.model)},
+        }
+    )
+
+
+def _write_trajectory(trajectory: Trajectory, prompt: str, folder: AttemptFolder) -> None:
+    """Write the steps after the prompt, unless the agent made none."""
+    if trajectory.steps:
+        steps = (Step(source="user", text=prompt), *trajectory.steps)
+        write_record(folder.file("trajectory.json"), trajectory.model_copy(update={"steps": steps}))
 
 
 def _declared(runner: AgentRunner, equipped: EquippedAgent) -> Declared | None:

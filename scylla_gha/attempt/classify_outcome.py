@@ -202,9 +202,19 @@ def _full_output(case: _Case) -> TranscriptSummary | None:
 
 
 _RULES: Final[tuple[Callable[[_Case], TranscriptSummary | None], ...]] = (
-    _cancelled, _lost_sandbox, _wrong_delivery, _dead_gateway, _missing_recording, _spent_budget, _failed_request,
-    _missing_first_answer, _silent_provider, _full_output, _late_excuse, _spent_turns,
-)  # fmt: skip
+    _cancelled,
+    _lost_sandbox,
+    _wrong_delivery,
+    _dead_gateway,
+    _missing_recording,
+    _spent_budget,
+    _failed_request,
+    _missing_first_answer,
+    _silent_provider,
+    _full_output,
+    _late_excuse,
+    _spent_turns,
+)
 
 
 def _with_limit_hits(summary: TranscriptSummary, finished: FinishedProcess) -> TranscriptSummary:

@@ -155,8 +155,10 @@ def observe_programs(runner: AgentRunner, equipped: EquippedAgent) -> Observed |
         if finished.cancelled:
             return None
         if finished.code:
-            raise SandboxError(f"PATH could not be searched: exit code {finished.code} "
-                               f"({streams.stderr.read_text(errors='replace')[-300:].strip()})")  # fmt: skip
+            raise SandboxError(
+                f"PATH could not be searched: exit code {finished.code} "
+                f"({streams.stderr.read_text(errors='replace')[-300:].strip()})"
+            )
         return Observed(source="search of PATH", programs=tuple(streams.stdout.read_text("utf-8").split()))
 
 

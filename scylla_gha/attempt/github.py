@@ -75,8 +75,10 @@ def _secret_fault(bundle: Path, git: GitRepository, redaction: RedactionSession)
     git.run("fetch", "--quiet", str(bundle.resolve()), "+refs/*:refs/*")
     ends, starts = "--glob=refs/end/*", "--glob=refs/start/*"
     names = git.run("rev-list", "--objects", "--no-object-names", ends, "--not", starts)
-    rows = [line.split() for line in git.run("cat-file", "--batch-check=%(objectname) %(objectsize)",
-                                             stdin=names).splitlines()]  # fmt: skip
+    rows = [
+        line.split()
+        for line in git.run("cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=names).splitlines()
+    ]
     sizes = {sha: int(size) for sha, size in rows}
     if (total := sum(sizes.values())) > _MOST_PUSHED:
         return f"pushed {counted(total, 'byte')} to GitHub, more than {_MOST_PUSHED}"
@@ -273,8 +275,10 @@ def open_github(
         runner=True,
     )
     attached = hub.attach(request)
-    names = {scenario.github.identity, *(name for name, login in attached.logins.items()
-                                         if login == scenario.github.identity)}  # fmt: skip
+    names = {
+        scenario.github.identity,
+        *(name for name, login in attached.logins.items() if login == scenario.github.identity),
+    }
     identity = next(name for name in attached.tokens if name in names)
     runner = WorkflowRunner(hub, attached, request.folder / "repositories", box)
     runner.start()

@@ -36,8 +36,13 @@ from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import AttemptFolder
 from scylla_gha.system.git import run_git
 
-HOSTS: Final = ("github.com", "api.github.com", "uploads.github.com", "objects.githubusercontent.com",
-                "release-assets.githubusercontent.com")  # fmt: skip
+HOSTS: Final = (
+    "github.com",
+    "api.github.com",
+    "uploads.github.com",
+    "objects.githubusercontent.com",
+    "release-assets.githubusercontent.com",
+)
 _RESERVE_MINUTES: Final = 20  # of a lease, beside the trial's time limit: reset, read-back and pauses
 _SITE: Final = "https://github.com"
 
@@ -140,8 +145,9 @@ class TrialRepository:
             try:
                 self.trial.write_files(folder.root)
             except ScyllaError as error:
-                raise FixtureError(f"{self.trial.lane.repository}: what the trial left cannot be read back: "
-                                   f"{error}") from None  # fmt: skip
+                raise FixtureError(
+                    f"{self.trial.lane.repository}: what the trial left cannot be read back: {error}"
+                ) from None
             finally:
                 redaction.file(folder.file(STATE_FILE))
             bundle = folder.file(BUNDLE_FILE)
@@ -155,8 +161,14 @@ AttemptGitHub = TrialHub | TrialRepository
 def _stand_in(port: int, repository: str) -> dict[str, str]:
     """Return the environment by which gh takes a server on this machine for github.com."""
     proxy = f"http://127.0.0.1:{port}"
-    return {"GH_HOST": "github.localhost", "GH_REPO": f"github.localhost/{repository}", "HTTP_PROXY": proxy,
-            "http_proxy": proxy, "NO_PROXY": "", "no_proxy": ""}  # fmt: skip
+    return {
+        "GH_HOST": "github.localhost",
+        "GH_REPO": f"github.localhost/{repository}",
+        "HTTP_PROXY": proxy,
+        "http_proxy": proxy,
+        "NO_PROXY": "",
+        "no_proxy": "",
+    }
 
 
 @contextmanager
@@ -217,6 +229,8 @@ def _lane(source: LaneSource, reference: FixtureReference, identity: str, second
     lane = read_record(source.record, TrialLane)
     if lane is None:
         variable = token_variable(source.pool.pool.admin)
-        raise ConfigError(f"no repository was reset for this cell: {source.record.name} is missing; run `scylla-gha "
-                          f"fixture lease` before, or set {variable}")  # fmt: skip
+        raise ConfigError(
+            f"no repository was reset for this cell: {source.record.name} is missing; run `scylla-gha "
+            f"fixture lease` before, or set {variable}"
+        )
     return lane

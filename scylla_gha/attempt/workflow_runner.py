@@ -67,9 +67,11 @@ class JobRun:
             SandboxError: the sandbox was lost, or cannot be started.
         """
         self._deadline = time.monotonic() + min(JOB_SECONDS, 60 * self.job.minutes if self.job.minutes else JOB_SECONDS)
-        steps = [StepReport(name="Set up job", status="completed", conclusion="success"),
-                 *(StepReport(name=step.name, status="queued") for step in self.job.steps),
-                 StepReport(name="Complete job", status="queued")]  # fmt: skip
+        steps = [
+            StepReport(name="Set up job", status="completed", conclusion="success"),
+            *(StepReport(name=step.name, status="queued") for step in self.job.steps),
+            StepReport(name="Complete job", status="queued"),
+        ]
         self._add_section("Set up job", f"Job {self.job.name} of {self.run.github['workflow']}\n")
         for at, step in enumerate(self.job.steps, 1):
             if self.status != "cancelled" and self._is_wanted(step):
@@ -90,11 +92,16 @@ class JobRun:
         notes = [note for output in self._outputs for note in output.notes][:_MOST_NOTES]
         return self.report(
             JobReport(
-                cell=self.cell, run=self.run.run, attempt=self.run.attempt, job=self.run.ids[self.job.key],
-                steps=tuple(steps), conclusion=conclusion, notes=tuple(notes) if is_done else (),
+                cell=self.cell,
+                run=self.run.run,
+                attempt=self.run.attempt,
+                job=self.run.ids[self.job.key],
+                steps=tuple(steps),
+                conclusion=conclusion,
+                notes=tuple(notes) if is_done else (),
                 log=tuple(self._sections) if is_done else (),
             )
-        )  # fmt: skip
+        )
 
     @property
     def _scope(self) -> ExpressionScope:
@@ -124,8 +131,9 @@ class JobRun:
                 script = filled_in(step.script, scope)
                 folder = None if step.folder is None else filled_in(step.folder, scope)
                 title = _title(step, script)
-                outcome, outputs = self._do_script(step.model_copy(update={"script": script, "folder": folder}), env,
-                                                   output)  # fmt: skip
+                outcome, outputs = self._do_script(
+                    step.model_copy(update={"script": script, "folder": folder}), env, output
+                )
             elif step.action == "checkout":
                 self.box.check_out(self.repository, self.run.commit)
                 output.add(f"HEAD is now at {self.run.commit[:7]}")
@@ -156,8 +164,11 @@ class JobRun:
             return "cancelled", {}
         if end.ended == "timed_out":
             is_of_job = time.monotonic() >= self._deadline
-            output.fail("The job has exceeded the maximum execution time." if is_of_job
-                        else f"The action '{step.name}' has timed out.")  # fmt: skip
+            output.fail(
+                "The job has exceeded the maximum execution time."
+                if is_of_job
+                else f"The action '{step.name}' has timed out."
+            )
             return "cancelled" if is_of_job else "failure", {}
         if end.code:
             output.fail(f"Process completed with exit code {end.code if end.code > 0 else 128 - end.code}.")
@@ -175,8 +186,15 @@ def contexts_of(
     needs = {key: {"result": results[key].conclusion, "outputs": results[key].outputs} for key in job.needs}
     github = {**run.github, "job": job.key, "event": {"inputs": run.inputs}}
     runner = {"os": "Linux", "arch": "X64"}
-    return {"github": github, "inputs": run.inputs, "needs": needs, "env": env, "runner": runner, "steps": {},
-            "job": {"status": "success"}}  # fmt: skip
+    return {
+        "github": github,
+        "inputs": run.inputs,
+        "needs": needs,
+        "env": env,
+        "runner": runner,
+        "steps": {},
+        "job": {"status": "success"},
+    }
 
 
 def _filled(text: str, scope: ExpressionScope) -> str:
@@ -263,11 +281,15 @@ class WorkflowRunner:
         is_done = False
         try:
             results = self._do_jobs(run, cancel)
-            failed = [job for job in run.plan.jobs
-                      if results[job.key].conclusion == "failure" and not job.continue_on_error]  # fmt: skip
+            failed = [
+                job for job in run.plan.jobs if results[job.key].conclusion == "failure" and not job.continue_on_error
+            ]
             tolerated = any(results[job.key].conclusion == "failure" for job in run.plan.jobs) and not failed
-            self.hub.end_run(RunEnd(cell=self.cell.cell, run=run.run, attempt=run.attempt,
-                                    conclusion="success" if tolerated else None))  # fmt: skip
+            self.hub.end_run(
+                RunEnd(
+                    cell=self.cell.cell, run=run.run, attempt=run.attempt, conclusion="success" if tolerated else None
+                )
+            )
             is_done = True
         finally:
             if not is_done:
@@ -298,8 +320,16 @@ class WorkflowRunner:
             scope = ExpressionScope(contexts_of(run, job, results, run.plan.env), status)
             if cancel.is_set or not is_true(job.condition, scope):
                 results[job.key] = JobResult("skipped")
-                self.hub.report_job(JobReport(cell=self.cell.cell, run=run.run, attempt=run.attempt,
-                                              job=run.ids[job.key], steps=(), conclusion="skipped"))  # fmt: skip
+                self.hub.report_job(
+                    JobReport(
+                        cell=self.cell.cell,
+                        run=run.run,
+                        attempt=run.attempt,
+                        job=run.ids[job.key],
+                        steps=(),
+                        conclusion="skipped",
+                    )
+                )
             else:
                 results[job.key] = self._do_job(run, job, results, cancel)
         return results

@@ -94,9 +94,14 @@ class StepOutput:
         if sum(note.level == level for note in self.notes) >= _MOST_NOTES or not message:
             return
         line = _line(properties.get("line"), 1)
-        note = JobNote(path=properties.get("file", ".github"), line=line, level=level,
-                       end_line=max(line, _line(properties.get("endline"), line)),
-                       message=message[:_LONGEST_MESSAGE], title=properties.get("title"))  # fmt: skip
+        note = JobNote(
+            path=properties.get("file", ".github"),
+            line=line,
+            level=level,
+            end_line=max(line, _line(properties.get("endline"), line)),
+            message=message[:_LONGEST_MESSAGE],
+            title=properties.get("title"),
+        )
         self.notes.append(note)
 
     @property
@@ -314,8 +319,17 @@ class JobBox:
         script.write_text(step.script or "")
         folder = self.workspace / (step.folder or ".")
         before = ":".join(reversed(self.search_path))
-        return ("/bin/sh", "-c", _START, "sh", str(folder), before, str(self._runner / "bin"),
-                *_SHELLS[step.shell], str(script))  # fmt: skip
+        return (
+            "/bin/sh",
+            "-c",
+            _START,
+            "sh",
+            str(folder),
+            before,
+            str(self._runner / "bin"),
+            *_SHELLS[step.shell],
+            str(script),
+        )
 
     def _collected(self) -> dict[str, str]:
         """Take over what the step has set for later ones, and return its outputs."""

@@ -24,12 +24,26 @@ def agent_updates() -> None:
 
 
 @agent_updates.command()
-@click.option("--into", type=click.Path(path_type=Path, dir_okay=False), required=True,
-              help="File to write the differences to, for `post`.")  # fmt: skip
-@click.option("--agent", "agents", multiple=True, metavar="NAME[@VERSION]",
-              help="Agent CLI to measure; may be repeated (default: the newest version of each).")  # fmt: skip
-@click.option("--sub-test", "sub_tests", multiple=True, metavar="GLOB",
-              help="Sub-tests whose delivery is tried; may be repeated (default: all).")  # fmt: skip
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    help="File to write the differences to, for `post`.",
+)
+@click.option(
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="NAME[@VERSION]",
+    help="Agent CLI to measure; may be repeated (default: the newest version of each).",
+)
+@click.option(
+    "--sub-test",
+    "sub_tests",
+    multiple=True,
+    metavar="GLOB",
+    help="Sub-tests whose delivery is tried; may be repeated (default: all).",
+)
 @click.option(
     "--model", default="claude-sonnet-5", show_default=True, help="Model that the sub-tests' agents would ask."
 )
@@ -57,8 +71,9 @@ def measure(
     def say(text: str) -> None:
         click.echo(text, err=True)
 
-    updates = tuple(measure_update(agent, package, library, wishes, say)
-                    for agent, package in packaged_agents(agents).items())  # fmt: skip
+    updates = tuple(
+        measure_update(agent, package, library, wishes, say) for agent, package in packaged_agents(agents).items()
+    )
     write_record(into, AgentUpdates(agents=updates))
     for update in updates:
         click.echo(f"{update.agent} {update.version}: {counted(len(update.differences), 'difference')}")
@@ -68,8 +83,13 @@ def measure(
 
 @agent_updates.command()
 @click.argument("agent")
-@click.option("--into", type=click.Path(path_type=Path, file_okay=False), default=Path("config/agent-sessions"),
-              show_default=True, help="Folder to write the file to.")  # fmt: skip
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("config/agent-sessions"),
+    show_default=True,
+    help="Folder to write the file to.",
+)
 @options.sandbox("auto", "Sandbox that the agent is started in; auto: the one that trials get.")
 def record(agent: str, into: Path, sandbox: "SandboxWish") -> None:
     """Store how sessions of AGENT (name@version) look: events of the transcript, models of short names, stated costs.

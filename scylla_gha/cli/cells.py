@@ -118,8 +118,13 @@ def shell(cell: str, argv: tuple[str, ...], experiment: str | None, runs: Path, 
 @click.argument("run", required=False)
 @options.runs
 @click.option("--serve", is_flag=True, help="Serve all runs of the folder on this machine, with live progress.")
-@click.option("--port", type=click.IntRange(0, 65_535), default=8700, show_default=True,
-              help="Port of --serve on 127.0.0.1; 0 is a free one.")  # fmt: skip
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=8700,
+    show_default=True,
+    help="Port of --serve on 127.0.0.1; 0 is a free one.",
+)
 def view(run: str | None, runs: Path, port: int, *, serve: bool) -> None:
     """Open report.html of RUN (default: the newest report) in a browser, and print its path.
 
@@ -162,8 +167,10 @@ def _page(folder: RunFolder) -> Path:
 
         stored = read_record(folder.report("json"), Report)
         if stored is None:
-            raise ConfigError(f"{folder.root}: there is no report; run `scylla-gha evaluate {folder.root.name}` first, "
-                              "or `scylla-gha view --serve` to follow a running run")  # fmt: skip
+            raise ConfigError(
+                f"{folder.root}: there is no report; run `scylla-gha evaluate {folder.root.name}` first, "
+                "or `scylla-gha view --serve` to follow a running run"
+            )
         render_report(stored, folder)
     return path
 

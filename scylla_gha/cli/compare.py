@@ -29,23 +29,56 @@ _share = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.command()
 @click.argument("a")
 @click.argument("b")
-@click.option("--metric", type=click.Choice(get_args(Metric)), default="pass_rate", show_default=True,
-              help="Metric that the verdict is about.")  # fmt: skip
-@click.option("--arm", "same", multiple=True, metavar="ARM",
-              help="Compare only this arm, which A and B both have; may be repeated.")  # fmt: skip
-@click.option("--arms", "pairs", multiple=True, metavar="A_ARM=B_ARM",
-              help="Compare an arm of A with an arm of B that has another name; may be repeated.")  # fmt: skip
-@click.option("--margin", type=_share, default=0.05, show_default=True,
-              help="Largest difference that counts as none: 0.05 is 5 points, or 5 % of costs and times.")  # fmt: skip
-@click.option("--fail-on", "gate", type=click.Choice(get_args(comparison.FailOn)),
-              help="Exit with code 10 if any arm has this verdict (default: no gate).")  # fmt: skip
+@click.option(
+    "--metric",
+    type=click.Choice(get_args(Metric)),
+    default="pass_rate",
+    show_default=True,
+    help="Metric that the verdict is about.",
+)
+@click.option(
+    "--arm",
+    "same",
+    multiple=True,
+    metavar="ARM",
+    help="Compare only this arm, which A and B both have; may be repeated.",
+)
+@click.option(
+    "--arms",
+    "pairs",
+    multiple=True,
+    metavar="A_ARM=B_ARM",
+    help="Compare an arm of A with an arm of B that has another name; may be repeated.",
+)
+@click.option(
+    "--margin",
+    type=_share,
+    default=0.05,
+    show_default=True,
+    help="Largest difference that counts as none: 0.05 is 5 points, or 5 % of costs and times.",
+)
+@click.option(
+    "--fail-on",
+    "gate",
+    type=click.Choice(get_args(comparison.FailOn)),
+    help="Exit with code 10 if any arm has this verdict (default: no gate).",
+)
 @import_options
 @options.runs
 @options.as_json
 def compare(
-    a: str, b: str, *, how: ImportOptions, metric: Metric, same: tuple[str, ...], pairs: tuple[str, ...],
-    margin: float, gate: comparison.FailOn | None, runs: Path, as_json: bool,
-) -> None:  # fmt: skip
+    a: str,
+    b: str,
+    *,
+    how: ImportOptions,
+    metric: Metric,
+    same: tuple[str, ...],
+    pairs: tuple[str, ...],
+    margin: float,
+    gate: comparison.FailOn | None,
+    runs: Path,
+    as_json: bool,
+) -> None:
     """Compare two sets of results, B with A: verdict, difference, what was fixed and what broke.
 
     A and B are each the name of a run, a run's folder, a results.jsonl, or another tool's rows, which are read as
@@ -79,17 +112,29 @@ def compare(
 @click.argument("results", nargs=-1, required=True, metavar="RUN...")
 @options.runs
 @click.option("--baseline", metavar="RUN", help="Result set that the others are compared with (default: the oldest).")
-@click.option("--arm", "arms", multiple=True, metavar="ARM",
-              help="Follow only this arm (default: all arms); may be repeated.")  # fmt: skip
-@click.option("--margin", type=_share,
-              help="Largest difference that counts as none (default: that of the newest plan, or 0.05).")  # fmt: skip
-@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Also draw the pass rates over time into this file.")  # fmt: skip
+@click.option(
+    "--arm", "arms", multiple=True, metavar="ARM", help="Follow only this arm (default: all arms); may be repeated."
+)
+@click.option(
+    "--margin", type=_share, help="Largest difference that counts as none (default: that of the newest plan, or 0.05)."
+)
+@click.option(
+    "--svg",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Also draw the pass rates over time into this file.",
+)
 @options.as_json
 def history(
-    results: tuple[str, ...], runs: Path, baseline: str | None, arms: tuple[str, ...], margin: float | None, *,
-    as_json: bool, svg: Path | None,
-) -> None:  # fmt: skip
+    results: tuple[str, ...],
+    runs: Path,
+    baseline: str | None,
+    arms: tuple[str, ...],
+    margin: float | None,
+    *,
+    as_json: bool,
+    svg: Path | None,
+) -> None:
     """Follow arms over result sets RUN... (runs, their folders, or files of rows), oldest first.
 
     Rows of several epochs in one file are several result sets. Each is compared with the baseline, paired by scenario;
@@ -125,8 +170,13 @@ def _draw_history(followed: History, path: Path) -> None:
 @click.command("aa-test")
 @options.experiment
 @options.runs
-@click.option("--resamples", type=click.IntRange(2, 100_000), default=500, show_default=True,
-              help="Number of random splits of the repetitions into halves.")  # fmt: skip
+@click.option(
+    "--resamples",
+    type=click.IntRange(2, 100_000),
+    default=500,
+    show_default=True,
+    help="Number of random splits of the repetitions into halves.",
+)
 @options.as_json
 def aa_test(experiment: str, runs: Path, resamples: int, *, as_json: bool) -> None:
     """Compare each arm of EXPERIMENT (a run, its folder, or its rows) with itself.
@@ -149,9 +199,12 @@ def aa_test(experiment: str, runs: Path, resamples: int, *, as_json: bool) -> No
     plan, rows = plan_beside(file), read_rows(file)
     frame = build_frame(rows, dict.fromkeys(cell.arm for cell in plan.cells) if plan else ())
     comparisons = len(planned_comparisons(plan, ())) if plan else len(frame.arms) - 1
-    test = AATestOptions(family=max(1, comparisons), resamples=resamples,
-                         margin=plan.experiment.margin if plan else MARGIN,
-                         seed=plan.experiment.seed if plan else 0)  # fmt: skip
+    test = AATestOptions(
+        family=max(1, comparisons),
+        resamples=resamples,
+        margin=plan.experiment.margin if plan else MARGIN,
+        seed=plan.experiment.seed if plan else 0,
+    )
     answer = split_and_compare(frame, rows[0].experiment, test)
     click.echo(answer.model_dump_json() if as_json else equal_arms_text(answer))
 
@@ -197,16 +250,20 @@ def _require_imported(folder: RunFolder) -> None:
         return
     plan = read_record(folder.plan, Plan)
     if plan is None or plan.imported is None:
-        raise ConfigError(f"{folder.root}: holds a run that was not imported, and is not overwritten; "
-                          "give another --name")  # fmt: skip
+        raise ConfigError(
+            f"{folder.root}: holds a run that was not imported, and is not overwritten; give another --name"
+        )
 
 
 def _print_source(plan: Plan) -> None:
     source = plan.imported
     if source is None:
         return
-    click.echo(f"{source.file}: {counted(len(plan.cells), 'row')}, {counted(len(plan.arms), 'arm')}; "
-               f"baseline: {plan.experiment.baseline}", err=True)  # fmt: skip
+    click.echo(
+        f"{source.file}: {counted(len(plan.cells), 'row')}, {counted(len(plan.arms), 'arm')}; "
+        f"baseline: {plan.experiment.baseline}",
+        err=True,
+    )
     renamed = [f"{field} = {column}" for field, column in source.columns.items() if field != column]
     if renamed:
         click.echo(f"mapped: {', '.join(renamed)}", err=True)
@@ -217,8 +274,13 @@ def _print_source(plan: Plan) -> None:
 @click.command()
 @options.experiment
 @click.option("--to", "form", required=True, type=click.Choice(get_args(ExportFormat)), help="Format to write.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), show_default="in the run's folder",
-              help="File to write, or the folder for inspect and atif.")  # fmt: skip
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    show_default="in the run's folder",
+    help="File to write, or the folder for inspect and atif.",
+)
 @click.option("--content", is_flag=True, help="With otel: add messages, and arguments and results of tools.")
 @options.runs
 def export(experiment: str, form: ExportFormat, output: Path | None, content: bool, runs: Path) -> None:

@@ -38,10 +38,17 @@ from scylla_gha.store.run_folder import stored_plan
 def _run_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options of commands that run agents."""
     for option in (
-        options.exposed("agents work"), options.keep, options.replay, options.record,
-        options.yes("paid requests, nor before --fresh runs trials again"), options.fresh, options.jobs("trials"),
-        options.runs, options.selection, options.experiment,
-    ):  # fmt: skip
+        options.exposed("agents work"),
+        options.keep,
+        options.replay,
+        options.record,
+        options.yes("paid requests, nor before --fresh runs trials again"),
+        options.fresh,
+        options.jobs("trials"),
+        options.runs,
+        options.selection,
+        options.experiment,
+    ):
         command = option(command)
     return command
 
@@ -51,9 +58,20 @@ def _run_options(command: Callable[..., None]) -> Callable[..., None]:
 @options.as_json
 @click.option("--dry-run", is_flag=True, help="Print the plan and its estimate; start nothing and write nothing.")
 def evaluate(
-    experiment: str, choice: CellSelection, runs: Path, jobs: int, *, fresh: bool, yes: bool, as_json: bool,
-    dry_run: bool, record: Path | None, replay: bool, keep: Keep, allow_exposed_keys: bool,
-) -> None:  # fmt: skip
+    experiment: str,
+    choice: CellSelection,
+    runs: Path,
+    jobs: int,
+    *,
+    fresh: bool,
+    yes: bool,
+    as_json: bool,
+    dry_run: bool,
+    record: Path | None,
+    replay: bool,
+    keep: Keep,
+    allow_exposed_keys: bool,
+) -> None:
     """Plan, run, judge and report EXPERIMENT (an id, or a YAML file).
 
     Trials and judgments that are stored under the same key are reused, so the same command resumes a run after an
@@ -84,9 +102,18 @@ def evaluate(
 @click.command()
 @_run_options
 def run(
-    experiment: str, choice: CellSelection, runs: Path, jobs: int, *, fresh: bool, yes: bool, record: Path | None,
-    replay: bool, keep: Keep, allow_exposed_keys: bool,
-) -> None:  # fmt: skip
+    experiment: str,
+    choice: CellSelection,
+    runs: Path,
+    jobs: int,
+    *,
+    fresh: bool,
+    yes: bool,
+    record: Path | None,
+    replay: bool,
+    keep: Keep,
+    allow_exposed_keys: bool,
+) -> None:
     """Run the agents of EXPERIMENT on its cells, without judging.
 
     \b
@@ -107,16 +134,35 @@ def run(
 @click.command()
 @options.experiment
 @options.globs
-@click.option("--judge", "judges", multiple=True, metavar="MODEL",
-              help="Judge model to use instead of the experiment's; may be repeated.")  # fmt: skip
-@click.option("--prompt", type=click.Path(path_type=Path, exists=True, file_okay=False),
-              help="Folder with another system_prompt.md and user_template.md for the judges.")  # fmt: skip
-@click.option("--rubric", type=click.Path(path_type=Path, exists=True),
-              help="Another rubric for the only scenario, or a folder with <scenario>.yaml for each.")  # fmt: skip
-@click.option("--repeat", type=click.IntRange(2, 100), show_default="once",
-              help="Number of times that each judge is asked about the same trial.")  # fmt: skip
-@click.option("--controls/--no-controls", default=True, show_default=True,
-              help="Also judge a known right and a known wrong answer of each scenario.")  # fmt: skip
+@click.option(
+    "--judge",
+    "judges",
+    multiple=True,
+    metavar="MODEL",
+    help="Judge model to use instead of the experiment's; may be repeated.",
+)
+@click.option(
+    "--prompt",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Folder with another system_prompt.md and user_template.md for the judges.",
+)
+@click.option(
+    "--rubric",
+    type=click.Path(path_type=Path, exists=True),
+    help="Another rubric for the only scenario, or a folder with <scenario>.yaml for each.",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(2, 100),
+    show_default="once",
+    help="Number of times that each judge is asked about the same trial.",
+)
+@click.option(
+    "--controls/--no-controls",
+    default=True,
+    show_default=True,
+    help="Also judge a known right and a known wrong answer of each scenario.",
+)
 @options.runs
 @options.jobs("judgments")
 @options.yes("paid requests")

@@ -30,16 +30,27 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 20
 _Command = Callable[..., None]
-_lane = click.option("--lane", type=click.IntRange(0), default=0, show_default=True,
-                     help="Number of the worker; lane i has the repository i modulo their number.")  # fmt: skip
+_lane = click.option(
+    "--lane",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Number of the worker; lane i has the repository i modulo their number.",
+)
 _holder = click.option(
     "--holder", metavar="NAME", help="Name in the lease (default: the run in Actions, or user@host)."
 )
-_lease = click.option("--lease", "minutes", type=click.IntRange(1, 1440), metavar="MINUTES",
-                      help="Take the repository for so many minutes, or extend that (default: no lease).")  # fmt: skip
+_lease = click.option(
+    "--lease",
+    "minutes",
+    type=click.IntRange(1, 1440),
+    metavar="MINUTES",
+    help="Take the repository for so many minutes, or extend that (default: no lease).",
+)
 
-_shard = click.option("--shard", "number", type=click.IntRange(0), required=True,
-                      help="Number of the shard in shards.json.")  # fmt: skip
+_shard = click.option(
+    "--shard", "number", type=click.IntRange(0), required=True, help="Number of the shard in shards.json."
+)
 _PAUSE_SECONDS: Final = 0.2
 _PUSHES: Final = ("admin", "maintain", "write")
 
@@ -79,8 +90,12 @@ def seed(fixture: str, lane: int, holder: str | None, minutes: int | None, *, as
 @fixture.command()
 @_common
 @_lease
-@click.option("--agent", metavar="USER", help="User of the fixture whose token trials have; its reviews that were not "
-                                              "submitted are removed (default: they stay).")  # fmt: skip
+@click.option(
+    "--agent",
+    metavar="USER",
+    help="User of the fixture whose token trials have; its reviews that were not "
+    "submitted are removed (default: they stay).",
+)
 def reset(
     fixture: str, lane: int, holder: str | None, minutes: int | None, agent: str | None, *, as_json: bool
 ) -> None:
@@ -106,8 +121,10 @@ def status(fixture: str, lane: int, holder: str | None, *, as_json: bool) -> Non
     _print(facts, as_json=as_json)
     if not facts["equal"]:
         command, use = ("reset", "repairs it") if facts["seeded"] else ("seed", "continues a seed that was begun")
-        raise GateError(f"{facts['repository']}: differs from the fixture; "
-                        f"`scylla-gha fixture {command} {fixture} --lane {lane}` {use}")  # fmt: skip
+        raise GateError(
+            f"{facts['repository']}: differs from the fixture; "
+            f"`scylla-gha fixture {command} {fixture} --lane {lane}` {use}"
+        )
 
 
 @fixture.command()
@@ -214,8 +231,9 @@ def _pool(pools: Mapping[str, "RepositoryPool"], name: str) -> "RepositoryPool":
 
     if name not in pools:
         hint = did_you_mean(name, list(pools)) or there_are(sorted(pools))
-        raise ConfigError(f"{REPOSITORIES_FILE}: fixtures: {name!r} is not listed, so none of its repositories may be "
-                          f"changed{hint}")  # fmt: skip
+        raise ConfigError(
+            f"{REPOSITORIES_FILE}: fixtures: {name!r} is not listed, so none of its repositories may be changed{hint}"
+        )
     return pools[name]
 
 
@@ -253,15 +271,30 @@ def hub() -> None:
 
 @hub.command()
 @click.argument("fixture")
-@click.option("--user", help="Name or login of the fixture's user whose token is printed "
-                             "(default: author, or the first person who can push).")  # fmt: skip
-@click.option("--files", type=click.Path(path_type=Path, file_okay=False),
-              help="Folder for github.json and github.bundle, written at the end (default: none).")  # fmt: skip
-@click.option("--faults", "plan", type=click.Path(path_type=Path, dir_okay=False, exists=True),
-              help="YAML file of faults to inject into answers (default: none).")  # fmt: skip
-@click.option("--workflows", type=click.Choice(["auto", "docker", "bubblewrap", "host", "none"]), default="auto",
-              show_default=True, help="Sandbox in which workflows run; auto is bubblewrap if it works here, else none, "
-                                      "and then pushes start no runs.")  # fmt: skip
+@click.option(
+    "--user",
+    help="Name or login of the fixture's user whose token is printed "
+    "(default: author, or the first person who can push).",
+)
+@click.option(
+    "--files",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for github.json and github.bundle, written at the end (default: none).",
+)
+@click.option(
+    "--faults",
+    "plan",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="YAML file of faults to inject into answers (default: none).",
+)
+@click.option(
+    "--workflows",
+    type=click.Choice(["auto", "docker", "bubblewrap", "host", "none"]),
+    default="auto",
+    show_default=True,
+    help="Sandbox in which workflows run; auto is bubblewrap if it works here, else none, "
+    "and then pushes start no runs.",
+)
 @options.as_json
 def serve(
     fixture: str, user: str | None, files: Path | None, plan: Path | None, workflows: str, *, as_json: bool
@@ -310,9 +343,16 @@ def _request(folder: Path, scratch: Path) -> "AttachRequest":
     cache = cache_root()
     commit, git_dir = own_files_commit(folder, cache) or (None, None)
     return AttachRequest(
-        cell="served", fixture=folder.resolve(), start=commit, start_git_dir=git_dir, cache=cache,
-        folder=scratch / "hub", socket=scratch / "hub.sock", log=None, loopback=True,
-    )  # fmt: skip
+        cell="served",
+        fixture=folder.resolve(),
+        start=commit,
+        start_git_dir=git_dir,
+        cache=cache,
+        folder=scratch / "hub",
+        socket=scratch / "hub.sock",
+        log=None,
+        loopback=True,
+    )
 
 
 def _workflow_box(name: str) -> "WorkflowBox | None":

@@ -25,13 +25,28 @@ _day = click.DateTime(["%Y-%m-%d"])
 
 
 @click.command()
-@click.option("--event", type=click.Path(path_type=Path, dir_okay=False), envvar="GITHUB_EVENT_PATH", show_envvar=True,
-              required=True, help="File in which the runner describes the event.")  # fmt: skip
+@click.option(
+    "--event",
+    type=click.Path(path_type=Path, dir_okay=False),
+    envvar="GITHUB_EVENT_PATH",
+    show_envvar=True,
+    required=True,
+    help="File in which the runner describes the event.",
+)
 @click.option("--workflow", default="dispatch.yml", show_default=True, help="File name of the workflow to start.")
-@click.option("--bot", "bots", multiple=True, metavar="LOGIN",
-              help="Login of a bot whose commands are obeyed if it may write; may be repeated.")  # fmt: skip
-@click.option("--compare", "experiment", metavar="EXPERIMENT",
-              help="Read an event of pull_request, and start a comparison by this experiment.")  # fmt: skip
+@click.option(
+    "--bot",
+    "bots",
+    multiple=True,
+    metavar="LOGIN",
+    help="Login of a bot whose commands are obeyed if it may write; may be repeated.",
+)
+@click.option(
+    "--compare",
+    "experiment",
+    metavar="EXPERIMENT",
+    help="Read an event of pull_request, and start a comparison by this experiment.",
+)
 def slash(event: Path, workflow: str, bots: tuple[str, ...], experiment: str | None) -> None:
     """Start what a new comment on a pull request asks for: `/scylla evaluate` or `compare EXPERIMENT`.
 
@@ -95,9 +110,14 @@ def _reply(repository: "GitHubRepository", comment: "CommentEvent", reason: str)
     from scylla_gha.github_api.slash_command import USAGE
 
     add_reaction(repository, comment.comment.id, "confused")
-    reply_once(repository, comment.issue.number, f"<!-- scylla:reply to={comment.comment.id} -->",
-               f"Nothing was started: {reason}.\n\nUsage: `{USAGE}`", own_login(repository),
-               since=f"{comment.comment.created_at:%Y-%m-%dT%H:%M:%SZ}")  # fmt: skip
+    reply_once(
+        repository,
+        comment.issue.number,
+        f"<!-- scylla:reply to={comment.comment.id} -->",
+        f"Nothing was started: {reason}.\n\nUsage: `{USAGE}`",
+        own_login(repository),
+        since=f"{comment.comment.created_at:%Y-%m-%dT%H:%M:%SZ}",
+    )
 
 
 def _output_refused(message: str) -> None:
@@ -122,13 +142,24 @@ def _output_started(inputs: Mapping[str, str], run: str) -> None:
 @click.option("--author", help="Count only pull requests of this login, such as 'dependabot[bot]'.")
 @click.option("--since", type=_day, show_default=f"window + {_DAYS} days ago", help="First day of merges, in UTC.")
 @click.option("--until", type=_day, show_default="today", help="Last day of merges, in UTC.")
-@click.option("--window", type=click.IntRange(1, 3650), default=30, show_default=True,
-              help="Number of days after a merge in which a revert counts.")  # fmt: skip
+@click.option(
+    "--window",
+    type=click.IntRange(1, 3650),
+    default=30,
+    show_default=True,
+    help="Number of days after a merge in which a revert counts.",
+)
 @options.as_json
 def reverts(
-    repository: str, labels: tuple[str, ...], author: str | None, since: datetime | None, until: datetime | None,
-    window: int, *, as_json: bool,
-) -> None:  # fmt: skip
+    repository: str,
+    labels: tuple[str, ...],
+    author: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    window: int,
+    *,
+    as_json: bool,
+) -> None:
     """Compute how often pull requests merged into OWNER/REPO's default branch were reverted.
 
     Reads GitHub with GITHUB_TOKEN or GH_TOKEN, at GITHUB_API_URL if it is set. Pull requests merged less than the
@@ -146,11 +177,19 @@ def reverts(
     first = since.date() if since else last - timedelta(days=window + _DAYS)
     if first > last:
         raise click.BadParameter(f"{first} is after {last}, the last day", param_hint="'--since'")
-    client = GitHubRepository(access_from(os.environ), repository, RetryPolicy(report),
-                              RequestLimits(max_calls=_MAX_CALLS))  # fmt: skip
+    client = GitHubRepository(
+        access_from(os.environ), repository, RetryPolicy(report), RequestLimits(max_calls=_MAX_CALLS)
+    )
     about = client.read(ApiRequest("GET", "", "read the repository", "contents: read"), RepositoryName)
-    query = RevertQuery(repository=about.full_name, base=about.default_branch, period=Period(since=first, until=last),
-                        as_of=now, window_days=window, labels=labels, author=author)  # fmt: skip
+    query = RevertQuery(
+        repository=about.full_name,
+        base=about.default_branch,
+        period=Period(since=first, until=last),
+        as_of=now,
+        window_days=window,
+        labels=labels,
+        author=author,
+    )
     rate = read_revert_rate(client, query, report)
     click.echo(rate.model_dump_json() if as_json else "\n".join(_lines(rate)))
 
@@ -171,5 +210,7 @@ def _summary(rate: "RevertRate") -> str:
     censored = f"; {rate.censored} merged less than {days} ago not counted" if rate.censored else ""
     if rate.rate is None or rate.low is None or rate.high is None:
         return f"no rate: none of these pull requests was merged {days} ago or earlier{censored}"
-    return (f"{rate.reverted} of {rate.merged} reverted within {days}: {100 * rate.rate:.1f} % "
-            f"(95 %: [{100 * rate.low:.1f}, {100 * rate.high:.1f}]){censored}")  # fmt: skip
+    return (
+        f"{rate.reverted} of {rate.merged} reverted within {days}: {100 * rate.rate:.1f} % "
+        f"(95 %: [{100 * rate.low:.1f}, {100 * rate.high:.1f}]){censored}"
+    )

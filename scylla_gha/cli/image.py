@@ -119,17 +119,28 @@ def prune(*, yes: bool) -> None:
             raise RefusedError("not confirmed; nothing was removed; --yes removes without asking")
         reaped = engine.remove_stale(api)
         images, cached = archive.prune_images(api, cache_root())
-    click.echo(f"removed {counted(images, 'image')}, {counted(cached, 'cached layer')}, "
-               f"{counted(len(reaped), 'leftover')} of killed runs", err=True)  # fmt: skip
+    click.echo(
+        f"removed {counted(images, 'image')}, {counted(cached, 'cached layer')}, "
+        f"{counted(len(reaped), 'leftover')} of killed runs",
+        err=True,
+    )
 
 
 @image.command()
 @options.experiment
 @options.runs
-@click.option("--to", "into", type=click.Path(path_type=Path, file_okay=False), required=True,
-              help="Folder for the layers; its earlier content is removed.")  # fmt: skip
-@click.option("--head", type=click.Path(path_type=Path, file_okay=False, exists=True),
-              help="Checkout of the change that the plan compares (default: it compares no change).")  # fmt: skip
+@click.option(
+    "--to",
+    "into",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="Folder for the layers; its earlier content is removed.",
+)
+@click.option(
+    "--head",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Checkout of the change that the plan compares (default: it compares no change).",
+)
 def pack(experiment: str, runs: Path, into: Path, head: Path | None) -> None:
     """Copy the layers of the images of EXPERIMENT's plan into a folder, for the machines that run its cells.
 
@@ -153,8 +164,13 @@ def _layers(plan: Plan, head: Path | None) -> Iterator[ImageLayer]:
 
 
 @image.command()
-@click.option("--from", "source", type=click.Path(path_type=Path, file_okay=False), required=True,
-              help="Folder that `pack` made; nothing is done if it does not exist.")  # fmt: skip
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="Folder that `pack` made; nothing is done if it does not exist.",
+)
 def unpack(source: Path) -> None:
     """Copy layers from a folder into the cache, if they match their digests.
 
@@ -166,8 +182,11 @@ def unpack(source: Path) -> None:
 
 @image.command()
 @options.experiment
-@click.option("--sandbox", type=click.Choice(list(SANDBOXES)),
-              help="Sandbox of all agents and checks (default: the experiment's).")  # fmt: skip
+@click.option(
+    "--sandbox",
+    type=click.Choice(list(SANDBOXES)),
+    help="Sandbox of all agents and checks (default: the experiment's).",
+)
 def lacking(experiment: str, sandbox: SandboxName | None) -> None:
     """Print the Debian packages that this machine lacks to make the images of EXPERIMENT; nothing if it lacks none.
 
@@ -192,8 +211,13 @@ def _may_need_images(experiment: Experiment, sandbox: SandboxName | None) -> boo
 
 @click.command("agent-baseline")
 @click.argument("agent")
-@click.option("--into", type=click.Path(path_type=Path, file_okay=False), default=Path("config/inventories"),
-              show_default=True, help="Folder to write the inventory to.")  # fmt: skip
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("config/inventories"),
+    show_default=True,
+    help="Folder to write the inventory to.",
+)
 @options.sandbox("auto", "Sandbox that the agent is started in; auto: the one that trials get.")
 def agent_baseline(agent: str, into: Path, sandbox: SandboxWish) -> None:
     """Measure what AGENT (name@version) has by default: tools, skills, sub-agents, lines of its system prompt.
@@ -211,6 +235,9 @@ def agent_baseline(agent: str, into: Path, sandbox: SandboxWish) -> None:
     inventory = measure_baseline(agent, sandbox, options.library())
     path = into / f"{inventory.agent}-{inventory.version}.yaml"
     content = inventory.model_dump(mode="json")
-    write_text(path, "# yaml-language-server: $schema=../schemas/inventory.json\n"
-               + yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=110))  # fmt: skip
+    write_text(
+        path,
+        "# yaml-language-server: $schema=../schemas/inventory.json\n"
+        + yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=110),
+    )
     click.echo(str(path))

@@ -101,32 +101,64 @@ def owner_and_name(_: click.Context, __: click.Parameter, value: str | None) -> 
 
 
 experiment = click.argument("experiment", default="quickstart")
-runs = click.option("--runs", type=click.Path(path_type=Path, file_okay=False), callback=_runs,
-                    show_default="runs, beside config/", help="Folder that holds one folder for each run.")  # fmt: skip
+runs = click.option(
+    "--runs",
+    type=click.Path(path_type=Path, file_okay=False),
+    callback=_runs,
+    show_default="runs, beside config/",
+    help="Folder that holds one folder for each run.",
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")
-record = click.option("--record", type=click.Path(path_type=Path, file_okay=False),
-                      help="Folder in which all model traffic is recorded (default: no recording).")  # fmt: skip
-replay = click.option("--replay", is_flag=True,
-                      help="Answer model requests from the experiment's recording, without key or costs.")  # fmt: skip
-keep = click.option("--keep-workspaces", "keep", type=click.Choice(["none", "failed", "all"]), default="none",
-                    show_default=True, help="Trials whose workspace is copied beside their records.")  # fmt: skip
-results_branch = click.option("--results-branch", default="", metavar="NAME",
-                              help="Results branch that the text links to (default: no link).")  # fmt: skip
-author = click.option("--author", metavar="LOGIN", envvar="SCYLLA_COMMENT_AUTHOR", show_envvar=True,
-                      help="GitHub login that the token belongs to (default: GitHub is asked).")  # fmt: skip
-head = click.option("--head", callback=_head, metavar="BRANCH|FOLDER",
-                    help="Branch, tag or hash of a change, or a checkout of it: compare the variants and files for "
-                    "agents that it changes with those here.")  # fmt: skip
-fresh = click.option("--fresh", is_flag=True,
-                     help="Run stored trials again, after asking; they are kept in the run's folder old/.")  # fmt: skip
-globs = click.option("--only", multiple=True, metavar="GLOB",
-                     help="Only cells whose id matches, such as '001-*--r01'; may be repeated.")  # fmt: skip
+record = click.option(
+    "--record",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder in which all model traffic is recorded (default: no recording).",
+)
+replay = click.option(
+    "--replay", is_flag=True, help="Answer model requests from the experiment's recording, without key or costs."
+)
+keep = click.option(
+    "--keep-workspaces",
+    "keep",
+    type=click.Choice(["none", "failed", "all"]),
+    default="none",
+    show_default=True,
+    help="Trials whose workspace is copied beside their records.",
+)
+results_branch = click.option(
+    "--results-branch", default="", metavar="NAME", help="Results branch that the text links to (default: no link)."
+)
+author = click.option(
+    "--author",
+    metavar="LOGIN",
+    envvar="SCYLLA_COMMENT_AUTHOR",
+    show_envvar=True,
+    help="GitHub login that the token belongs to (default: GitHub is asked).",
+)
+head = click.option(
+    "--head",
+    callback=_head,
+    metavar="BRANCH|FOLDER",
+    help="Branch, tag or hash of a change, or a checkout of it: compare the variants and files for "
+    "agents that it changes with those here.",
+)
+fresh = click.option(
+    "--fresh", is_flag=True, help="Run stored trials again, after asking; they are kept in the run's folder old/."
+)
+globs = click.option(
+    "--only", multiple=True, metavar="GLOB", help="Only cells whose id matches, such as '001-*--r01'; may be repeated."
+)
 
 
 def jobs(what: str) -> _Decorator:
     """Make the option that limits how many of something are worked on at once."""
-    return click.option("--jobs", type=click.IntRange(1, 256), default=os.cpu_count() or 1,
-                        show_default="number of cores", help=f"Maximum number of {what} at once.")  # fmt: skip
+    return click.option(
+        "--jobs",
+        type=click.IntRange(1, 256),
+        default=os.cpu_count() or 1,
+        show_default="number of cores",
+        help=f"Maximum number of {what} at once.",
+    )
 
 
 def yes(what: str) -> _Decorator:
@@ -136,29 +168,64 @@ def yes(what: str) -> _Decorator:
 
 def exposed(who: str) -> _Decorator:
     """Make the option that allows untrusted code where a key could be read."""
-    return click.option("--allow-exposed-keys", is_flag=True,
-                        help=f"Let {who} even if they could read the provider's key.")  # fmt: skip
+    return click.option(
+        "--allow-exposed-keys", is_flag=True, help=f"Let {who} even if they could read the provider's key."
+    )
 
 
 _SELECTION: Final = (
-    click.option("--scenario", "scenarios", multiple=True, metavar="GLOB",
-                 help="Scenarios to use instead of the experiment's; may be repeated."),
-    click.option("--agent", "agents", multiple=True, metavar="NAME[@VERSION]",
-                 help="Agents to use instead of the experiment's; may be repeated."),
-    click.option("--variant", "variants", multiple=True, metavar="GLOB",
-                 help="Variants (tier/sub-test) to use instead of the experiment's; may be repeated."),
-    click.option("--mode", "modes", multiple=True, metavar="ID",
-                 help="Modes (toolsets for GitHub) to use instead of the experiment's; may be repeated."),
-    click.option("--model", "models", multiple=True, metavar="ID",
-                 help="Models to use instead of the experiment's; may be repeated."),
-    click.option("--repetitions", type=click.IntRange(1, 9999), show_default="the experiment's",
-                 help="Number of repetitions of each scenario by each arm."),
-    click.option("--budget-usd", type=click.FloatRange(0, min_open=True), callback=_finite,
-                 show_default="the experiment's", help="Budget of the whole experiment in USD."),
+    click.option(
+        "--scenario",
+        "scenarios",
+        multiple=True,
+        metavar="GLOB",
+        help="Scenarios to use instead of the experiment's; may be repeated.",
+    ),
+    click.option(
+        "--agent",
+        "agents",
+        multiple=True,
+        metavar="NAME[@VERSION]",
+        help="Agents to use instead of the experiment's; may be repeated.",
+    ),
+    click.option(
+        "--variant",
+        "variants",
+        multiple=True,
+        metavar="GLOB",
+        help="Variants (tier/sub-test) to use instead of the experiment's; may be repeated.",
+    ),
+    click.option(
+        "--mode",
+        "modes",
+        multiple=True,
+        metavar="ID",
+        help="Modes (toolsets for GitHub) to use instead of the experiment's; may be repeated.",
+    ),
+    click.option(
+        "--model",
+        "models",
+        multiple=True,
+        metavar="ID",
+        help="Models to use instead of the experiment's; may be repeated.",
+    ),
+    click.option(
+        "--repetitions",
+        type=click.IntRange(1, 9999),
+        show_default="the experiment's",
+        help="Number of repetitions of each scenario by each arm.",
+    ),
+    click.option(
+        "--budget-usd",
+        type=click.FloatRange(0, min_open=True),
+        callback=_finite,
+        show_default="the experiment's",
+        help="Budget of the whole experiment in USD.",
+    ),
     globs,
     head,
     click.option("--epoch", default="", help="Name, such as a date, under which all trials are run anew."),
-)  # fmt: skip
+)
 
 
 def selection(command: _Command) -> _Command:

@@ -38,30 +38,60 @@ if TYPE_CHECKING:
 @options.jobs("trials, as the estimate of minutes assumes,")
 @options.as_json
 @click.option("--dry-run", is_flag=True, help="Write no plan, and start no agent to ask for its version.")
-@click.option("--sandbox", type=click.Choice(list(SANDBOXES)),
-              help="Sandbox of all agents and checks, built-in ones too (default: the experiment's).")  # fmt: skip
+@click.option(
+    "--sandbox",
+    type=click.Choice(list(SANDBOXES)),
+    help="Sandbox of all agents and checks, built-in ones too (default: the experiment's).",
+)
 @actions_output.option
-@click.option("--most-shards", type=int, default=MOST_SHARDS, show_default=True,
-              help="With --github: maximum number of jobs of a wave.")  # fmt: skip
+@click.option(
+    "--most-shards",
+    type=int,
+    default=MOST_SHARDS,
+    show_default=True,
+    help="With --github: maximum number of jobs of a wave.",
+)
 @click.option(
     "--lanes", type=int, default=4, show_default=True, help="With --github: number of cells at once in a job."
 )
-@click.option("--minutes", type=float, default=300.0, show_default=True,
-              help="With --github: minutes after which a job starts no further cell.")  # fmt: skip
+@click.option(
+    "--minutes",
+    type=float,
+    default=300.0,
+    show_default=True,
+    help="With --github: minutes after which a job starts no further cell.",
+)
 @click.option(
     "--campaign",
     default="",
     help="With --github: name of the campaign (default: the experiment and the id of the workflow run).",
 )
-@click.option("--wave", type=click.IntRange(1), default=1, show_default=True,
-              help="With --github: number of the wave within the campaign.")  # fmt: skip
+@click.option(
+    "--wave",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="With --github: number of the wave within the campaign.",
+)
 @actions_output.done
 @without_garbage_collection()
 def plan(
-    experiment: str, choice: CellSelection, runs: Path, jobs: int, *, as_json: bool, dry_run: bool,
-    sandbox: SandboxName | None, github: bool, most_shards: int, lanes: int, minutes: float, campaign: str, wave: int,
+    experiment: str,
+    choice: CellSelection,
+    runs: Path,
+    jobs: int,
+    *,
+    as_json: bool,
+    dry_run: bool,
+    sandbox: SandboxName | None,
+    github: bool,
+    most_shards: int,
+    lanes: int,
+    minutes: float,
+    campaign: str,
+    wave: int,
     done: tuple[Path, ...],
-) -> None:  # fmt: skip
+) -> None:
     """Expand EXPERIMENT into cells, with their keys and an estimate, and write runs/EXPERIMENT/plan.json.
 
     With --github also shards.json, which says which job of a workflow run runs which cells; cells that do not fit are
@@ -106,38 +136,50 @@ def _write_wave(job: JobFacts, planned: Plan, folder: RunFolder, wave: Wave) -> 
     paths, packing = WavePaths(folder.root), wave.packing
     write_lines(paths.reused, wave.reused)
     write_record(paths.packing, packing)
-    click.echo(f"wave {packing.wave} of {packing.campaign}: {counted(packing.cells, 'cell')} in "
-               f"{counted(len(packing.shards), 'job')}, {packing.lanes} at once in each; likely "
-               f"{dollars(wave.usd)} and {packing.makespan:.1f} minutes (at least {packing.bound:.1f}); reused: "
-               f"{counted(len(packing.reused), 'row')}, left for later waves: {counted(len(packing.left), 'cell')}; "
-               f"arms start at most {100 * packing.drift:.1f} % of that time from the mean", err=True)  # fmt: skip
+    click.echo(
+        f"wave {packing.wave} of {packing.campaign}: {counted(packing.cells, 'cell')} in "
+        f"{counted(len(packing.shards), 'job')}, {packing.lanes} at once in each; likely "
+        f"{dollars(wave.usd)} and {packing.makespan:.1f} minutes (at least {packing.bound:.1f}); reused: "
+        f"{counted(len(packing.reused), 'row')}, left for later waves: {counted(len(packing.left), 'cell')}; "
+        f"arms start at most {100 * packing.drift:.1f} % of that time from the mean",
+        err=True,
+    )
     if packing.makespan > packing.minutes:
         longest = counted(packing.makespan, "minute", form=".0f")
-        message = (f"a cell is expected to take {longest}, and a job starts cells for {packing.minutes:g}: make sure "
-                   "that the job's own limit is longer")  # fmt: skip
+        message = (
+            f"a cell is expected to take {longest}, and a job starts cells for {packing.minutes:g}: make sure "
+            "that the job's own limit is longer"
+        )
         actions_output.annotate("warning", message, packing.experiment)
-    actions_output.write_job_outputs(job, {
-        "experiment": packing.experiment,
-        "shards": json.dumps([shard.number for shard in packing.shards], separators=(",", ":")),
-        "cells": packing.cells,
-        "left": len(packing.left),
-        "planned": len(planned.cells),
-        "needs_model": "true" if planned.needs_model else "false",
-        "reused": len(packing.reused),
-        "wave": packing.wave,
-        "campaign": packing.campaign,
-        "usd": None if wave.usd is None else f"{wave.usd:.4f}",
-        "minutes": f"{packing.makespan:.1f}",
-    })  # fmt: skip
+    actions_output.write_job_outputs(
+        job,
+        {
+            "experiment": packing.experiment,
+            "shards": json.dumps([shard.number for shard in packing.shards], separators=(",", ":")),
+            "cells": packing.cells,
+            "left": len(packing.left),
+            "planned": len(planned.cells),
+            "needs_model": "true" if planned.needs_model else "false",
+            "reused": len(packing.reused),
+            "wave": packing.wave,
+            "campaign": packing.campaign,
+            "usd": None if wave.usd is None else f"{wave.usd:.4f}",
+            "minutes": f"{packing.makespan:.1f}",
+        },
+    )
 
 
 @click.command()
 @options.experiment
 @options.runs
-@click.option("--effect", type=click.FloatRange(0, 1, min_open=True), default=0.1, show_default=True,
-              help="Difference of pass rates that is to be detected: 0.1 is 10 points.")  # fmt: skip
-@click.option("--pilot", metavar="RUN",
-              help="Result set for variances and costs (default: the experiment's own rows).")  # fmt: skip
+@click.option(
+    "--effect",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.1,
+    show_default=True,
+    help="Difference of pass rates that is to be detected: 0.1 is 10 points.",
+)
+@click.option("--pilot", metavar="RUN", help="Result set for variances and costs (default: the experiment's own rows).")
 @options.as_json
 def power(experiment: str, runs: Path, effect: float, pilot: str | None, *, as_json: bool) -> None:
     """Compute the smallest effect that EXPERIMENT can detect, and its cost, by scenarios and repetitions.
@@ -161,10 +203,13 @@ def power(experiment: str, runs: Path, effect: float, pilot: str | None, *, as_j
         planned = make_plan(request, find_agents(request.experiment, install=False), build_images=False)
     arms = list(dict.fromkeys(cell.arm for cell in planned.cells))
     question = design.PowerQuestion(
-        experiment=planned.experiment.id, arms=len(arms), scenarios=len({cell.scenario for cell in planned.cells}),
-        repetitions=max(cell.repetition for cell in planned.cells), effect=effect,
+        experiment=planned.experiment.id,
+        arms=len(arms),
+        scenarios=len({cell.scenario for cell in planned.cells}),
+        repetitions=max(cell.repetition for cell in planned.cells),
+        effect=effect,
         comparisons=max(1, len(design.planned_comparisons(planned, ()))),
-    )  # fmt: skip
+    )
     file = rows_file(pilot, runs) if pilot else folder.results
     if pilot or file.is_file():
         frame = build_frame(read_rows(file), ())
@@ -180,11 +225,21 @@ def power(experiment: str, runs: Path, effect: float, pilot: str | None, *, as_j
 @options.experiment
 @options.runs
 @click.option("--workflow", default="dispatch.yml", show_default=True, help="File name of the workflow to start.")
-@click.option("--most-waves", type=click.IntRange(1, 1000), default=40, show_default=True,
-              help="Maximum number of waves of a campaign.")  # fmt: skip
+@click.option(
+    "--most-waves",
+    type=click.IntRange(1, 1000),
+    default=40,
+    show_default=True,
+    help="Maximum number of waves of a campaign.",
+)
 @click.option("--tag-only", is_flag=True, help="Only tag the commit of this campaign, and start nothing.")
-@click.option("--event", type=click.Path(path_type=Path, dir_okay=False), envvar="GITHUB_EVENT_PATH", show_envvar=True,
-              help="File in which the runner describes the event; the next wave gets the same inputs.")  # fmt: skip
+@click.option(
+    "--event",
+    type=click.Path(path_type=Path, dir_okay=False),
+    envvar="GITHUB_EVENT_PATH",
+    show_envvar=True,
+    help="File in which the runner describes the event; the next wave gets the same inputs.",
+)
 def next_wave(
     experiment: str, runs: Path, *, workflow: str, most_waves: int, tag_only: bool, event: Path | None
 ) -> None:
@@ -232,6 +287,8 @@ def _tag(repository: "GitHubRepository", campaign: str) -> str:
         raise ConfigError("GITHUB_SHA is not set; set it to the commit that this wave ran on")
     tagged = pin_commit(repository, tag, sha)
     if tagged != sha:
-        raise ConfigError(f"the tag {tag} is at {tagged[:7]}, and this wave ran on {sha[:7]}: another campaign has "
-                          "that name; plan with another --campaign")  # fmt: skip
+        raise ConfigError(
+            f"the tag {tag} is at {tagged[:7]}, and this wave ran on {sha[:7]}: another campaign has "
+            "that name; plan with another --campaign"
+        )
     return tag

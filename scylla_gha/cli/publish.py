@@ -26,14 +26,29 @@ def _check_sha(_: click.Context, __: click.Parameter, value: str | None) -> str 
 
 
 _file = click.Path(path_type=Path, dir_okay=False)
-_head = click.option("--head", callback=_check_sha, envvar="GITHUB_SHA", show_envvar=True, metavar="SHA",
-                     help="Full SHA of the commit that was evaluated.")  # fmt: skip
-_base = click.option("--base", callback=_check_sha, metavar="SHA",
-                     help="Full SHA of the commit that is compared against (default: none).")  # fmt: skip
-_base_name = click.option("--base-name", default="", metavar="NAME",
-                          help="Name that the report gives the base, such as main (default: its SHA).")  # fmt: skip
-_suite = click.option("--suite", metavar="KEY",
-                      help="Each key has one comment and one check (default: the experiment's id).")  # fmt: skip
+_head = click.option(
+    "--head",
+    callback=_check_sha,
+    envvar="GITHUB_SHA",
+    show_envvar=True,
+    metavar="SHA",
+    help="Full SHA of the commit that was evaluated.",
+)
+_base = click.option(
+    "--base",
+    callback=_check_sha,
+    metavar="SHA",
+    help="Full SHA of the commit that is compared against (default: none).",
+)
+_base_name = click.option(
+    "--base-name",
+    default="",
+    metavar="NAME",
+    help="Name that the report gives the base, such as main (default: its SHA).",
+)
+_suite = click.option(
+    "--suite", metavar="KEY", help="Each key has one comment and one check (default: the experiment's id)."
+)
 
 
 @click.group(cls=options.CommandGroup)
@@ -62,14 +77,36 @@ def publish() -> None:
     "--pull", type=click.IntRange(1), metavar="N", help="Number of the evaluated pull request (default: none)."
 )
 @click.option("--campaign", metavar="NAME", help="Name of the campaign (default: the plan's).")
-@click.option("--run", envvar="GITHUB_RUN_ID", show_envvar=True, metavar="ID",
-              help="Id of the workflow run (default: an id made from the content).")  # fmt: skip
-@click.option("--attempt", type=click.IntRange(1), default=1, envvar="GITHUB_RUN_ATTEMPT", show_envvar=True,
-              show_default=True, help="Attempt of the workflow run.")  # fmt: skip
+@click.option(
+    "--run",
+    envvar="GITHUB_RUN_ID",
+    show_envvar=True,
+    metavar="ID",
+    help="Id of the workflow run (default: an id made from the content).",
+)
+@click.option(
+    "--attempt",
+    type=click.IntRange(1),
+    default=1,
+    envvar="GITHUB_RUN_ATTEMPT",
+    show_envvar=True,
+    show_default=True,
+    help="Attempt of the workflow run.",
+)
 def branch(
-    experiment: str, runs: Path, *, branch: str, remote: str | None, head: str | None, base: str | None,
-    of: str | None, pull: int | None, campaign: str | None, run: str | None, attempt: int,
-) -> None:  # fmt: skip
+    experiment: str,
+    runs: Path,
+    *,
+    branch: str,
+    remote: str | None,
+    head: str | None,
+    base: str | None,
+    of: str | None,
+    pull: int | None,
+    campaign: str | None,
+    run: str | None,
+    attempt: int,
+) -> None:
     """Push the rows and the report of EXPERIMENT to the results branch, and print their folder there.
 
     \b
@@ -88,16 +125,24 @@ def branch(
 @publish.command()
 @options.experiment
 @options.runs
-@click.option("--pull", type=click.IntRange(1), metavar="N",
-              help="Number of the pull request (default: none, which --print allows).")  # fmt: skip
+@click.option(
+    "--pull",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of the pull request (default: none, which --print allows).",
+)
 @click.option("--print", "only_print", is_flag=True, help="Print the comment as Markdown, and post nothing.")
 @_head
 @_base
 @_base_name
 @_suite
 @options.results_branch
-@click.option("--results-folder", default="", metavar="PATH",
-              help="Folder of the run on that branch, as `publish branch` prints it (default: no chart).")  # fmt: skip
+@click.option(
+    "--results-folder",
+    default="",
+    metavar="PATH",
+    help="Folder of the run on that branch, as `publish branch` prints it (default: no chart).",
+)
 @click.option(
     "--site",
     default="",
@@ -108,9 +153,20 @@ def branch(
 )
 @options.author
 def comment(
-    experiment: str, runs: Path, *, pull: int | None, only_print: bool, head: str | None, base: str | None,
-    base_name: str, suite: str | None, results_branch: str, results_folder: str, site: str, author: str | None,
-) -> None:  # fmt: skip
+    experiment: str,
+    runs: Path,
+    *,
+    pull: int | None,
+    only_print: bool,
+    head: str | None,
+    base: str | None,
+    base_name: str,
+    suite: str | None,
+    results_branch: str,
+    results_folder: str,
+    site: str,
+    author: str | None,
+) -> None:
     """Post the report of EXPERIMENT as a comment on a pull request, or edit the comment that is there.
 
     A measurement of `readiness` has a comment of its own, with the flipped anchors first.
@@ -153,9 +209,15 @@ def comment(
 @_suite
 @options.results_branch
 def check(
-    experiment: str, runs: Path, *, commit: str, base: str | None, base_name: str, suite: str | None,
+    experiment: str,
+    runs: Path,
+    *,
+    commit: str,
+    base: str | None,
+    base_name: str,
+    suite: str | None,
     results_branch: str,
-) -> None:  # fmt: skip
+) -> None:
     """Post the verdict of EXPERIMENT as a check run on a commit (as a commit status if check runs are refused).
 
     \b
@@ -193,9 +255,16 @@ def refusal(experiment: str, *, pull: int, reason: str, author: str | None) -> N
 @_base_name
 @_suite
 def save_pending(
-    experiment: str, runs: Path, *, into: Path, pull: int, head: str | None, base: str | None, base_name: str,
+    experiment: str,
+    runs: Path,
+    *,
+    into: Path,
+    pull: int,
+    head: str | None,
+    base: str | None,
+    base_name: str,
     suite: str | None,
-) -> None:  # fmt: skip
+) -> None:
     """Save the report of EXPERIMENT in a file for `post-pending`; no token is needed.
 
     \b
@@ -209,8 +278,14 @@ def save_pending(
 
 @publish.command("post-pending")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--event", type=_file, envvar="GITHUB_EVENT_PATH", show_envvar=True, required=True,
-              help="File in which the runner describes the workflow_run event.")  # fmt: skip
+@click.option(
+    "--event",
+    type=_file,
+    envvar="GITHUB_EVENT_PATH",
+    show_envvar=True,
+    required=True,
+    help="File in which the runner describes the workflow_run event.",
+)
 @options.author
 def post_pending(path: Path, *, event: Path, author: str | None) -> None:
     """Post the reports that `save-pending` wrote to PATH (a file, or a folder of downloaded artifacts).
@@ -241,15 +316,25 @@ def _report_and_facts(
 @click.command("regression-alert")
 @options.experiment
 @options.runs
-@click.option("--from", "measured", type=_file, show_default="the run's report.json",
-              help="File with the verdicts: a report.json, or the JSON of `compare` or `history`.")  # fmt: skip
+@click.option(
+    "--from",
+    "measured",
+    type=_file,
+    show_default="the run's report.json",
+    help="File with the verdicts: a report.json, or the JSON of `compare` or `history`.",
+)
 @click.option("--confirmed", type=_file, help="File with the verdicts of the confirming run (default: none yet).")
 @click.option("--suite", metavar="KEY", help="Each key has one issue (default: the experiment's id).")
 @options.author
 def regression_alert(
-    experiment: str, runs: Path, *, measured: Path | None, confirmed: Path | None, suite: str | None,
+    experiment: str,
+    runs: Path,
+    *,
+    measured: Path | None,
+    confirmed: Path | None,
+    suite: str | None,
     author: str | None,
-) -> None:  # fmt: skip
+) -> None:
     """Open, update or close the one issue of a regression of EXPERIMENT.
 
     The first alarm opens nothing: the output `confirm` names the cells to measure again. With --confirmed, arms that

@@ -93,16 +93,23 @@ def _print_table(entries: Sequence[RunIndexEntry]) -> None:
 
     table = Table(box=None, pad_edge=False)
     for column in _COLUMNS:
-        table.add_column(column, justify="right" if column in {"passed", "cells"} else "left", overflow="fold",
-                         no_wrap=column != "branch")  # fmt: skip
+        table.add_column(
+            column,
+            justify="right" if column in {"passed", "cells"} else "left",
+            overflow="fold",
+            no_wrap=column != "branch",
+        )
     for entry in entries:
         origin, counts = entry.origin, entry.counts
         table.add_row(
-            f"{entry.published_at:%Y-%m-%d %H:%M}", str(entry.name), visible((origin.head or "-")[:9]),
+            f"{entry.published_at:%Y-%m-%d %H:%M}",
+            str(entry.name),
+            visible((origin.head or "-")[:9]),
             visible(origin.branch) if origin.branch else f"#{origin.pull}" if origin.pull else "-",
-            (entry.verdict or "-").replace("_", " "), f"{entry.passed}/{counts.judged}",
+            (entry.verdict or "-").replace("_", " "),
+            f"{entry.passed}/{counts.judged}",
             f"{counts.judged}/{counts.planned}",
-        )  # fmt: skip
+        )
     Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH).print(table)
 
 
@@ -120,8 +127,15 @@ def show(experiment: str | None, remote: str | None, branch: str, *, as_json: bo
         stored = StoredRun(clone, entry)
         report = stored.report()
     if as_json:
-        click.echo(json.dumps({"entry": _json(entry), "manifest": stored.manifest.model_dump(mode="json"),
-                               "report": report.model_dump(mode="json")}))  # fmt: skip
+        click.echo(
+            json.dumps(
+                {
+                    "entry": _json(entry),
+                    "manifest": stored.manifest.model_dump(mode="json"),
+                    "report": report.model_dump(mode="json"),
+                }
+            )
+        )
         return
     from rich.console import Console
 
@@ -140,15 +154,24 @@ def _last_complete(clone: BranchClone, query: RunQuery) -> RunIndexEntry:
 
 @results.command()
 @_query_options
-@click.option("--last", type=click.IntRange(1),
-              help="Number of the last runs to fetch into the folder --into (default: one, into a file).")  # fmt: skip
+@click.option(
+    "--last",
+    type=click.IntRange(1),
+    help="Number of the last runs to fetch into the folder --into (default: one, into a file).",
+)
 @click.option("--not-campaign", metavar="NAME", help="With --last: leave out the runs of this campaign.")
-@click.option("--into", required=True, type=click.Path(path_type=Path),
-              help="File to write the rows to; with --last a folder.")  # fmt: skip
+@click.option(
+    "--into", required=True, type=click.Path(path_type=Path), help="File to write the rows to; with --last a folder."
+)
 def fetch(
-    experiment: str | None, remote: str | None, branch: str, last: int | None, not_campaign: str | None, into: Path,
+    experiment: str | None,
+    remote: str | None,
+    branch: str,
+    last: int | None,
+    not_campaign: str | None,
+    into: Path,
     **query: Any,  # noqa: ANN401
-) -> None:  # fmt: skip
+) -> None:
     """Fetch the rows of the last complete run, or of several, and print their files, oldest first.
 
     Other commands read such files: compare, history, plan --done. With --last, only the last wave of a campaign is
@@ -177,12 +200,23 @@ def _save(clone: BranchClone, entry: RunIndexEntry, into: Path) -> None:
 
 
 @click.command()
-@click.option("--into", type=click.Path(path_type=Path, file_okay=False), default=Path("site"), show_default=True,
-              help="Folder to write the site to; stale pages of an earlier build in it are removed.")  # fmt: skip
-@click.option("--on", metavar="BRANCH",
-              help="Branch of the code whose runs are the history (default: the one with most runs).")  # fmt: skip
-@click.option("--last", type=click.IntRange(1), default=20, show_default=True,
-              help="Number of newest runs of each experiment with a page and a point in its history.")  # fmt: skip
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("site"),
+    show_default=True,
+    help="Folder to write the site to; stale pages of an earlier build in it are removed.",
+)
+@click.option(
+    "--on", metavar="BRANCH", help="Branch of the code whose runs are the history (default: the one with most runs)."
+)
+@click.option(
+    "--last",
+    type=click.IntRange(1),
+    default=20,
+    show_default=True,
+    help="Number of newest runs of each experiment with a page and a point in its history.",
+)
 @remote_option
 @branch_option
 def site(into: Path, on: str | None, last: int, remote: str | None, branch: str) -> None:
@@ -212,5 +246,6 @@ def _require_packages() -> None:
         name for name in ("altair", "markdown", "nh3", "numpy", "scipy", "vl_convert") if find_spec(name) is None
     ]
     if missing:
-        raise ConfigError(f"site: {', '.join(missing)} is not installed; install the extra: pip install "
-                          "'scylla-gha[report]'")  # fmt: skip
+        raise ConfigError(
+            f"site: {', '.join(missing)} is not installed; install the extra: pip install 'scylla-gha[report]'"
+        )

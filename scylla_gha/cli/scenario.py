@@ -155,18 +155,24 @@ def _write(root: Path, name: str, task: "ScaffoldTask", schemas: str) -> list[st
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path, exists=True), default=Path())
-@click.option("--execute", is_flag=True,
-              help="Prove each scenario: no-op and wrong solutions fail, right solutions pass.")  # fmt: skip
+@click.option(
+    "--execute", is_flag=True, help="Prove each scenario: no-op and wrong solutions fail, right solutions pass."
+)
 @options.sandbox(
     "host", "With --execute: sandbox of the checks; docker proves that they hold in the sandbox of trials."
 )
 @options.jobs("solutions")
-@click.option("--skip-proved", is_flag=True,
-              help="With --execute: skip each scenario that was proved here before with the same files, code and "
-                   "sandbox.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True,
-              help="With --execute: print the proofs of scenarios as JSON on standard output, and all else on standard "
-                   "error.")  # fmt: skip
+@click.option(
+    "--skip-proved",
+    is_flag=True,
+    help="With --execute: skip each scenario that was proved here before with the same files, code and sandbox.",
+)
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="With --execute: print the proofs of scenarios as JSON on standard output, and all else on standard error.",
+)
 def validate(path: Path, jobs: int, *, execute: bool, sandbox: SandboxWish, skip_proved: bool, as_json: bool) -> None:
     """Check all configuration and the scenarios under PATH (a repository, a suite or a scenario), or one file.
 
@@ -199,13 +205,17 @@ def validate(path: Path, jobs: int, *, execute: bool, sandbox: SandboxWish, skip
         show("configuration: valid")
     proofs.check_servers(library, servers)
     checks.validate_scenarios(library, names)
-    show(f"{counted(len(names), 'scenario')}: valid" if names or not servers else
-         f"{counted(len(servers), 'MCP server')}: valid")  # fmt: skip
+    show(
+        f"{counted(len(names), 'scenario')}: valid"
+        if names or not servers
+        else f"{counted(len(servers), 'MCP server')}: valid"
+    )
     if execute:
         name = most_isolated(library, "--sandbox {}") if sandbox == "auto" else sandbox
         sandboxes = SandboxPool(name, library)
-        proofs.prove_servers(library, proofs.used_servers(library) if is_all else servers, sandboxes, show,
-                             skip_proved=skip_proved)  # fmt: skip
+        proofs.prove_servers(
+            library, proofs.used_servers(library) if is_all else servers, sandboxes, show, skip_proved=skip_proved
+        )
         proved = checks.prove_scenarios(library, names, sandboxes, jobs, show, skip_proved=skip_proved)
         for text in [checks.proofs_json(proved)] if as_json else checks.proof_table(proved):
             click.echo(text)
@@ -213,10 +223,20 @@ def validate(path: Path, jobs: int, *, execute: bool, sandbox: SandboxWish, skip
 
 
 @click.command()
-@click.option("--into", type=click.Path(path_type=Path, file_okay=False), default=Path("config/schemas"),
-              show_default=True, help="Folder to write the schemas to.")  # fmt: skip
-@click.option("--reference", type=click.Path(path_type=Path, dir_okay=False), default=Path("docs/yaml-reference.md"),
-              show_default=True, help="Markdown file to write the reference of all YAML keys to.")  # fmt: skip
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("config/schemas"),
+    show_default=True,
+    help="Folder to write the schemas to.",
+)
+@click.option(
+    "--reference",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("docs/yaml-reference.md"),
+    show_default=True,
+    help="Markdown file to write the reference of all YAML keys to.",
+)
 @click.option("--check", is_flag=True, help="Write nothing; fail if a file differs from what would be written.")
 def schemas(into: Path, reference: Path, *, check: bool) -> None:
     """Write the JSON Schemas and the generated pages: YAML keys, glossary, contract of the hub, queries, scenarios.
@@ -231,10 +251,13 @@ def schemas(into: Path, reference: Path, *, check: bool) -> None:
     from scylla_gha.store.records import write_text
 
     texts = {into / name: text for name, text in generated.schemas().items()}
-    texts |= {reference: generated.yaml_reference(), reference.with_name("glossary.md"): glossary(),
-              reference.with_name("hub-contract.md"): contract_page(),
-              reference.with_name("github-queries.md"): queries_page(),
-              reference.with_name("github-tasks.md"): scenarios_page()}  # fmt: skip
+    texts |= {
+        reference: generated.yaml_reference(),
+        reference.with_name("glossary.md"): glossary(),
+        reference.with_name("hub-contract.md"): contract_page(),
+        reference.with_name("github-queries.md"): queries_page(),
+        reference.with_name("github-tasks.md"): scenarios_page(),
+    }
     for path, text in texts.items():
         if not check:
             write_text(path, text)

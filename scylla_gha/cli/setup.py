@@ -43,13 +43,28 @@ def _name(_: click.Context, __: click.Parameter, value: str | None) -> str | Non
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False), default=Path())
-@click.option("--name", callback=_name, show_default="the directory's",
-              help="Name of the experiment and of the suite of its scenarios.")  # fmt: skip
-@click.option("--toolkit", callback=_toolkit, metavar="OWNER/REPO@REF", envvar="SCYLLA_TOOLKIT", show_envvar=True,
-              show_default="the repository and commit that this command runs from; asked for if unknown",
-              help="Repository of the reusable workflow that is called; a full SHA as REF is safest.")  # fmt: skip
-@click.option("--tasks", type=click.IntRange(1, 99), default=1, show_default=True,
-              help="Number of scenarios, each from another commit; a verdict needs at least six.")  # fmt: skip
+@click.option(
+    "--name",
+    callback=_name,
+    show_default="the directory's",
+    help="Name of the experiment and of the suite of its scenarios.",
+)
+@click.option(
+    "--toolkit",
+    callback=_toolkit,
+    metavar="OWNER/REPO@REF",
+    envvar="SCYLLA_TOOLKIT",
+    show_envvar=True,
+    show_default="the repository and commit that this command runs from; asked for if unknown",
+    help="Repository of the reusable workflow that is called; a full SHA as REF is safest.",
+)
+@click.option(
+    "--tasks",
+    type=click.IntRange(1, 99),
+    default=1,
+    show_default=True,
+    help="Number of scenarios, each from another commit; a verdict needs at least six.",
+)
 @click.option(
     "--tests",
     multiple=True,
@@ -154,8 +169,10 @@ def _ask_toolkit(proposal: str | None) -> "Toolkit | None":
             raise click.BadParameter(f"{answer!r} is not of the form OWNER/REPO or OWNER/REPO@REF")
         return toolkit
 
-    question = ("The workflows call a repository on GitHub that has scylla-gha. This installation does not name one.\n"
-                f"Which one should they call, as OWNER/REPO (its tag {tag}) or OWNER/REPO@REF?")  # fmt: skip
+    question = (
+        "The workflows call a repository on GitHub that has scylla-gha. This installation does not name one.\n"
+        f"Which one should they call, as OWNER/REPO (its tag {tag}) or OWNER/REPO@REF?"
+    )
     chosen: Toolkit = click.prompt(question, default=proposal, value_proc=parse, err=True)
     return chosen
 
@@ -182,10 +199,19 @@ def _confirm_overwriting(paths: list[str], *, yes: bool, written: bool = False) 
 
 
 @click.command()
-@click.option("--repository", callback=options.owner_and_name, metavar="OWNER/REPO",
-              show_default="GITHUB_REPOSITORY, or origin's", help="Repository on GitHub to check.")  # fmt: skip
-@click.option("--environment", default="scylla-eval", show_default=True,
-              help="Environment of the repository that holds the secrets.")  # fmt: skip
+@click.option(
+    "--repository",
+    callback=options.owner_and_name,
+    metavar="OWNER/REPO",
+    show_default="GITHUB_REPOSITORY, or origin's",
+    help="Repository on GitHub to check.",
+)
+@click.option(
+    "--environment",
+    default="scylla-eval",
+    show_default=True,
+    help="Environment of the repository that holds the secrets.",
+)
 @click.option("--branch", default="scylla-results", show_default=True, help="Results branch of the repository.")
 @options.as_json
 def doctor(repository: str | None, environment: str, branch: str, *, as_json: bool) -> None:

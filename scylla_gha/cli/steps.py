@@ -48,16 +48,29 @@ def prepare(scenario: str, *, as_json: bool) -> None:
 @options.runs
 @actions_output.option
 @click.option("--jobs", type=click.IntRange(1, 256), show_default="as planned", help="Number of cells at once.")
-@click.option("--minutes", type=click.FloatRange(0), show_default="as planned",
-              help="Minutes after which no further cell is started.")  # fmt: skip
+@click.option(
+    "--minutes",
+    type=click.FloatRange(0),
+    show_default="as planned",
+    help="Minutes after which no further cell is started.",
+)
 @actions_output.done
 @options.head
 @options.yes("paid requests")
 @options.exposed("agents work")
 def cell(
-    experiment: str, number: int, runs: Path, *, github: bool, jobs: int | None, minutes: float | None,
-    done: tuple[Path, ...], head: Path | None, yes: bool, allow_exposed_keys: bool,
-) -> None:  # fmt: skip
+    experiment: str,
+    number: int,
+    runs: Path,
+    *,
+    github: bool,
+    jobs: int | None,
+    minutes: float | None,
+    done: tuple[Path, ...],
+    head: Path | None,
+    yes: bool,
+    allow_exposed_keys: bool,
+) -> None:
     """Run and judge the cells of one shard of EXPERIMENT, and write their rows to runs/EXPERIMENT/shards/NNN/.
 
     The plan is the stored one; if its keys do not hold on this machine, nothing is run. Faults of cells are part of
@@ -114,15 +127,30 @@ def _report_missing(cells: "ShardCells", outcome: "ShardOutcome", *, github: boo
 @click.command()
 @options.experiment
 @options.runs
-@click.option("--from", "source", type=click.Path(path_type=Path), metavar="DIR",
-              help="Folder into which download-artifact put the artifacts of jobs, a folder for each, or the files of "
-                   "the only one (default: rows are made from the run's trials).")  # fmt: skip
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder into which download-artifact put the artifacts of jobs, a folder for each, or the files of "
+    "the only one (default: rows are made from the run's trials).",
+)
 @click.option("--prefix", default="", metavar="TEXT", help="Text before the names of artifacts (default: none).")
-@click.option("--since", type=click.IntRange(1), default=1, metavar="N",
-              help="Attempt of this workflow run that made the plan (default 1); artifacts of earlier attempts are "
-                   "ignored, since the plan reuses their rows.")  # fmt: skip
-@click.option("--attempt", type=click.IntRange(1), envvar="GITHUB_RUN_ATTEMPT", show_envvar=True,
-              help="Attempt of this workflow run; artifacts of later ones are refused (default: none).")  # fmt: skip
+@click.option(
+    "--since",
+    type=click.IntRange(1),
+    default=1,
+    metavar="N",
+    help="Attempt of this workflow run that made the plan (default 1); artifacts of earlier attempts are "
+    "ignored, since the plan reuses their rows.",
+)
+@click.option(
+    "--attempt",
+    type=click.IntRange(1),
+    envvar="GITHUB_RUN_ATTEMPT",
+    show_envvar=True,
+    help="Attempt of this workflow run; artifacts of later ones are refused (default: none).",
+)
 def collect(experiment: str, runs: Path, source: Path | None, *, prefix: str, since: int, attempt: int | None) -> None:
     """Write results.jsonl of EXPERIMENT: one flat row per trial.
 
@@ -173,12 +201,22 @@ def aggregate(experiment: str, runs: Path) -> None:
 @options.runs
 @options.as_json
 @actions_output.option
-@click.option("--artifact", default="", metavar="NAME",
-              help="With --github: artifact of the report that the summary names (default: none).")  # fmt: skip
+@click.option(
+    "--artifact",
+    default="",
+    metavar="NAME",
+    help="With --github: artifact of the report that the summary names (default: none).",
+)
 @options.results_branch
 def report(
-    experiment: str, runs: Path, *, as_json: bool, github: bool, artifact: str, results_branch: str,
-) -> None:  # fmt: skip
+    experiment: str,
+    runs: Path,
+    *,
+    as_json: bool,
+    github: bool,
+    artifact: str,
+    results_branch: str,
+) -> None:
     """Print the report of EXPERIMENT; exit with 10 if its gate does not hold.
 
     It writes report.md and report.html from report.json.
@@ -195,8 +233,10 @@ def report(
     folder = options.run_folder(runs, experiment)
     stored = read_record(folder.report("json"), Report)
     if stored is None:
-        raise ConfigError(f"{folder.report('json')}: there is no report; run `scylla-gha evaluate {experiment}` first, "
-                          "or `scylla-gha aggregate` if rows exist already")  # fmt: skip
+        raise ConfigError(
+            f"{folder.report('json')}: there is no report; run `scylla-gha evaluate {experiment}` first, "
+            "or `scylla-gha aggregate` if rows exist already"
+        )
     render_report(stored, folder)
     if job is not None:
         actions_output.publish_on_run(job, stored, _step_summary(stored, artifact, results_branch))

@@ -115,8 +115,10 @@ def show(name: str, *, as_json: bool) -> None:
     for key, value in _settings(variant).items():
         click.echo(f"{key}: {value}")
     for kind, size in file_sizes(variant, library).items():
-        click.echo(f"{kind}: {size.parts} of {counted(size.files, 'file')}, {counted(size.lines, 'line')}, "
-                   f"{counted(size.bytes, 'byte')}")  # fmt: skip
+        click.echo(
+            f"{kind}: {size.parts} of {counted(size.files, 'file')}, {counted(size.lines, 'line')}, "
+            f"{counted(size.bytes, 'byte')}"
+        )
     click.echo(f"digest: {library.tiers.declared_digest(name)}")
 
 
@@ -201,14 +203,16 @@ def _measured(variant: "Variant", attempt: "Attempt") -> dict[str, object]:
 
     delivery = attempt.delivery
     return {
-        "id": variant.id, "proved": bool(delivery and delivery.proved), "seconds": round(attempt.seconds, 2),
+        "id": variant.id,
+        "proved": bool(delivery and delivery.proved),
+        "seconds": round(attempt.seconds, 2),
         "tools": delivery.tools if delivery else None,
         "deferred_tools": len(delivery.deferred_tools) if delivery else None,
         "characters": dict(delivery.characters) if delivery else {},
         "tokens": tokens_of(sum(delivery.characters.values())) if delivery else None,
         "short_skills": len(delivery.short_skills) if delivery else None,
         "unverified": list(delivery.unverified) if delivery else [],
-    }  # fmt: skip
+    }
 
 
 def _measures(rows: list[dict[str, object]]) -> list[str]:

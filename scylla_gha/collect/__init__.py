@@ -24,9 +24,19 @@ from scylla_gha.store.run_folder import JUDGE_TRAFFIC, CellFolder, RunFolder, fi
 _SOURCES: Final = ("traffic.jsonl", "diff.patch", "github.json")  # files of an attempt that a row is read from
 # Columns of a row that an attempt has under the same name.
 _SAME_NAMES: Final = (
-    "started_at", "seconds", "first_byte_seconds", "tool_seconds", "characters", "requests", "repeated_requests",
-    "turns", "failed_tool_calls", "base_commit", "workspace_digest", "agent_files",
-)  # fmt: skip
+    "started_at",
+    "seconds",
+    "first_byte_seconds",
+    "tool_seconds",
+    "characters",
+    "requests",
+    "repeated_requests",
+    "turns",
+    "failed_tool_calls",
+    "base_commit",
+    "workspace_digest",
+    "agent_files",
+)
 
 
 def collect(plan: Plan, folder: RunFolder, library: Library) -> None:
@@ -36,8 +46,10 @@ def collect(plan: Plan, folder: RunFolder, library: Library) -> None:
         ConfigError: a stored record is invalid, or the rows are imported.
     """
     if plan.imported:
-        raise ConfigError(f"{folder.root}: its rows are imported, and there is nothing to collect; run `scylla-gha "
-                          "import` again to read them anew")  # fmt: skip
+        raise ConfigError(
+            f"{folder.root}: its rows are imported, and there is nothing to collect; run `scylla-gha "
+            "import` again to read them anew"
+        )
     broken: dict[str, str] = {}
     # Rows are made while they are written: those of a large run do not fit into memory as records
     write_lines(folder.results, rows(plan, folder, library, broken))
@@ -111,20 +123,38 @@ def _row(plan: Plan, cell: Cell, records: _CellRecords, judge_usd: float | None)
         outcome, reason = Outcome.JUDGE_ERROR, judgment.error
     measures = outcome.measures_agent
     return Result(
-        experiment=plan.experiment.id, cell=cell.id, key=cell.key, epoch=plan.epoch,
-        scenario=cell.scenario, category=scenario.category, size=scenario.size, difficulty=scenario.difficulty,
-        arm=cell.arm, agent=arm.agent, agent_version=last.agent_version or arm.version, model=arm.model,
-        variant=arm.variant.id if arm.variant else None, mode=arm.mode.id if arm.mode else None,
-        repetition=cell.repetition, outcome=outcome, reason=reason, measures_agent=measures,
-        **_verdict(records, measures=measures), **_effort(trial), github_other_clients=_other_clients(arm, last),
-        **trial.usage.model_dump(), judge_usd=judge_usd,
+        experiment=plan.experiment.id,
+        cell=cell.id,
+        key=cell.key,
+        epoch=plan.epoch,
+        scenario=cell.scenario,
+        category=scenario.category,
+        size=scenario.size,
+        difficulty=scenario.difficulty,
+        arm=cell.arm,
+        agent=arm.agent,
+        agent_version=last.agent_version or arm.version,
+        model=arm.model,
+        variant=arm.variant.id if arm.variant else None,
+        mode=arm.mode.id if arm.mode else None,
+        repetition=cell.repetition,
+        outcome=outcome,
+        reason=reason,
+        measures_agent=measures,
+        **_verdict(records, measures=measures),
+        **_effort(trial),
+        github_other_clients=_other_clients(arm, last),
+        **trial.usage.model_dump(),
+        judge_usd=judge_usd,
         judge_unadjusted=" ".join(judgment.unadjusted) if judgment else "",
         subscription=any(attempt.subscription for attempt in trial.attempts)
         or bool(judgment and judgment.subscription),
-        replayed=plan.replayed, human_usd=scenario.human_baseline_usd, sandbox=trial.sandbox,
+        replayed=plan.replayed,
+        human_usd=scenario.human_baseline_usd,
+        sandbox=trial.sandbox,
         github=plan.experiment.github if scenario.github else None,
         **(trial.isolation.model_dump() if trial.isolation else {}),
-    )  # fmt: skip
+    )
 
 
 def _verdict(records: _CellRecords, *, measures: bool) -> dict[str, Any]:
@@ -145,13 +175,14 @@ def _verdict(records: _CellRecords, *, measures: bool) -> dict[str, Any]:
         "points": sum(part.achieved for part in parts) if parts else None,
         "points_max": sum(part.maximum for part in parts) if parts else None,
         "judge_scores": {answer.judge: score_by_judge(rubric, items, answer) for answer in answers},
-        "items_na": len(unscored), "items_unjudged": sum(item.by == "judge" for item in unscored),
+        "items_na": len(unscored),
+        "items_unjudged": sum(item.by == "judge" for item in unscored),
         "checkpoints": len(judgment.checks) if score and judgment else None,
         "checkpoints_passed": sum(check.holds for check in judgment.checks) if score and judgment else None,
         "check_seconds": judgment.check_seconds if judgment else None,
         "guards": sum(point.guard for point in records.folder.scenario.checkpoints),
         "broken_guards": len(score.broken) if score else 0,
-    }  # fmt: skip
+    }
 
 
 def _effort(trial: Trial) -> dict[str, Any]:
@@ -165,7 +196,8 @@ def _effort(trial: Trial) -> dict[str, Any]:
         "excuse": excused[-1].reason if excused else None,
         **_side(trial),
         "generation_seconds": last.generation_seconds if last.requests else None,
-        "tool_calls": sum(last.tool_calls.values()), "tools": last.tool_calls,
+        "tool_calls": sum(last.tool_calls.values()),
+        "tools": last.tool_calls,
         "blocked_calls": len(last.safety_net.blocked) if last.safety_net else None,
         "unread_calls": last.safety_net.unread if last.safety_net else None,
         "unguarded_calls": last.safety_net.unguarded if last.safety_net else None,
@@ -181,7 +213,7 @@ def _effort(trial: Trial) -> dict[str, Any]:
         "lines_changed": last.diff.added + last.diff.deleted if last.diff else None,
         **_github_counts(last),
         "redactions": sum(attempt.redactions for attempt in trial.attempts),
-    }  # fmt: skip
+    }
 
 
 def _github_counts(attempt: Attempt) -> dict[str, Any]:

@@ -271,8 +271,10 @@ def _in_order(source: Path, reader: ArtifactReader) -> list[tuple[str, Path]]:
     except FileNotFoundError:
         return []
     if len(names) > _MOST_ENTRIES:
-        raise ConfigError(f"{source}: holds more than {_MOST_ENTRIES} entries; give the folder that holds one folder "
-                          "for each downloaded artifact")  # fmt: skip
+        raise ConfigError(
+            f"{source}: holds more than {_MOST_ENTRIES} entries; give the folder that holds one folder "
+            "for each downloaded artifact"
+        )
     return [
         (name, source / name) for name in sorted(names, key=lambda name: (reader.parse_name(name) or (-1, 0), name))
     ]
@@ -345,8 +347,14 @@ def collect_from(
         write_record(folder.unstarted, UnstartedCells(cells=unstarted))
     else:
         folder.unstarted.unlink(missing_ok=True)
-    report = CollectReport(artifacts=received.artifacts, rows=len(received.rows), reused=len(reused), missing=missing,
-                           refused=tuple(received.refused), superseded=received.superseded)  # fmt: skip
+    report = CollectReport(
+        artifacts=received.artifacts,
+        rows=len(received.rows),
+        reused=len(reused),
+        missing=missing,
+        refused=tuple(received.refused),
+        superseded=received.superseded,
+    )
     write_record(folder.refused, report)
     return report
 

@@ -49,9 +49,13 @@ def compare(a: "LoadedResults", b: "LoadedResults", pairs: ArmPairs, metric: Met
     require_same_github((*a.rows, *b.rows), f"{a.name} and {b.name}")
     arms = _paired(a, b, pairs)
     return ResultComparison(
-        a=a.name, b=b.name, metric=metric, margin=margin, pairs=side_by_side(a.rows, b.rows, arms, metric, margin),
+        a=a.name,
+        b=b.name,
+        metric=metric,
+        margin=margin,
+        pairs=side_by_side(a.rows, b.rows, arms, metric, margin),
         warnings=(*_notes(a, b), *_unpaired(a, b, arms, is_chosen=bool(pairs)), *confounders(a.rows, b.rows, arms)),
-    )  # fmt: skip
+    )
 
 
 def require_verdicts(comparison: ResultComparison, gate: FailOn) -> None:
@@ -82,8 +86,10 @@ def _paired(a: "LoadedResults", b: "LoadedResults", pairs: ArmPairs) -> tuple[tu
     b_arms = set(b.arms)
     shared = tuple((arm, arm) for arm in a.arms if arm in b_arms)
     if not shared:
-        raise ConfigError("A and B have no arm of the same name; say which belong together: --arms A_ARM=B_ARM; "
-                          f"A has {_listed(a.arms)}; B has {_listed(b.arms)}")  # fmt: skip
+        raise ConfigError(
+            "A and B have no arm of the same name; say which belong together: --arms A_ARM=B_ARM; "
+            f"A has {_listed(a.arms)}; B has {_listed(b.arms)}"
+        )
     return shared
 
 
@@ -97,8 +103,10 @@ def _notes(a: "LoadedResults", b: "LoadedResults") -> Iterator[str]:
     for letter, results in (("A", a), ("B", b)):
         yield from (f"{letter} ({results.name}): {note}" for note in results.notes)
     if a.toolkit and b.toolkit and a.toolkit != b.toolkit:
-        yield (f"A and B were reported on by different versions of the toolkit: {a.toolkit} and {b.toolkit}. "
-               "What a row means may differ.")  # fmt: skip
+        yield (
+            f"A and B were reported on by different versions of the toolkit: {a.toolkit} and {b.toolkit}. "
+            "What a row means may differ."
+        )
 
 
 def _unpaired(a: "LoadedResults", b: "LoadedResults", pairs: ArmPairs, *, is_chosen: bool) -> Iterator[str]:
@@ -127,8 +135,10 @@ def arm_verdicts(path: Path) -> tuple[ArmVerdict, ...]:
     try:
         content = orjson.loads(path.read_bytes())
     except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no such file; run `scylla-gha aggregate`, or `scylla-gha compare --json` "
-                          "or `scylla-gha history --json` into a file") from None  # fmt: skip
+        raise ConfigError(
+            f"{path}: there is no such file; run `scylla-gha aggregate`, or `scylla-gha compare --json` "
+            "or `scylla-gha history --json` into a file"
+        ) from None
     except orjson.JSONDecodeError:
         raise ConfigError(f"{path}: not JSON") from None
     keys = set(content) if isinstance(content, dict) else set()
@@ -136,10 +146,15 @@ def arm_verdicts(path: Path) -> tuple[ArmVerdict, ...]:
     record = read_record(path, kind)
     if isinstance(record, ResultComparison):
         return tuple(
-            ArmVerdict(arm=pair.b_arm, against=pair.a_arm, verdict=pair.ruling.verdict, why=pair.ruling.why,
-                       not_worse=_is_not_worse(pair.ruling))
+            ArmVerdict(
+                arm=pair.b_arm,
+                against=pair.a_arm,
+                verdict=pair.ruling.verdict,
+                why=pair.ruling.why,
+                not_worse=_is_not_worse(pair.ruling),
+            )
             for pair in record.pairs
-        )  # fmt: skip
+        )
     if isinstance(record, History):
         return tuple(_newest(series, record.baseline) for series in record.series)
     return tuple(_compared(record)) if isinstance(record, Report) else ()
@@ -163,14 +178,20 @@ def _newest(series: Series, baseline: str) -> ArmVerdict:
     """Return the verdict of the newest result set, and name a downward change that lasts."""
     last = series.points[-1] if series.points else None
     if last is None or last.verdict is None:
-        return ArmVerdict(arm=series.arm, against=baseline, verdict=None, why="the pinned result itself, or no trial",
-                          not_worse=False)  # fmt: skip
+        return ArmVerdict(
+            arm=series.arm, against=baseline, verdict=None, why="the pinned result itself, or no trial", not_worse=False
+        )
     change = "no difference known" if last.difference is None else f"{100 * last.difference:+.1f} points"
     low = "" if last.low is None else f", at worst {100 * last.low:+.1f} (one-sided 95 %)"
     shifts = [shift for shift in series.shifts if shift.metric == "pass_rate" and shift.side == "down"]
     since = f"; {shifts[-1].kind} downwards since {shifts[-1].since}" if shifts else ""
-    return ArmVerdict(arm=series.arm, against=baseline, verdict=last.verdict, why=f"{change}{low}{since}",
-                      not_worse=last.verdict != "worse" and bool(last.not_worse))  # fmt: skip
+    return ArmVerdict(
+        arm=series.arm,
+        against=baseline,
+        verdict=last.verdict,
+        why=f"{change}{low}{since}",
+        not_worse=last.verdict != "worse" and bool(last.not_worse),
+    )
 
 
 def worse_arms(verdicts: Iterable[ArmVerdict]) -> list[ArmVerdict]:

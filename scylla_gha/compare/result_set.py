@@ -80,8 +80,10 @@ def load_result_set(name: str, runs: Path, foreign: ImportOptions) -> LoadedResu
             return _of_run(name, RunFolder(folder))
     if not path.exists():
         known = sorted(plan.parent.name for plan in runs.glob("*/plan.json"))
-        raise ConfigError(f"{name}: no file, directory or run of that name in {runs}/; "
-                          f"the runs are: {', '.join(known[:20]) or 'none'}")  # fmt: skip
+        raise ConfigError(
+            f"{name}: no file, directory or run of that name in {runs}/; "
+            f"the runs are: {', '.join(known[:20]) or 'none'}"
+        )
     if path.is_file() and foreign.format in {None, "jsonl"} and _is_ours(path):
         rows, repeated = _first_rows(read_lines(path, Result))
         return LoadedResults(name, rows, None, tuple(_left_out(repeated)))
@@ -201,8 +203,10 @@ def rows_file(name: str, runs: Path) -> Path:
     for file in (path, path / "results.jsonl", RunFolder(runs / path.name.removesuffix(".yaml")).results):
         if file.is_file() and file.suffix != ".yaml":
             return file
-    raise ConfigError(f"{name}: neither a file of rows, nor a folder with results.jsonl, nor a run in {runs}; "
-                      "run `scylla-gha collect` first")  # fmt: skip
+    raise ConfigError(
+        f"{name}: neither a file of rows, nor a folder with results.jsonl, nor a run in {runs}; "
+        "run `scylla-gha collect` first"
+    )
 
 
 def read_rows(path: Path) -> tuple[Result, ...]:
@@ -257,8 +261,9 @@ def history_of_files(
     known = list(dict.fromkeys(row.arm for result_set in sets for row in result_set.rows))
     for arm in arms:
         if arm not in known:
-            raise ConfigError(f"--arm {arm}: no row is of it{did_you_mean(arm, known)}; there are: "
-                              f"{', '.join(known[:20])}")  # fmt: skip
+            raise ConfigError(
+                f"--arm {arm}: no row is of it{did_you_mean(arm, known)}; there are: {', '.join(known[:20])}"
+            )
     pin = Pin(next(result_set.name for result_set in sets if result_set.run == label), margin)
     return history(sets, list(dict.fromkeys(arms)) or known, pin)
 
@@ -279,8 +284,9 @@ def _epochs(file: Path, label: str) -> "Iterator[ResultSet]":
     epochs: dict[str, list[Result]] = defaultdict(list)
     for row in read_rows(file):
         epochs[row.epoch].append(row)
-    begins = {epoch: min((row.started_at for row in rows if row.started_at), default=None)
-              for epoch, rows in epochs.items()}  # fmt: skip
+    begins = {
+        epoch: min((row.started_at for row in rows if row.started_at), default=None) for epoch, rows in epochs.items()
+    }
     order = list(epochs) if None in begins.values() else sorted(epochs, key=lambda epoch: str(begins[epoch]))
     for epoch in order:
         yield ResultSet(f"{label}@{epoch}" if epoch else label, label, epoch, tuple(epochs[epoch]))

@@ -41,8 +41,10 @@ def agent_files(root: Path) -> dict[str, Path]:
             files |= _behind_links(root, path)
     size = sum(file.stat().st_size for file in files.values())
     if size > _MOST_BYTES:
-        raise ConfigError(f"{root}: its files for agents have {size / 1e6:.1f} MB, more than {_MOST_BYTES / 1e6:.0f}; "
-                          "let git ignore what no agent needs")  # fmt: skip
+        raise ConfigError(
+            f"{root}: its files for agents have {size / 1e6:.1f} MB, more than {_MOST_BYTES / 1e6:.0f}; "
+            "let git ignore what no agent needs"
+        )
     return files
 
 
@@ -101,10 +103,12 @@ def with_agent_files(variant: Variant, patterns: tuple[str, ...], root: Path) ->
     Raises:
         ConfigError: as `chosen_agent_files` says.
     """
-    return variant.model_copy(update={
-        "treatment": variant.treatment.model_copy(update={KIND: patterns}),
-        "materials": {**variant.materials, **agent_file_digests(chosen_agent_files(patterns, root))},
-    })  # fmt: skip
+    return variant.model_copy(
+        update={
+            "treatment": variant.treatment.model_copy(update={KIND: patterns}),
+            "materials": {**variant.materials, **agent_file_digests(chosen_agent_files(patterns, root))},
+        }
+    )
 
 
 def _listed(root: Path) -> list[str]:
@@ -148,8 +152,10 @@ def project_servers(path: Path) -> dict[str, ServerCommand]:
         servers = json.loads(path.read_text(encoding="utf-8"))["mcpServers"]
         return {name: _server(path, name, server) for name, server in servers.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigError(f"{path}: is not a file of MCP servers ({error!r}); it must have `mcpServers` with a "
-                          "`command` for each name") from None  # fmt: skip
+        raise ConfigError(
+            f"{path}: is not a file of MCP servers ({error!r}); it must have `mcpServers` with a "
+            "`command` for each name"
+        ) from None
 
 
 def _server(path: Path, name: str, server: dict[str, Any]) -> ServerCommand:
@@ -157,14 +163,17 @@ def _server(path: Path, name: str, server: dict[str, Any]) -> ServerCommand:
     if not _SERVER_NAME.fullmatch(name):
         raise ConfigError(f"{path}: {name!r}: use letters, digits, dashes and single underscores in its name")
     if "command" not in server:
-        raise ConfigError(f"{path}: {name}: is a remote server, which a trial cannot reach; give it a `command`, "
-                          f"{instead}")  # fmt: skip
+        raise ConfigError(
+            f"{path}: {name}: is a remote server, which a trial cannot reach; give it a `command`, {instead}"
+        )
 
     def fill(text: str) -> str:
         for variable, default in _VARIABLE.findall(text):
             if f"${{{variable}}}" in text:
-                raise ConfigError(f"{path}: {name}: needs the variable {variable}, and trials get no variable or "
-                                  f"secret of yours; write ${{{variable}:-default}}, {instead}")  # fmt: skip
+                raise ConfigError(
+                    f"{path}: {name}: needs the variable {variable}, and trials get no variable or "
+                    f"secret of yours; write ${{{variable}:-default}}, {instead}"
+                )
             text = text.replace(f"${{{variable}:-{default}}}", default)
         return text
 

@@ -213,8 +213,10 @@ def _field_faults(allowance: AllowedChange) -> Iterator[str]:
     prefix = (allowance.target or "").partition(".")[0]
     kind = next((kind for kind, other in PREFIXES.items() if other == prefix), prefix)
     if allowance.target is not None and kind not in LIST_QUERIES.values():
-        yield (f"target: {allowance.target!r}: changes of a {kind} are those of its issue or pull request; "
-               "name that, such as pr.review_me")  # fmt: skip
+        yield (
+            f"target: {allowance.target!r}: changes of a {kind} are those of its issue or pull request; "
+            "name that, such as pr.review_me"
+        )
         return
     fields = OBJECT_QUERIES[kind].model_fields if allowance.target is not None else {}
     for field in allowance.fields:

@@ -29,8 +29,13 @@ def has_github(fixture: Path) -> bool:
 def github_digest(fixture: Path) -> str:
     """Return the digest of a fixture's `github.yaml` and of the files beside it that it uses."""
     files = [fixture / FIXTURE_FILE, *sorted((fixture / FIXTURE_FOLDER).rglob("*"))]
-    return digest({str(path.relative_to(fixture)): hashlib.sha256(path.read_bytes()).hexdigest()
-                   for path in files if path.is_file()})  # fmt: skip
+    return digest(
+        {
+            str(path.relative_to(fixture)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in files
+            if path.is_file()
+        }
+    )
 
 
 def begin_of_history(fixture: Path) -> datetime.datetime:
@@ -71,8 +76,10 @@ def check_identity(file: Path, scenario: Scenario, fixture: Path) -> None:
     for reviewer in content.scripted_reviewers:
         user = content.users.get(reviewer.reviewer)
         if user is not None and identity in (reviewer.reviewer, user.login):
-            raise ConfigError(f"{file}: github.identity: {identity!r} is a scripted reviewer of "
-                              f"{fixture / FIXTURE_FILE}; let the agent act as somebody else")  # fmt: skip
+            raise ConfigError(
+                f"{file}: github.identity: {identity!r} is a scripted reviewer of "
+                f"{fixture / FIXTURE_FILE}; let the agent act as somebody else"
+            )
 
 
 def _ground(content: GitHubFixture) -> Iterator[tuple[str, Facts]]:
@@ -80,8 +87,16 @@ def _ground(content: GitHubFixture) -> Iterator[tuple[str, Facts]]:
         yield f"user.{name}", {"login": user.login, "name": user.name or user.login}
     settings, owner = content.repository, content.users.get(content.repository.owner)
     full_name = f"{owner.login if owner else settings.owner}/{settings.name}"
-    yield "repo.main", {"owner": full_name.partition("/")[0], "name": settings.name, "full_name": full_name,
-                        "url": f"{_SITE}/{full_name}", "default_branch": settings.default_branch}  # fmt: skip
+    yield (
+        "repo.main",
+        {
+            "owner": full_name.partition("/")[0],
+            "name": settings.name,
+            "full_name": full_name,
+            "url": f"{_SITE}/{full_name}",
+            "default_branch": settings.default_branch,
+        },
+    )
     yield from ((f"label.{_key(label.name)}", {"name": label.name}) for label in content.labels)
     for number, milestone in enumerate(content.milestones, start=1):
         yield f"milestone.{_key(milestone.title)}", {"number": number, "title": milestone.title}

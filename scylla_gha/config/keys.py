@@ -43,24 +43,26 @@ def group_key(  # noqa: PLR0913 each argument is a part of the key
         limits_resources: whether that sandbox enforces limits on memory, disk, processes and CPUs.
         image: digest of the sandbox's image; None or empty: it has none.
     """
-    return digest([
-        KEY_VERSION,
-        folder.task_digest,
-        folder.solution_digest if arm.variant is None else None,
-        toolbox,
-        arm.agent,
-        arm.version,
-        arm.model,
-        _variant_digest(arm),
-        experiment.limits.timeout_seconds or folder.scenario.task.timeout_seconds,
-        experiment.limits.keyed(limits_resources=limits_resources),
-        sandbox,
-        # Prices too: a limit in USD ends a trial by them, and rows of one table must not be priced by two lists.
-        [experiment.model_settings.agent.configured(), experiment.prices] if arm.model else None,
-        *([image] if image else []),
-        *([{"mode": arm.mode.digest}] if arm.mode else []),
-        *([{"github": experiment.github}] if folder.github and experiment.github != "hub" else []),
-    ])  # fmt: skip
+    return digest(
+        [
+            KEY_VERSION,
+            folder.task_digest,
+            folder.solution_digest if arm.variant is None else None,
+            toolbox,
+            arm.agent,
+            arm.version,
+            arm.model,
+            _variant_digest(arm),
+            experiment.limits.timeout_seconds or folder.scenario.task.timeout_seconds,
+            experiment.limits.keyed(limits_resources=limits_resources),
+            sandbox,
+            # Prices too: a limit in USD ends a trial by them, and rows of one table must not be priced by two lists.
+            [experiment.model_settings.agent.configured(), experiment.prices] if arm.model else None,
+            *([image] if image else []),
+            *([{"mode": arm.mode.digest}] if arm.mode else []),
+            *([{"github": experiment.github}] if folder.github and experiment.github != "hub" else []),
+        ]
+    )
 
 
 def _variant_digest(arm: Arm) -> str | None:

@@ -94,8 +94,10 @@ class Library:
         """Read the repositories on github.com that fixtures may change; the toolkit has none of its own."""
         path = self.repositories_file()
         if not path.is_file():
-            raise ConfigError(f"{path}: there is no such file; list in it the repositories that may be changed, and "
-                              "their accounts (docs/github-com.md)")  # fmt: skip
+            raise ConfigError(
+                f"{path}: there is no such file; list in it the repositories that may be changed, and "
+                "their accounts (docs/github-com.md)"
+            )
         return load_yaml(resolve_inside(path, self.roots), GitHubRepositories)
 
     @functools.cached_property

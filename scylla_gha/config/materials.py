@@ -58,8 +58,10 @@ def resolve_inside(path: Path, roots: Sequence[Path]) -> Path:
     for folder, folders, files in os.walk(path):
         for link in (Path(folder, name) for name in (*folders, *files)):
             if link.is_symlink() and not link.resolve().is_relative_to(resolved):
-                raise ConfigError(f"{link}: is a symbolic link that leads out of {path}; put a copy of the file or "
-                                  "folder that it names in its place")  # fmt: skip
+                raise ConfigError(
+                    f"{link}: is a symbolic link that leads out of {path}; put a copy of the file or "
+                    "folder that it names in its place"
+                )
     return path
 
 
@@ -198,8 +200,9 @@ def _check_skill(folder: Path) -> None:
     path = folder / "SKILL.md"
     front, _ = _front_matter(path)
     if front.get("name") != folder.name:
-        raise ConfigError(f"{path}: name: is {front.get('name')!r}, but the folder is named {folder.name!r}; "
-                          "make them equal")  # fmt: skip
+        raise ConfigError(
+            f"{path}: name: is {front.get('name')!r}, but the folder is named {folder.name!r}; make them equal"
+        )
     description = front.get("description")
     if not isinstance(description, str) or not description.strip():
         raise ConfigError(f"{path}: description: is missing or no text; write one, since agents choose a skill by it")
@@ -221,8 +224,10 @@ def _front_matter(path: Path) -> tuple[dict[str, Any], str]:
         front = yaml.load(head, Loader=_LOADER) if mark and not begin.strip() else None  # noqa: S506 it is a safe loader
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""  # `head` begins with the mark's own line
-        raise ConfigError(f"{path}{line}: the front matter is not valid YAML: {error.problem or error.context}; "
-                          "put a text with a colon in quotes") from None  # fmt: skip
+        raise ConfigError(
+            f"{path}{line}: the front matter is not valid YAML: {error.problem or error.context}; "
+            "put a text with a colon in quotes"
+        ) from None
     except (yaml.YAMLError, ValueError) as error:  # a character or a date that there is not
         raise ConfigError(f"{path}: the front matter is not valid YAML: {error}") from None
     if not isinstance(front, dict):
@@ -232,12 +237,15 @@ def _front_matter(path: Path) -> tuple[dict[str, Any], str]:
 
 def _digest(path: Path) -> str:
     files = _files(path) if path.is_dir() else [path]
-    return digest({
-        str(file.relative_to(path)): [
-            hashlib.sha256(file.read_bytes()).hexdigest(), bool(file.stat().st_mode & stat.S_IXUSR)
-        ]
-        for file in files
-    })  # fmt: skip
+    return digest(
+        {
+            str(file.relative_to(path)): [
+                hashlib.sha256(file.read_bytes()).hexdigest(),
+                bool(file.stat().st_mode & stat.S_IXUSR),
+            ]
+            for file in files
+        }
+    )
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -324,8 +332,11 @@ def read_server(folder: Path) -> McpServer:
 
 def server_folders(roots: Sequence[Path]) -> dict[str, Path]:
     """Return the folders of all MCP servers by name, sorted; an earlier root hides the same name in a later one."""
-    folders = {path.parent.name: path.parent
-               for root in reversed(roots) for path in (root / "config" / "mcp").glob("*/server.yaml")}  # fmt: skip
+    folders = {
+        path.parent.name: path.parent
+        for root in reversed(roots)
+        for path in (root / "config" / "mcp").glob("*/server.yaml")
+    }
     return dict(sorted(folders.items()))
 
 
@@ -368,8 +379,10 @@ def _pypi_versions(lock: Path) -> dict[str, str]:
     for line in filter(None, lines):
         requirement = _REQUIREMENT.match(line)
         if requirement is None or "--hash=" not in line:
-            raise ConfigError(f"{lock}: {line.split()[0]!r} is not an exact version with hashes; make the lock with "
-                              "`uv pip compile --universal --generate-hashes`")  # fmt: skip
+            raise ConfigError(
+                f"{lock}: {line.split()[0]!r} is not an exact version with hashes; make the lock with "
+                "`uv pip compile --universal --generate-hashes`"
+            )
         versions[_normal(requirement[1])] = requirement[2]
     return versions
 

@@ -49,17 +49,25 @@ def oracle_faults(path: Path, scenario: Scenario, roots: Sequence[Path]) -> Iter
         return
     reasons, known = scenario.github.not_possible, _modes(roots) | {DEFAULT_MODE}
     oracles = oracle_modes(path)
-    yield from (f"github.not_possible.{mode}: there is no such mode{did_you_mean(mode, known)}"
-                for mode in reasons if mode not in known)  # fmt: skip
-    yield from (f"{oracle_file(path, mode)}: there is no mode {mode!r}{did_you_mean(mode, known)}"
-                for mode in oracles if mode not in known)  # fmt: skip
+    yield from (
+        f"github.not_possible.{mode}: there is no such mode{did_you_mean(mode, known)}"
+        for mode in reasons
+        if mode not in known
+    )
+    yield from (
+        f"{oracle_file(path, mode)}: there is no mode {mode!r}{did_you_mean(mode, known)}"
+        for mode in oracles
+        if mode not in known
+    )
     for mode in sorted(known):
         script = f"solution/{oracle_file(path, mode).name}"
         if mode in reasons and mode in oracles:
             yield f"github.not_possible.{mode}: there is {script} too; remove one of them"
         elif mode != DEFAULT_MODE and mode in _modes(path.parents[2:3]) and mode not in (*reasons, *oracles):
-            yield (f"github.not_possible.{mode}: is missing, and so is {script}; write the oracle of this mode, or "
-                   "here why its tools cannot do the task; a mode of another repository needs neither")  # fmt: skip
+            yield (
+                f"github.not_possible.{mode}: is missing, and so is {script}; write the oracle of this mode, or "
+                "here why its tools cannot do the task; a mode of another repository needs neither"
+            )
 
 
 def _modes(roots: Iterable[Path]) -> set[str]:

@@ -225,8 +225,9 @@ def _scenario_table(folders: list[ScenarioFolder], modes: list[str]) -> Iterator
         name = folder.scenario.id
         link = f"[{name}](../scenarios/{folder.path.parent.name}/{name}/scenario.yaml)"
         cells = (_mode(folder, mode) for mode in modes)
-        yield (f"| {link} | {_domain(folder.path)} | {_level(folder)} | {folder.scenario.title} "
-               f"| {' | '.join(cells)} |")  # fmt: skip
+        yield (
+            f"| {link} | {_domain(folder.path)} | {_level(folder)} | {folder.scenario.title} | {' | '.join(cells)} |"
+        )
 
 
 def _domain(path: Path) -> str:

@@ -181,8 +181,10 @@ class Tiers:
             return chosen[name]
         tier = self.tiers.get(name)
         if tier is None or tier.representative is None:
-            raise ConfigError(f"{path}: inherits: {parent!r} needs a `representative` in config/tiers/{name}.yaml "
-                              "until results decide; name a sub-test there")  # fmt: skip
+            raise ConfigError(
+                f"{path}: inherits: {parent!r} needs a `representative` in config/tiers/{name}.yaml "
+                "until results decide; name a sub-test there"
+            )
         return f"{name}/{tier.representative}"
 
     def _from(self, declaration: Declaration) -> "Tiers":
@@ -252,8 +254,9 @@ def _refuse_strange_folders(folder: Path, stems: set[str]) -> None:
     known = {stem.lower() for stem in stems}
     for path in sorted(folder.glob("*/")):
         if path.name not in known:
-            raise ConfigError(f"{path}: there is no {path.name.upper()}.yaml beside it; "
-                              "write one with id, name and focus")  # fmt: skip
+            raise ConfigError(
+                f"{path}: there is no {path.name.upper()}.yaml beside it; write one with id, name and focus"
+            )
 
 
 def unite(parents: Sequence[tuple[str, Treatment]], own: Treatment, where: Path) -> Treatment:
@@ -271,9 +274,10 @@ def unite(parents: Sequence[tuple[str, Treatment]], own: Treatment, where: Path)
     """
     if not parents:
         return own
-    united: dict[str, object] = {name: tuple(dict.fromkeys(
-        item for _, treatment in (*parents, ("", own)) for item in getattr(treatment, name)
-    )) for name in _LISTS}  # fmt: skip
+    united: dict[str, object] = {
+        name: tuple(dict.fromkeys(item for _, treatment in (*parents, ("", own)) for item in getattr(treatment, name)))
+        for name in _LISTS
+    }
     for name in ("setting_sources", "tools", "orchestration", "verification", "agent_files"):
         united[name] = _one_value(name, parents, own, where)
     united["system_prompt"] = _one_prompt(parents, own, where)
@@ -293,8 +297,11 @@ def _one_value(name: str, parents: Sequence[tuple[str, Treatment]], own: Treatme
 
 def _one_prompt(parents: Sequence[tuple[str, Treatment]], own: Treatment, where: Path) -> SystemPrompt | None:
     """Return the system prompt; blocks of several are joined, if all append or all replace."""
-    prompts = {name: treatment.system_prompt for name, treatment in (*parents, ("this sub-test", own))
-               if treatment.system_prompt}  # fmt: skip
+    prompts = {
+        name: treatment.system_prompt
+        for name, treatment in (*parents, ("this sub-test", own))
+        if treatment.system_prompt
+    }
     if all(prompt.blocks for prompt in prompts.values()) and len({prompt.replaces for prompt in prompts.values()}) == 1:
         blocks = dict.fromkeys(block for prompt in prompts.values() for block in prompt.blocks)
         return next(iter(prompts.values())).model_copy(update={"blocks": tuple(blocks)})
@@ -347,8 +354,10 @@ def resolve_mode(path: Path, roots: Sequence[Path]) -> Mode:
             if file.is_file() and os.access(file, os.X_OK):
                 materials[f"modes/{program.file}"] = hashlib.sha256(file.read_bytes()).hexdigest()
             else:
-                faults.append(f"{path}: programs.{name}.file: {file} is missing or not executable; "
-                              "put the program there, and make it executable by `chmod +x`")  # fmt: skip
+                faults.append(
+                    f"{path}: programs.{name}.file: {file} is missing or not executable; "
+                    "put the program there, and make it executable by `chmod +x`"
+                )
     if faults:
         raise ConfigError("\n".join(faults))
     return Mode(

@@ -133,8 +133,11 @@ class Connection:
         if not self._is_closed:
             self._is_closed = True
             seconds = round(time.monotonic() - self._start, 6)
-            self.connections.log(EgressClosed(number=self.number, up_bytes=self._up, down_bytes=self._down,
-                                              seconds=seconds, error=self.error))  # fmt: skip
+            self.connections.log(
+                EgressClosed(
+                    number=self.number, up_bytes=self._up, down_bytes=self._down, seconds=seconds, error=self.error
+                )
+            )
 
 
 def read_egress_log(path: Path) -> list[EgressOpened | EgressClosed]:

@@ -25,9 +25,22 @@ from scylla_gha.egress_proxy.connections import Connection, ConnectionLimitError
 
 # Headers of one connection only (RFC 9110, 7.6.1), or made anew for the other side.
 HOP_BY_HOP: Final = frozenset(
-    {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
-     "transfer-encoding", "upgrade", "host", "content-length", "date", "server"}
-)  # fmt: skip
+    {
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "host",
+        "content-length",
+        "date",
+        "server",
+    }
+)
 _CHUNK: Final = 1 << 18
 _ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
 _ByteStream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -48,10 +61,13 @@ def connection_headers(headers: Mapping[str, str]) -> set[str]:
 def http_session() -> aiohttp.ClientSession:
     """Create a client session that opens a new connection for every request, so that sessions share none."""
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, force_close=True), timeout=aiohttp.ClientTimeout(total=None),
-        auto_decompress=False, trust_env=False, cookie_jar=aiohttp.DummyCookieJar(),
+        connector=aiohttp.TCPConnector(limit=0, force_close=True),
+        timeout=aiohttp.ClientTimeout(total=None),
+        auto_decompress=False,
+        trust_env=False,
+        cookie_jar=aiohttp.DummyCookieJar(),
         skip_auto_headers=("User-Agent", "Accept", "Content-Type", "Accept-Encoding"),
-    )  # fmt: skip
+    )
 
 
 async def forward_http(
@@ -293,12 +309,18 @@ def proxy_password(headers: Mapping[str, str]) -> str:
 
 def _refused(refusal: Refusal, target: EgressTarget | None, policy: EgressPolicy) -> web.Response:
     if target is None:
-        return _response(HTTPStatus.BAD_REQUEST, "the host of the request cannot be parsed; an ASCII name, a port, no "
-                         "user information, and https only through a tunnel (CONNECT) are expected")  # fmt: skip
+        return _response(
+            HTTPStatus.BAD_REQUEST,
+            "the host of the request cannot be parsed; an ASCII name, a port, no "
+            "user information, and https only through a tunnel (CONNECT) are expected",
+        )
     if refusal == "too_many":
         return _response(HTTPStatus.TOO_MANY_REQUESTS, f"{target.authority} is not reached: too many connections")
-    return _response(HTTPStatus.FORBIDDEN, f"{target.authority} is not among the hosts that this task may reach "
-                     f"({policy.description})", f"{target.authority} is not allowed")  # fmt: skip
+    return _response(
+        HTTPStatus.FORBIDDEN,
+        f"{target.authority} is not among the hosts that this task may reach ({policy.description})",
+        f"{target.authority} is not allowed",
+    )
 
 
 def _response(status: HTTPStatus, message: str, reason: str | None = None) -> web.Response:

@@ -82,13 +82,17 @@ def _rubrics(rubric: Path, scenarios: list[str]) -> dict[str, Path]:
     if rubric.is_dir():
         missing = [name for name in scenarios if not (rubric / f"{name}.yaml").is_file()]
         if missing:
-            raise ConfigError(f"{rubric}: has no {missing[0]}.yaml; give a rubric for each scenario of the trials, or "
-                              "choose trials with --only")  # fmt: skip
+            raise ConfigError(
+                f"{rubric}: has no {missing[0]}.yaml; give a rubric for each scenario of the trials, or "
+                "choose trials with --only"
+            )
         return {name: rubric / f"{name}.yaml" for name in scenarios}
     if len(scenarios) > 1:
-        raise ConfigError(f"{rubric}: is the rubric of one scenario, but the trials are of {len(scenarios)}: "
-                          f"{', '.join(scenarios[:5])}; choose one with --only, or give a folder with a "
-                          "<scenario>.yaml for each")  # fmt: skip
+        raise ConfigError(
+            f"{rubric}: is the rubric of one scenario, but the trials are of {len(scenarios)}: "
+            f"{', '.join(scenarios[:5])}; choose one with --only, or give a folder with a "
+            "<scenario>.yaml for each"
+        )
     return dict.fromkeys(scenarios, rubric)
 
 
@@ -169,8 +173,10 @@ def require_all_judged(judged: Sequence[JudgedTrial]) -> None:
         if not judgment or judgment.error
     ]
     if unjudged:
-        raise IncompleteError(f"{len(unjudged)} of {counted(len(judged), 'trial')} could not be judged: {unjudged[0]}; "
-                              "run the same command again to fill them")  # fmt: skip
+        raise IncompleteError(
+            f"{len(unjudged)} of {counted(len(judged), 'trial')} could not be judged: {unjudged[0]}; "
+            "run the same command again to fill them"
+        )
 
 
 def summarise_panels(

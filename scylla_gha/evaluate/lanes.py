@@ -64,8 +64,10 @@ def lease_lanes(plan: Plan, folder: RunFolder, library: Library, environ: Mappin
     for fixture, listed in cells.items():
         repositories = library.repositories().fixtures[fixture].repositories
         if len(listed) > len(repositories):
-            raise ConfigError(f"{fixture}: {counted(len(listed), 'cell')} of this shard need a repository each, and "
-                              f"the pool has {len(repositories)}; add repositories, or plan fewer cells")  # fmt: skip
+            raise ConfigError(
+                f"{fixture}: {counted(len(listed), 'cell')} of this shard need a repository each, and "
+                f"the pool has {len(repositories)}; add repositories, or plan fewer cells"
+            )
     try:
         for fixture, listed in cells.items():
             for cell in listed:

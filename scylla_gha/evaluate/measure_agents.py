@@ -155,13 +155,18 @@ def start_variants(
     """Start the agent once with each variant, several at once; yield the attempts in the order of the variants.
 
     The proof of delivery uses the inventory `measured`; None: the stored one.
-    """  # fmt: skip
+    """
     inventory = measured or library.inventory(agent_name(start.name)[0], start.installed.version)
 
     def attempt(variant: Variant) -> Attempt:
         name = agent_name(start.name)[0]
-        arm = Arm(id=f"variant-{variant.id.replace('/', '-').lower()}", agent=name, version=start.installed.version,
-                  model=model, variant=variant)  # fmt: skip
+        arm = Arm(
+            id=f"variant-{variant.id.replace('/', '-').lower()}",
+            agent=name,
+            version=start.installed.version,
+            model=model,
+            variant=variant,
+        )
         with start.attempt(arm, agent_resources(variant, library.roots), inventory) as (record, _):
             return record
 
@@ -269,8 +274,11 @@ def measure_update(
     report(f"{name} {version}: starting it with {counted(len(variants), 'sub-test')}")
     with startable(f"{name}@{version}", options.sandbox, library) as start:
         attempts = start_variants(variants, options.model, start, library, options.jobs, inventory)
-        differences += [_difference(f"delivery of {variant.id}", _shortfall(attempt)) for variant, attempt in attempts
-                        if not (attempt.delivery and attempt.delivery.proved)]  # fmt: skip
+        differences += [
+            _difference(f"delivery of {variant.id}", _shortfall(attempt))
+            for variant, attempt in attempts
+            if not (attempt.delivery and attempt.delivery.proved)
+        ]
     return update.model_copy(update={"differences": tuple(differences[:500]), "sub_tests": len(variants)})
 
 

@@ -78,17 +78,21 @@ def _guard(who: str, recording: RecordingOptions, sandbox: Sandbox, *, allowed: 
         return
     if os.environ.get("GITHUB_ACTIONS") == "true" and not sandbox.allows_keys_in_actions:
         allowing = " or ".join(name for name, other in SANDBOXES.items() if other.allows_keys_in_actions)
-        raise RefusedError(f"{who}: in GitHub Actions, agents with a real key work only in {allowing}, and the sandbox "
-                           f"is {sandbox.name}; use a runner with a container engine, or --replay")  # fmt: skip
+        raise RefusedError(
+            f"{who}: in GitHub Actions, agents with a real key work only in {allowing}, and the sandbox "
+            f"is {sandbox.name}; use a runner with a container engine, or --replay"
+        )
     if sandbox.isolates_keys:
         return
     if not allowed:
         missing = SANDBOXES["bubblewrap"].missing_reason()
-        raise RefusedError(f"{who}: in the sandbox {sandbox.name}, an agent could read the provider's key from this "
-                           "user's processes and files (keys: exposed). Start a container engine (on Debian and "
-                           "Ubuntu: apt-get install docker.io), or use the sandbox bubblewrap"
-                           f"{f' ({missing})' if missing else ', which works here'}; or, if the agent may have "
-                           "the key, give --allow-exposed-keys")  # fmt: skip
+        raise RefusedError(
+            f"{who}: in the sandbox {sandbox.name}, an agent could read the provider's key from this "
+            "user's processes and files (keys: exposed). Start a container engine (on Debian and "
+            "Ubuntu: apt-get install docker.io), or use the sandbox bubblewrap"
+            f"{f' ({missing})' if missing else ', which works here'}; or, if the agent may have "
+            "the key, give --allow-exposed-keys"
+        )
     click.echo(f"{who}: keys are exposed in the sandbox {sandbox.name}, and --allow-exposed-keys allows it", err=True)
 
 
@@ -273,8 +277,10 @@ def _remaining(field: str, budget: float | None, spent: float) -> float:
     if budget is None:
         return _NO_LIMIT
     if spent >= budget:
-        raise RefusedError(f"{field} of {dollars(budget)} is spent: all traffic in the run's folder, old/ included, "
-                           f"cost {dollars(spent)}; raise it, or begin another folder with --runs")  # fmt: skip
+        raise RefusedError(
+            f"{field} of {dollars(budget)} is spent: all traffic in the run's folder, old/ included, "
+            f"cost {dollars(spent)}; raise it, or begin another folder with --runs"
+        )
     return budget - spent
 
 

@@ -224,8 +224,10 @@ def low_disk_space(folders: Sequence[Path], least_mb: int) -> str | None:
         existing = next(path for path in (folder, *folder.parents) if path.exists())
         free = shutil.disk_usage(existing).free // MB
         if free < least_mb:
-            return (f"the disk of {existing} has {free} MB left, and nothing new starts below {least_mb} MB "
-                    "(limits.free_disk_mb); make room, and run the same command again")  # fmt: skip
+            return (
+                f"the disk of {existing} has {free} MB left, and nothing new starts below {least_mb} MB "
+                "(limits.free_disk_mb); make room, and run the same command again"
+            )
     return None
 
 
@@ -292,9 +294,17 @@ def _stored_attempt(folder: AttemptFolder, redactor: Redactor) -> Attempt:
     redaction = RedactionSession(redactor)
     redaction.folder(folder.root)
     started = datetime.datetime.fromtimestamp(folder.root.stat().st_ctime, datetime.UTC)
-    return Attempt(number=folder.number, outcome=Outcome.CANCELLED, reason="the harness was killed in the middle of it",
-                   retryable=True, started_at=started, seconds=0.0, usage=Usage(), redactions=redaction.count,
-                   files=file_digests(folder))  # fmt: skip
+    return Attempt(
+        number=folder.number,
+        outcome=Outcome.CANCELLED,
+        reason="the harness was killed in the middle of it",
+        retryable=True,
+        started_at=started,
+        seconds=0.0,
+        usage=Usage(),
+        redactions=redaction.count,
+        files=file_digests(folder),
+    )
 
 
 def _run_attempts(context: RunContext, cell: Cell, cell_folder: CellFolder, attempts: list[Attempt]) -> list[Attempt]:
@@ -330,8 +340,15 @@ def _run_one_attempt(context: RunContext, cell: Cell, folder: AttemptFolder) -> 
         usage = Usage() if folder.file("transcript.jsonl").exists() else NO_USAGE  # what an agent did was paid for
         lost = isinstance(error, SandboxError)
         outcome = Outcome.SANDBOX_ERROR if lost else Outcome.FIXTURE_ERROR
-        attempt = Attempt(number=folder.number, outcome=outcome, reason=str(error) or repr(error), retryable=lost,
-                          started_at=now, seconds=0.0, usage=usage)  # fmt: skip
+        attempt = Attempt(
+            number=folder.number,
+            outcome=outcome,
+            reason=str(error) or repr(error),
+            retryable=lost,
+            started_at=now,
+            seconds=0.0,
+            usage=usage,
+        )
         attempt = (
             RedactionSession(context.services.redactor)
             .record(attempt)
@@ -415,8 +432,14 @@ def _trial_record(settings: RunSettings, cell: Cell, attempts: list[Attempt]) ->
         "system": platform.platform(),
         **({"image": image} if image else {}),
     }
-    return Trial(cell=cell.id, key=cell.key, sandbox=settings.plan.sandbox, versions=versions, attempts=tuple(attempts),
-                 isolation=isolation_of(settings.plan.sandbox, arm))  # fmt: skip
+    return Trial(
+        cell=cell.id,
+        key=cell.key,
+        sandbox=settings.plan.sandbox,
+        versions=versions,
+        attempts=tuple(attempts),
+        isolation=isolation_of(settings.plan.sandbox, arm),
+    )
 
 
 def isolation_of(sandbox: str, arm: Arm) -> Isolation:

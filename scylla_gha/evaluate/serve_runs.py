@@ -35,9 +35,12 @@ from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import CellFolder, RunFolder
 
 _HEADERS: Final = {
-    "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
-    "Cross-Origin-Resource-Policy": "same-origin", "X-Frame-Options": "DENY",
-}  # fmt: skip
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+}
 _TEXT: Final = {"Content-Type": "text/plain; charset=utf-8", "Content-Security-Policy": "default-src 'none'; sandbox"}
 _PAGE: Final = {"Content-Type": "text/html; charset=utf-8"}  # it has a policy of its own inside
 _SHOWN_STEPS: Final = 30  # of a trial that goes on
@@ -61,9 +64,14 @@ def serve_runs(root: Path, port: int, announce: Callable[[str], None]) -> None:
 async def _serve(root: Path, port: int, announce: Callable[[str], None]) -> None:
     server = _RunServer(root)
     application = web.Application(middlewares=[server.guard])
-    application.add_routes([web.get("/", server.runs), web.get("/{run}/", server.progress),
-                            web.get("/{run}/{cell}/live", server.live),
-                            web.get("/{run}/{path:.+}", server.file)])  # fmt: skip
+    application.add_routes(
+        [
+            web.get("/", server.runs),
+            web.get("/{run}/", server.progress),
+            web.get("/{run}/{cell}/live", server.live),
+            web.get("/{run}/{path:.+}", server.file),
+        ]
+    )
     runner = web.AppRunner(application, access_log=None)
     await runner.setup()
     try:

@@ -70,11 +70,13 @@ def load_shard(folder: RunFolder, number: int) -> ShardCells:
     cells = tuple(by_id[name] for name in shard.cells)
     budgets = {"budget_usd": shard.budget_usd, "role_budget_usd": shard.role_budget_usd}
     arms = {cell.arm for cell in cells}
-    part = plan.model_copy(update={
-        "cells": cells,
-        "arms": tuple(arm for arm in plan.arms if arm.id in arms),
-        "experiment": plan.experiment.model_copy(update=budgets),
-    })  # fmt: skip
+    part = plan.model_copy(
+        update={
+            "cells": cells,
+            "arms": tuple(arm for arm in plan.arms if arm.id in arms),
+            "experiment": plan.experiment.model_copy(update=budgets),
+        }
+    )
     return ShardCells(part, packing, shard)
 
 
@@ -123,23 +125,29 @@ class ShardWriter:
 
     def _write(self, unstarted: Mapping[str, str]) -> dict[str, str]:
         lines = "".join(f"{self._rows[name]}\n" for name in self._shard.cells if name in self._rows)
-        missing = {name: unstarted.get(name, _CUT_OFF)[:_REASON_CHARACTERS]
-                   for name in self._shard.cells if name not in self._rows}  # fmt: skip
+        missing = {
+            name: unstarted.get(name, _CUT_OFF)[:_REASON_CHARACTERS]
+            for name in self._shard.cells
+            if name not in self._rows
+        }
         agents = {name: value for name, value in self._packing.footing.items() if name.startswith("agent ")}
         python, system = platform.python_version(), platform.platform()
         write_text(self._paths.rows, lines)
-        write_record(self._paths.manifest, ShardManifest(
-            experiment=self._packing.experiment,
-            shard=self._shard.number,
-            attempt=self._attempt,
-            plan=self._packing.plan,
-            sha256=hashlib.sha256(lines.encode()).hexdigest(),
-            count=len(self._rows),
-            carried=len(self.reused),
-            unstarted=missing,
-            versions={"scylla-gha": __version__, "python": python, "system": system, **agents},
-            written_at=datetime.datetime.now(datetime.UTC),
-        ))  # fmt: skip
+        write_record(
+            self._paths.manifest,
+            ShardManifest(
+                experiment=self._packing.experiment,
+                shard=self._shard.number,
+                attempt=self._attempt,
+                plan=self._packing.plan,
+                sha256=hashlib.sha256(lines.encode()).hexdigest(),
+                count=len(self._rows),
+                carried=len(self.reused),
+                unstarted=missing,
+                versions={"scylla-gha": __version__, "python": python, "system": system, **agents},
+                written_at=datetime.datetime.now(datetime.UTC),
+            ),
+        )
         return missing
 
 

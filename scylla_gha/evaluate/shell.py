@@ -164,12 +164,18 @@ def _description(settings: RunSettings, cell: Cell, runner: AgentRunner, *, afte
     """Name the sandbox, and what differs from what the agent had."""
     target = runner.target
     image = f", image {target.digest}" if target.digest else ""
-    differences = ["no model and no key" if runner.agent.uses_model else "", "no time limit",
-                   "TERM is yours" if is_terminal else "", "the workspace is as it was left" if after else "",
-                   "its GitHub is as at the start" if after and runner.arm.mode else "",
-                   *_later_changes(settings, cell)]  # fmt: skip
-    return (f"shell: {cell.id}: {target.sandbox.name}{image}, user {target.sandbox.user}; the same sandbox as the "
-            f"agent's, except: {'; '.join(filter(None, differences))}; changes are discarded")  # fmt: skip
+    differences = [
+        "no model and no key" if runner.agent.uses_model else "",
+        "no time limit",
+        "TERM is yours" if is_terminal else "",
+        "the workspace is as it was left" if after else "",
+        "its GitHub is as at the start" if after and runner.arm.mode else "",
+        *_later_changes(settings, cell),
+    ]
+    return (
+        f"shell: {cell.id}: {target.sandbox.name}{image}, user {target.sandbox.user}; the same sandbox as the "
+        f"agent's, except: {'; '.join(filter(None, differences))}; changes are discarded"
+    )
 
 
 def _later_changes(settings: RunSettings, cell: Cell) -> list[str]:

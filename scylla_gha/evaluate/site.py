@@ -97,8 +97,9 @@ class _ExperimentReader:
         }
         files = [copy.files(entry.folder) for entry in entries if str(entry.name) in with_page]
         copy.download(oid for paths in files for path, oid in paths.items() if path.endswith((".json", ".jsonl.gz")))
-        runs = {str(entry.name): self._run(entry) if str(entry.name) in with_page else SiteRun(entry)
-                for entry in entries}  # fmt: skip
+        runs = {
+            str(entry.name): self._run(entry) if str(entry.name) in with_page else SiteRun(entry) for entry in entries
+        }
 
         def newest_first(some: Sequence[RunIndexEntry]) -> tuple[SiteRun, ...]:
             return tuple(runs[str(entry.name)] for entry in reversed(some))
@@ -178,22 +179,32 @@ class _ExperimentReader:
         from scylla_gha.analysis.history import SHORT, Pin, ResultSet, history
 
         shown = history_of_reports(reports)
-        sets = [ResultSet(name, name, "", self._followed[str(run.entry.name)])
-                for name, run in _named(runs)
-                if name in dict(reports) and str(run.entry.name) in self._followed]  # fmt: skip
+        sets = [
+            ResultSet(name, name, "", self._followed[str(run.entry.name)])
+            for name, run in _named(runs)
+            if name in dict(reports) and str(run.entry.name) in self._followed
+        ]
         if len(reports) < SHORT:
             few = f"{len(reports)} runs are too few to look for changes of level: {SHORT} are needed"
             return shown.model_copy(update={"notes": (few,)})
         if len(sets) < len(reports) or self._row_count > _MOST_ROWS:
-            why = ("changes of level are not looked for: rows of some runs cannot be read, or there are more than "
-                   f"{counted(_MOST_ROWS, 'row')}; `scylla-gha history` looks for them")  # fmt: skip
+            why = (
+                "changes of level are not looked for: rows of some runs cannot be read, or there are more than "
+                f"{counted(_MOST_ROWS, 'row')}; `scylla-gha history` looks for them"
+            )
             return shown.model_copy(update={"notes": (why,)})
         arms = [series.arm for series in shown.series][:_MOST_ARMS]
         followed = history(sets, arms, Pin(sets[0].name, MARGIN))
         shifts = {series.arm: series for series in followed.series}
-        return shown.model_copy(update={"series": tuple(
-            series.model_copy(update={"shifts": shifts[series.arm].shifts}) if series.arm in shifts else series
-            for series in shown.series), "notes": followed.notes})  # fmt: skip
+        return shown.model_copy(
+            update={
+                "series": tuple(
+                    series.model_copy(update={"shifts": shifts[series.arm].shifts}) if series.arm in shifts else series
+                    for series in shown.series
+                ),
+                "notes": followed.notes,
+            }
+        )
 
 
 def _named(runs: Sequence[SiteRun]) -> list[tuple[str, SiteRun]]:
@@ -280,8 +291,10 @@ def _known_files(folder: Path) -> dict[str, str]:
     files = dict(record.files) if record else {}
     strange = [path for path in files if path.startswith("/") or ".." in PurePosixPath(path).parts]
     if strange:
-        raise ConfigError(f"{folder / _LIST}: lists {strange[0]}, which is outside of the site; remove the file, and "
-                          "build into an empty folder")  # fmt: skip
+        raise ConfigError(
+            f"{folder / _LIST}: lists {strange[0]}, which is outside of the site; remove the file, and "
+            "build into an empty folder"
+        )
     return files
 
 
@@ -290,8 +303,9 @@ def _write(folder: Path, file: SiteFile, old: dict[str, str]) -> None:
     if target.is_file() and target.read_bytes() == file.content:
         return
     if target.exists() and file.path not in old:
-        raise ConfigError(f"{target}: was not written by an earlier build, so it is not overwritten; name an empty "
-                          "folder by --into")  # fmt: skip
+        raise ConfigError(
+            f"{target}: was not written by an earlier build, so it is not overwritten; name an empty folder by --into"
+        )
     write_bytes(target, file.content)
 
 

@@ -48,8 +48,10 @@ def find_cell(runs: Path, name: str, experiment: str | None) -> CellRef:
     ]
     if not matching:
         ids = {cell.id for cell in everywhere}
-        raise ConfigError(f"{runs}: there is no cell {name!r} in {len(ids)}{did_you_mean(name, ids)}"
-                          f"{'' if ids else '; run `scylla-gha evaluate` first'}")  # fmt: skip
+        raise ConfigError(
+            f"{runs}: there is no cell {name!r} in {len(ids)}{did_you_mean(name, ids)}"
+            f"{'' if ids else '; run `scylla-gha evaluate` first'}"
+        )
     if len(matching) > 1:
         raise ConfigError(_several(name, matching))
     return matching[0]

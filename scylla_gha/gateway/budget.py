@@ -300,8 +300,10 @@ class BudgetLedger:
     def _unpriced(self, session: SessionBudget) -> Reservation | RequestRefusal:
         for budget in self._budgets(session):
             if budget.limit is not None:
-                message = (f"this model has no known price, so the spend limit of {dollars(budget.limit)} of "
-                           f"{_limit_name(budget.scope, session.role)} cannot be enforced")  # fmt: skip
+                message = (
+                    f"this model has no known price, so the spend limit of {dollars(budget.limit)} of "
+                    f"{_limit_name(budget.scope, session.role)} cannot be enforced"
+                )
                 return RequestRefusal("unknown_price", message)
         return Reservation(0.0, 0, (), self._serve_queue)
 
@@ -309,9 +311,11 @@ class BudgetLedger:
 def _refusal(budget: Budget, limit: float, session: SessionBudget, worst: WorstCase, left: float) -> RequestRefusal:
     need, trial = worst.usd(worst.least), session.trial
     is_own = trial.share is not None and trial.spent + trial.in_flight + need > trial.share
-    message = (f"the spend limit of {dollars(limit)} of {_limit_name(budget.scope, session.role)} is reached "
-               f"({dollars(budget.spent)}; {dollars(max(0.0, left))} left), and this request may cost "
-               f"{dollars(need)} with an answer of {counted(worst.least, 'token')}")  # fmt: skip
+    message = (
+        f"the spend limit of {dollars(limit)} of {_limit_name(budget.scope, session.role)} is reached "
+        f"({dollars(budget.spent)}; {dollars(max(0.0, left))} left), and this request may cost "
+        f"{dollars(need)} with an answer of {counted(worst.least, 'token')}"
+    )
     return RequestRefusal(f"budget_exceeded:{'trial_share' if is_own else budget.scope}", message)
 
 

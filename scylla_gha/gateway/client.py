@@ -37,8 +37,19 @@ from scylla_gha.system.servers import ServerProcess
 _START_SECONDS: Final = 30.0
 _UNREACHED: Final = 0
 # What the gateway gets of the harness's environment: the way to the provider, and how to find this package.
-_PASSED_ON: Final = ("PATH", "LANG", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE",
-                     "SSL_CERT_DIR", "PYTHONPATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")  # fmt: skip
+_PASSED_ON: Final = (
+    "PATH",
+    "LANG",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "NO_PROXY",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "PYTHONPATH",
+    "COVERAGE_PROCESS_START",
+    "COVERAGE_PROCESS_CONFIG",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,8 +180,10 @@ class ForwardedRequest:
         if response is None:
             self.entry.fail(HTTPStatus.NOT_FOUND, UNMATCHED, is_free=True)
             settings = self.session.settings
-            message = (f"scylla-gha: request {self.entry.record.number} of {settings.cell} ({settings.role}) is not in "
-                       f"the recording: {recording.missing(digest)}; record the cell again")  # fmt: skip
+            message = (
+                f"scylla-gha: request {self.entry.record.number} of {settings.cell} ({settings.role}) is not in "
+                f"the recording: {recording.missing(digest)}; record the cell again"
+            )
             return self._failure(HTTPStatus.NOT_FOUND, UNMATCHED, message)
         body = self.session.aliases.show(response.body.encode())
         self.entry.answered(response.status, streamed=response.streamed)

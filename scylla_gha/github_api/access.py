@@ -54,8 +54,9 @@ def access_from(environ: Mapping[str, str]) -> GitHubAccess:
     parts = urlsplit(api)
     is_local = parts.scheme == "http" and is_loopback(parts.hostname or "")
     if not parts.hostname or not (parts.scheme == "https" or is_local):
-        raise GitHubError("GITHUB_API_URL must be an https:// address, or http:// of this machine; "
-                          f"unset it for {PUBLIC}")  # fmt: skip
+        raise GitHubError(
+            f"GITHUB_API_URL must be an https:// address, or http:// of this machine; unset it for {PUBLIC}"
+        )
     name = next((variable for variable in _TOKENS if environ.get(variable, "").strip()), None)
     if name is None:
         return GitHubAccess(api)
@@ -95,8 +96,9 @@ def explain_error(access: GitHubAccess, repository: str, what: str, needs: str) 
         raise GitHubError(_rate_limited(error, access)) from None
     except GithubException as error:
         message = f"{repository}: cannot {what}{_refused(error, access, needs)}"
-        raise ApiRequestError(_rate_limited(error, access) if error.status == _TOO_MANY else message,
-                              error.status) from None  # fmt: skip
+        raise ApiRequestError(
+            _rate_limited(error, access) if error.status == _TOO_MANY else message, error.status
+        ) from None
     except (RequestException, HTTPError) as error:
         raise GitHubError(_unreachable(error, access)) from None
 

@@ -183,5 +183,7 @@ def _notice(lost: int, size: int, parts: Sequence[str], whole: str) -> str:
     names = "; ".join(part[:80] for part in parts[:_MAX_NAMED])
     others = f"; and {len(parts) - _MAX_NAMED} more" if len(parts) > _MAX_NAMED else ""
     missing = f" These parts are missing: {names}{others}." if parts else ""
-    return (f"> **Cut here**: {lost:,} of {counted(size, 'byte')} did not fit into a step summary of "
-            f"{MAX_SUMMARY:,}.{missing} The whole page is in {whole}.")  # fmt: skip
+    return (
+        f"> **Cut here**: {lost:,} of {counted(size, 'byte')} did not fit into a step summary of "
+        f"{MAX_SUMMARY:,}.{missing} The whole page is in {whole}."
+    )

@@ -79,10 +79,13 @@ def graphql_response(request: GraphQLRequest, headers: Mapping[str, Any], body: 
     if any(error.get("type") == _LIMITED for error in errors):
         raise RateLimitExceededException(_LIMIT_STATUS, dict(body), dict(headers))
     fields = tuple(
-        FieldError(str((error.get("path") or [""])[0]), str(error.get("type") or ""),
-                   one_line(str(error.get("message")))[:_MOST_CHARACTERS])
+        FieldError(
+            str((error.get("path") or [""])[0]),
+            str(error.get("type") or ""),
+            one_line(str(error.get("message")))[:_MOST_CHARACTERS],
+        )
         for error in errors
-    )  # fmt: skip
+    )
     if body.get("data") is None:
         reasons = "; ".join(error.message for error in fields) or "no data in the answer"
         raise GitHubError(f"cannot {request.what}: GitHub's GraphQL refuses it: {reasons}")
@@ -178,10 +181,13 @@ class GitHubRepository:
         self.access, self.repository, self.calls = access, repository, 0
         self._retries, self._limits = retries, limits or RequestLimits()
         self._requester = Github(
-            auth=Auth.Token(access.token) if access.token else None, base_url=access.api, retry=None,
-            timeout=self._limits.timeout, seconds_between_requests=None,
+            auth=Auth.Token(access.token) if access.token else None,
+            base_url=access.api,
+            retry=None,
+            timeout=self._limits.timeout,
+            seconds_between_requests=None,
             seconds_between_writes=self._limits.between_writes,
-        ).requester  # fmt: skip
+        ).requester
 
     def send(self, request: ApiRequest) -> None:
         """Send a request that may be repeated, and ignore the answer."""
@@ -273,14 +279,18 @@ class GitHubRepository:
         self._count(request.what)
         path = request.path[1:] if request.path.startswith("//") else f"/repos/{self.repository}{request.path}"
         return self._requester.requestJsonAndCheck(
-            request.method, path, parameters=dict(query or request.query) or None,
+            request.method,
+            path,
+            parameters=dict(query or request.query) or None,
             input=None if request.body is None else dict(request.body),
-        )  # fmt: skip
+        )
 
     def _count(self, what: str) -> None:
         if self.calls >= self._limits.max_calls:
-            raise GitHubError(f"{self.repository}: cannot {what}: stopped after "
-                              f"{counted(self.calls, 'request')}; the list has too many pages")  # fmt: skip
+            raise GitHubError(
+                f"{self.repository}: cannot {what}: stopped after "
+                f"{counted(self.calls, 'request')}; the list has too many pages"
+            )
         self.calls += 1
 
     def _retried(self, attempt: Callable[[], T], search: Callable[[], T | None] | None) -> T:
@@ -340,8 +350,9 @@ def open_repository() -> Iterator[GitHubRepository]:
     if not name:
         raise ConfigError("GITHUB_REPOSITORY is not set; set it to OWNER/REPO")
     if access.token is None:
-        raise ConfigError("GITHUB_TOKEN is not set; a step of Actions gets it by `env: GITHUB_TOKEN: "
-                          "${{ github.token }}`")  # fmt: skip
+        raise ConfigError(
+            "GITHUB_TOKEN is not set; a step of Actions gets it by `env: GITHUB_TOKEN: ${{ github.token }}`"
+        )
     is_local = is_loopback(urlsplit(access.api).hostname or "")
     limits = RequestLimits(between_writes=0.0) if is_local else RequestLimits()
     repository = GitHubRepository(access, name, RetryPolicy(lambda text: click.echo(text, err=True)), limits)

@@ -53,8 +53,13 @@ def read_pull_request(repository: GitHubRepository, number: int) -> PullRequest:
 def merge_base(repository: GitHubRepository, pull: PullRequest) -> str:
     """Return the commit at which a pull request branched off; it is on the repository's own branch."""
     commits = f"{pull.base.ref}...{pull.head.sha}"
-    request = ApiRequest("GET", f"/compare/{quote(commits, safe='.')}", f"find the merge base of #{pull.number}",
-                         "contents: read", query={"per_page": "1"})  # fmt: skip
+    request = ApiRequest(
+        "GET",
+        f"/compare/{quote(commits, safe='.')}",
+        f"find the merge base of #{pull.number}",
+        "contents: read",
+        query={"per_page": "1"},
+    )
     return repository.read(request, CommitComparison).merge_base_commit.sha
 
 
@@ -78,10 +83,12 @@ def last_push(repository: GitHubRepository, pull: PullRequest) -> Push | None:
     if pull.head.repo is None:
         return None
     request = ApiRequest(
-        "GET", f"//repos/{pull.head.repo.full_name}/activity",
-        f"read the pushes to #{pull.number}", "contents: read",
+        "GET",
+        f"//repos/{pull.head.repo.full_name}/activity",
+        f"read the pushes to #{pull.number}",
+        "contents: read",
         query={"ref": f"refs/heads/{pull.head.ref}", "direction": "desc"},
-    )  # fmt: skip
+    )
     pushes = repository.find(request, Pushes, *_HIDDEN)
     return next(iter(pushes.root), None) if pushes else None
 
@@ -119,15 +126,20 @@ def post_conclusion(repository: GitHubRepository, check: CheckReport) -> Literal
 
 def _create_check_run(repository: GitHubRepository, check: CheckReport) -> None:
     body = {
-        "name": check.name, "head_sha": check.sha, "status": "completed", "conclusion": check.conclusion,
-        "details_url": check.url, "external_id": check.mark,
+        "name": check.name,
+        "head_sha": check.sha,
+        "status": "completed",
+        "conclusion": check.conclusion,
+        "details_url": check.url,
+        "external_id": check.mark,
         "output": {"title": check.title, "summary": check.summary[:_MAX_SUMMARY]},
-    }  # fmt: skip
+    }
     operation = (f"create a check run on {check.sha[:7]}", "checks: write")
 
     def search() -> CheckRun | None:
-        request = ApiRequest("GET", f"/commits/{check.sha}/check-runs", *operation,
-                             query={"check_name": check.name, "filter": "all"})  # fmt: skip
+        request = ApiRequest(
+            "GET", f"/commits/{check.sha}/check-runs", *operation, query={"check_name": check.name, "filter": "all"}
+        )
         runs = repository.pages(request, CheckRun, "check_runs")
         return next((run for run in runs if run.external_id == check.mark), None)
 
@@ -137,10 +149,15 @@ def _create_check_run(repository: GitHubRepository, check: CheckReport) -> None:
 def _set_status(repository: GitHubRepository, check: CheckReport) -> None:
     """Set a commit status; `neutral` becomes `success`, since statuses have no neutral and both allow a merge."""
     state = "failure" if check.conclusion == "failure" else "success"
-    body = {"state": state, "context": check.name, "target_url": check.url,
-            "description": check.title[:_MAX_DESCRIPTION]}  # fmt: skip
-    request = ApiRequest("POST", f"/statuses/{check.sha}", f"set a status on {check.sha[:7]}",
-                         "checks: write` or `statuses: write", body)  # fmt: skip
+    body = {
+        "state": state,
+        "context": check.name,
+        "target_url": check.url,
+        "description": check.title[:_MAX_DESCRIPTION],
+    }
+    request = ApiRequest(
+        "POST", f"/statuses/{check.sha}", f"set a status on {check.sha[:7]}", "checks: write` or `statuses: write", body
+    )
     repository.read(request, AnyResponse)
 
 
@@ -188,8 +205,10 @@ def pin_commit(repository: GitHubRepository, tag: str, sha: str) -> str:
             if ref is None:
                 raise
     if ref.object.type != "commit":
-        raise GitHubError(f"{repository.repository}: the tag {tag} is annotated, so this toolkit did not create it; "
-                          "delete it, or give the campaign another name")  # fmt: skip
+        raise GitHubError(
+            f"{repository.repository}: the tag {tag} is annotated, so this toolkit did not create it; "
+            "delete it, or give the campaign another name"
+        )
     return ref.object.sha
 
 
@@ -215,8 +234,13 @@ def author_comments(repository: GitHubRepository, number: int, author: str, sinc
         author: a login.
         since: ISO time; only comments changed after it; empty: all.
     """
-    request = ApiRequest("GET", f"/issues/{number}/comments", f"read the comments on #{number}", "pull-requests: read",
-                         query={"since": since} if since else {})  # fmt: skip
+    request = ApiRequest(
+        "GET",
+        f"/issues/{number}/comments",
+        f"read the comments on #{number}",
+        "pull-requests: read",
+        query={"since": since} if since else {},
+    )
     return (comment for comment in repository.pages(request, Comment) if comment.author == author)
 
 
@@ -249,8 +273,9 @@ def reply_once(repository: GitHubRepository, number: int, marker: str, text: str
 
 def edit_comment(repository: GitHubRepository, comment: int, body: str) -> Comment | None:
     """Replace a comment's text; None if the comment was deleted meanwhile."""
-    request = ApiRequest("PATCH", f"/issues/comments/{comment}", f"edit the comment {comment}", _WRITE_COMMENTS,
-                         {"body": body})  # fmt: skip
+    request = ApiRequest(
+        "PATCH", f"/issues/comments/{comment}", f"edit the comment {comment}", _WRITE_COMMENTS, {"body": body}
+    )
     return repository.find(request, Comment, *_DELETED)
 
 
@@ -264,9 +289,10 @@ def find_issue(repository: GitHubRepository, author: str, marker: str, label: st
     """Return the author's newest issue with the label that begins with the marker; open ones first."""
     request = ApiRequest("GET", "/issues", "read issues", "issues: read", query={"state": "all", "labels": label})
     issues = [
-        issue for issue in repository.pages(request, Issue)
+        issue
+        for issue in repository.pages(request, Issue)
         if issue.author == author and (issue.body or "").startswith(marker)
-    ]  # fmt: skip
+    ]
     return max(issues, key=lambda issue: (issue.state == "open", issue.number), default=None)
 
 
@@ -286,9 +312,12 @@ def open_issue(
         repository.find(create, AnyResponse, _EXISTS)
     marker = body.partition("\n")[0]
     request = ApiRequest(
-        "POST", "/issues", "open an issue", _WRITE_ISSUES,
+        "POST",
+        "/issues",
+        "open an issue",
+        _WRITE_ISSUES,
         {"title": title, "body": body, "labels": [label]},
-    )  # fmt: skip
+    )
 
     def search() -> Issue | None:
         issue = find_issue(repository, author, marker, label)
@@ -300,6 +329,11 @@ def open_issue(
 def update_issue(repository: GitHubRepository, number: int, body: str, state: Literal["open", "closed"]) -> Issue:
     """Replace an issue's text, and open or close it."""
     reason = {"state_reason": "completed"} if state == "closed" else {}
-    request = ApiRequest("PATCH", f"/issues/{number}", f"update the issue #{number}", _WRITE_ISSUES,
-                         {"body": body, "state": state, **reason})  # fmt: skip
+    request = ApiRequest(
+        "PATCH",
+        f"/issues/{number}",
+        f"update the issue #{number}",
+        _WRITE_ISSUES,
+        {"body": body, "state": state, **reason},
+    )
     return repository.read(request, Issue)

@@ -146,9 +146,15 @@ def revert_rate(query: RevertQuery, pulls: Iterable[ClosedPull], references: Ite
             reverts.append(Revert(pr=number, reverted_by=standing.by, days=round((standing.at - at) / _DAY, 2)))
     low, high = wilson(len(reverts), len(due)) or (None, None)
     return RevertRate(
-        **dict(query), merged=len(due), reverted=len(reverts), censored=len(merged) - len(due),
-        rate=len(reverts) / len(due) if due else None, low=low, high=high, reverts=tuple(reverts),
-    )  # fmt: skip
+        **dict(query),
+        merged=len(due),
+        reverted=len(reverts),
+        censored=len(merged) - len(due),
+        rate=len(reverts) / len(due) if due else None,
+        low=low,
+        high=high,
+        reverts=tuple(reverts),
+    )
 
 
 def read_revert_rate(repository: GitHubRepository, query: RevertQuery, report: Callable[[str], None]) -> RevertRate:
@@ -161,17 +167,25 @@ def read_revert_rate(repository: GitHubRepository, query: RevertQuery, report: C
     references = []
     for pull in _merged_pulls(repository, query):
         pulls[pull.number] = pull
-        references += [RevertReference(f"#{number}", f"#{pull.number}", pull.merged_at or pull.updated_at)
-                       for number in reverted_numbers(pull.title, pull.body or "", query.repository)]  # fmt: skip
+        references += [
+            RevertReference(f"#{number}", f"#{pull.number}", pull.merged_at or pull.updated_at)
+            for number in reverted_numbers(pull.title, pull.body or "", query.repository)
+        ]
         if len(pulls) % _REPORTED == 0:
             report(f"{len(pulls)} merged pull requests read")
     window = query.window_days * _DAY
-    due = [pull.merged_at for pull in pulls.values()
-           if pull.merged_at and query.counts(pull) and pull.merged_at + window <= query.as_of]  # fmt: skip
+    due = [
+        pull.merged_at
+        for pull in pulls.values()
+        if pull.merged_at and query.counts(pull) and pull.merged_at + window <= query.as_of
+    ]
     if due:
         origins = _CommitOrigins(repository, query.base, {pull.merge_commit_sha or "": pull for pull in pulls.values()})
-        dates = {"sha": query.base, "since": f"{min(due):%Y-%m-%dT%H:%M:%SZ}",
-                 "until": f"{max(due) + window:%Y-%m-%dT%H:%M:%SZ}"}  # fmt: skip
+        dates = {
+            "sha": query.base,
+            "since": f"{min(due):%Y-%m-%dT%H:%M:%SZ}",
+            "until": f"{max(due) + window:%Y-%m-%dT%H:%M:%SZ}",
+        }
         commits = repository.pages(ApiRequest("GET", "/commits", *_READ_COMMITS, query=dates), _Commit)
         for count, commit in enumerate(commits, 1):
             references += origins.references(commit)
@@ -223,8 +237,11 @@ class _CommitOrigins:
         if sha not in self.pulls:
             request = ApiRequest("GET", f"/commits/{sha}/pulls", *_READ_PULLS)
             try:
-                pulls = [pull for pull in self.repository.pages(request, ClosedPull)
-                         if pull.base == self.base and pull.merged_at]  # fmt: skip
+                pulls = [
+                    pull
+                    for pull in self.repository.pages(request, ClosedPull)
+                    if pull.base == self.base and pull.merged_at
+                ]
             except ApiRequestError as error:
                 if error.status not in _NO_SUCH_COMMIT:
                     raise

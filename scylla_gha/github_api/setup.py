@@ -218,7 +218,8 @@ def read_setup(
         facts=reader.facts,
         policy=policy,
         selected=reader.read("/actions/permissions/selected-actions", SelectedActions)
-        if is_selective else MissingResource(),
+        if is_selective
+        else MissingResource(),
         rights=reader.read("/actions/permissions/workflow", DefaultRights),
         workflows=workflows.workflows if isinstance(workflows, _Workflows) else workflows,
         environment=cells,
@@ -226,4 +227,4 @@ def read_setup(
         variables=reader.levels("variables", existing),
         pages=reader.read("/pages", Pages),
         results=reader.read(f"/branches/{results}", ResultsBranchInfo),
-    )  # fmt: skip
+    )

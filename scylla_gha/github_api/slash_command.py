@@ -122,9 +122,14 @@ def authorise(repository: GitHubRepository, event: CommentEvent) -> Mapping[str,
     if pull.state != "open":
         raise RefusedError("the pull request is closed")
     _require_seen_head(repository, event, command, pull)
-    inputs = {"experiment": command.experiment, "only": " ".join(command.only), "repetitions": command.repetitions,
-              "pull": str(pull.number), "head": pull.head.sha,
-              "base": merge_base(repository, pull) if command.verb == COMPARE else ""}  # fmt: skip
+    inputs = {
+        "experiment": command.experiment,
+        "only": " ".join(command.only),
+        "repetitions": command.repetitions,
+        "pull": str(pull.number),
+        "head": pull.head.sha,
+        "base": merge_base(repository, pull) if command.verb == COMPARE else "",
+    }
     return {name: value for name, value in inputs.items() if value}
 
 
@@ -136,13 +141,19 @@ def resolve_pull_event(repository: GitHubRepository, event: PullEvent, experimen
     """
     pull = read_pull_request(repository, event.pull_request.number)
     if pull.head.repo is None or pull.head.repo.full_name != event.repository.full_name:
-        raise RefusedError("the head is in another repository; a maintainer can review it and comment "
-                           f"`/scylla compare {experiment}`")  # fmt: skip
+        raise RefusedError(
+            f"the head is in another repository; a maintainer can review it and comment `/scylla compare {experiment}`"
+        )
     if pull.state != "open" or pull.head.sha != event.pull_request.head.sha:
-        raise RefusedError(f"the pull request is closed, or its head is now `{pull.head.sha[:10]}`, which has its own "
-                           "run")  # fmt: skip
-    return {"experiment": experiment, "pull": str(pull.number), "head": pull.head.sha,
-            "base": merge_base(repository, pull)}  # fmt: skip
+        raise RefusedError(
+            f"the pull request is closed, or its head is now `{pull.head.sha[:10]}`, which has its own run"
+        )
+    return {
+        "experiment": experiment,
+        "pull": str(pull.number),
+        "head": pull.head.sha,
+        "base": merge_base(repository, pull),
+    }
 
 
 def _require_seen_head(
@@ -174,6 +185,7 @@ def start_command(repository: GitHubRepository, inputs: Mapping[str, str], workf
     """
     head = read_pull_request(repository, int(inputs["pull"])).head.sha
     if head != inputs["head"]:
-        raise RefusedError(f"the head has just moved to `{head[:10]}`; review it, and repeat the command with that "
-                           "commit at its end")  # fmt: skip
+        raise RefusedError(
+            f"the head has just moved to `{head[:10]}`; review it, and repeat the command with that commit at its end"
+        )
     return dispatch_workflow(repository, workflow, branch, inputs).html_url

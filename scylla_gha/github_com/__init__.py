@@ -40,5 +40,6 @@ def fixture_environment(environ: Mapping[str, str]) -> dict[str, str]:
 def tokens_of(environ: Mapping[str, str]) -> list[str]:
     """Return all tokens of fixtures in an environment, those of the list included."""
     prefix = f"{FIXTURE_TOKENS}_"
-    return [text.strip() for name, text in fixture_environment(environ).items()
-            if name.startswith(prefix) and text.strip()]  # fmt: skip
+    return [
+        text.strip() for name, text in fixture_environment(environ).items() if name.startswith(prefix) and text.strip()
+    ]

@@ -29,8 +29,10 @@ def site_of(environ: Mapping[str, str]) -> str:
     of_api, of_site = urlsplit(api), urlsplit(site)
     hosts = {(of_site.hostname, of_site.port), (f"api.{of_site.hostname}", of_site.port)}
     if of_site.scheme != of_api.scheme or (of_api.hostname, of_api.port) not in hosts:
-        raise GitHubError(f"GITHUB_API_URL ({api}) and GITHUB_SERVER_URL ({site}) are not of the same server, and a "
-                          "token would be sent to both; set both, or none for github.com")  # fmt: skip
+        raise GitHubError(
+            f"GITHUB_API_URL ({api}) and GITHUB_SERVER_URL ({site}) are not of the same server, and a "
+            "token would be sent to both; set both, or none for github.com"
+        )
     return site
 
 
@@ -124,8 +126,10 @@ class FixtureAccounts:
             request = ApiRequest("GET", "//user", f"ask whose token {variable} has", "")
             owner = self.client(user).find(request, User, *_NOT_A_USER)
             if owner is not None and owner.login.lower() != login.lower():
-                lines.append(f"{variable}: is a token of {owner.login}, not of {login}, who is {user} by "
-                             f"{REPOSITORIES_FILE}; correct one of them")  # fmt: skip
+                lines.append(
+                    f"{variable}: is a token of {owner.login}, not of {login}, who is {user} by "
+                    f"{REPOSITORIES_FILE}; correct one of them"
+                )
         if lines:
             raise ConfigError("\n".join(lines))
 

@@ -162,8 +162,13 @@ class FixtureBuilder:
 
     def _build_release(self, key: str) -> None:
         user = self.author(key)
-        request = ApiRequest("POST", "/releases", f"create the {key}", "contents: write",
-                             body={**release_fields(self.view, key), "body": self.text(key)})  # fmt: skip
+        request = ApiRequest(
+            "POST",
+            "/releases",
+            f"create the {key}",
+            "contents: write",
+            body={**release_fields(self.view, key), "body": self.text(key)},
+        )
         release = self.accounts.client(user).create(request, CreatedObject, lambda: self._find_release(key))
         self.created[key] = release.node_id
         self._build_assets(key, release.id)
@@ -188,8 +193,11 @@ class FixtureBuilder:
         address = client.read(at, ReleaseAddress).upload_url.partition("{")[0]
         for name in missing:
             content = self.view.reference.asset(wanted_tag(self.view, key), name)
-            kind = next(asset.content_type for asset in self.view.reference.objects.releases[key].release_assets
-                        if asset.name == name)  # fmt: skip
+            kind = next(
+                asset.content_type
+                for asset in self.view.reference.objects.releases[key].release_assets
+                if asset.name == name
+            )
             client.upload(address, content, kind, ApiRequest("POST", "", what, "contents: write", query={"name": name}))
 
 
@@ -240,8 +248,13 @@ class PullBuilder:
         builder, wanted = self._builder, self._wanted
         if self._existing is None:
             builder.stage({**self.start(), self._base: self._base_commit()})
-            body = {"title": builder.text(self._key, "title"), "body": builder.text(self._key),
-                    "head": wanted.head_ref_name, "base": wanted.base_ref_name, "draft": wanted.is_draft}  # fmt: skip
+            body = {
+                "title": builder.text(self._key, "title"),
+                "body": builder.text(self._key),
+                "head": wanted.head_ref_name,
+                "base": wanted.base_ref_name,
+                "draft": wanted.is_draft,
+            }
             self._id = builder.create(
                 builder.author(self._key), "/pulls", body, self._key, f"create {self._key}"
             ).node_id
@@ -308,8 +321,12 @@ class PullBuilder:
     def _review(self, review: SubmittedReview, name: str, threads: Sequence[str]) -> None:
         """Submit a review with its threads; one that was dismissed in the fixture is dismissed."""
         builder = self._builder
-        body = {"commit_id": review.commit, "event": _EVENTS.get(review.state, "COMMENT"), "body": builder.text(name),
-                "comments": [self._lines(thread) for thread in threads]}  # fmt: skip
+        body = {
+            "commit_id": review.commit,
+            "event": _EVENTS.get(review.state, "COMMENT"),
+            "body": builder.text(name),
+            "comments": [self._lines(thread) for thread in threads],
+        }
         answer = builder.create(builder.author(name), f"{self._path}/reviews", body, name, f"write {name}")
         if review.state == "DISMISSED" and answer.id:
             path = f"{self._path}/reviews/{answer.id}/dismissals"

@@ -21,9 +21,19 @@ from scylla_gha.model import digest
 
 TOPIC: Final = "scylla-fixture"  # of every repository that fixtures may change
 Canonical = Mapping[str, Mapping[str, Any]]
-_SETTINGS: Final = ("description", "homepage_url", "has_issues_enabled", "has_projects_enabled", "has_wiki_enabled",
-                    "has_discussions_enabled", "merge_commit_allowed", "squash_merge_allowed", "rebase_merge_allowed",
-                    "auto_merge_allowed", "delete_branch_on_merge")  # fmt: skip
+_SETTINGS: Final = (
+    "description",
+    "homepage_url",
+    "has_issues_enabled",
+    "has_projects_enabled",
+    "has_wiki_enabled",
+    "has_discussions_enabled",
+    "merge_commit_allowed",
+    "squash_merge_allowed",
+    "rebase_merge_allowed",
+    "auto_merge_allowed",
+    "delete_branch_on_merge",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +103,15 @@ def _entries(
         yield f"label {name}", fields
     for title, milestone in objects.milestones.items():
         due = milestone.due_on.date().isoformat() if milestone.due_on else None  # GitHub keeps the day alone
-        yield f"milestone {title}", {"title": milestone.title, "description": milestone.description or None,
-                                     "state": milestone.state, "due_on": due}  # fmt: skip
+        yield (
+            f"milestone {title}",
+            {
+                "title": milestone.title,
+                "description": milestone.description or None,
+                "state": milestone.state,
+                "due_on": due,
+            },
+        )
     yield from _subjects(objects, dialect)
     yield from _releases(objects, dialect)
     for rule in state.branch_protection_rules:

@@ -114,8 +114,10 @@ class FixtureSession:
         reference, accounts = self.reference, self.accounts
         accounts.require(self._actors(), reference.people())
         if own := reference.self_reviews():
-            raise ConfigError(f"{REPOSITORIES_FILE}: accounts: the author of a pull request cannot approve or refuse "
-                              f"it, so give other accounts to the reviewers of {', '.join(own)}")  # fmt: skip
+            raise ConfigError(
+                f"{REPOSITORIES_FILE}: accounts: the author of a pull request cannot approve or refuse "
+                f"it, so give other accounts to the reviewers of {', '.join(own)}"
+            )
 
     def status(self) -> dict[str, Any]:
         """Return how the repository differs from the fixture.
@@ -214,16 +216,23 @@ def bindings_of(view: FixtureView) -> dict[str, dict[str, str | int]]:
 
     Numbers differ from those of the hub when something was created anew. Facts of runs and checks are left out.
     """
-    bindings = {name: dict(facts) for name, facts in view.reference.world.bindings.items()
-                if not name.startswith(("run.", "workflow.", "check."))}  # fmt: skip
+    bindings = {
+        name: dict(facts)
+        for name, facts in view.reference.world.bindings.items()
+        if not name.startswith(("run.", "workflow.", "check."))
+    }
     nodes = _nodes_by_name(view)
     for name, facts in bindings.items():
         if name.startswith("user."):
             facts["login"] = view.dialect.logins.get(name.partition(".")[2], facts["login"])
         elif name == "repo.main":
             owner, repository = view.dialect.repository.split("/")
-            facts |= {"owner": owner, "name": repository, "full_name": view.dialect.repository,
-                      "url": f"https://github.com/{view.dialect.repository}"}  # fmt: skip
+            facts |= {
+                "owner": owner,
+                "name": repository,
+                "full_name": view.dialect.repository,
+                "url": f"https://github.com/{view.dialect.repository}",
+            }
         node = nodes.get(name)
         if node is not None:
             facts |= {
@@ -240,8 +249,14 @@ def _nodes_by_name(view: FixtureView) -> dict[str, Any]:
     names = view.reference.world.names
     reference, own = view.reference.objects, view.objects
     keys: dict[int, str] = {}
-    groups: Sequence[dict[str, Any]] = (reference.issues, reference.pulls, reference.comments, reference.reviews,
-                                        reference.lines, reference.releases)  # fmt: skip
+    groups: Sequence[dict[str, Any]] = (
+        reference.issues,
+        reference.pulls,
+        reference.comments,
+        reference.reviews,
+        reference.lines,
+        reference.releases,
+    )
     for group in groups:
         keys |= {node.database_id: key for key, node in group.items()}
     threads = {thread.id: key for key, thread in reference.threads.items()}

@@ -129,8 +129,11 @@ class Convergence:
         """Return the keys of all that has to be created or completed."""
         wanted, own = view.reference.objects, view.objects
         subjects = [key for key in created_order(wanted.subjects) if key in recreated or not is_complete(view, key)]
-        others = [name for name in view.reference.canonical
-                  if name.startswith(("milestone ", "release.")) and name not in view.canonical]  # fmt: skip
+        others = [
+            name
+            for name in view.reference.canonical
+            if name.startswith(("milestone ", "release.")) and name not in view.canonical
+        ]
         files = [key for key in own.releases if view.differs(key, "assets")]
         return [*others, *subjects, *files]
 
@@ -189,8 +192,13 @@ class Convergence:
             return
         view = outcome.view
         current = {**view.state.refs, **{name: after for name, (_, after) in (refs.first | refs.then).items()}}
-        builder = FixtureBuilder(view, self._accounts, self.read, {name: sha for name, sha in current.items() if sha},
-                                 {key: subject.number for key, subject in view.objects.subjects.items()})  # fmt: skip
+        builder = FixtureBuilder(
+            view,
+            self._accounts,
+            self.read,
+            {name: sha for name, sha in current.items() if sha},
+            {key: subject.number for key, subject in view.objects.subjects.items()},
+        )
         builder.created = self._known
         before = set(self._known)
         try:

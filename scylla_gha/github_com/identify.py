@@ -67,10 +67,15 @@ class FixtureObjects:
     def ids(self) -> dict[str, str]:
         """Return the global ids by key; those of labels and milestones by `label:NAME` and `milestone:TITLE`."""
         groups: tuple[Mapping[str, _HasId], ...] = (
-            self.issues, self.pulls, self.comments, self.reviews, self.lines, self.releases,
+            self.issues,
+            self.pulls,
+            self.comments,
+            self.reviews,
+            self.lines,
+            self.releases,
             {f"label:{name}": label for name, label in self.labels.items()},
             {f"milestone:{title}": milestone for title, milestone in self.milestones.items()},
-        )  # fmt: skip
+        )
         return {key: node.id for group in groups for key, node in group.items()}
 
 

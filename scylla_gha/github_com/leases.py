@@ -143,8 +143,10 @@ def take_lease(
     update = ref_updates(state.id, {LEASE_REF: (current.commit if current else None, sha)})
     failed = send_mutations(accounts.admin, [update], "take the lease")
     if failed and not _is_taken(accounts, sha):
-        raise LeasedError(f"{state.name_with_owner}: the lease was taken by another one at the same time; try again "
-                           f"later, or take another lane ({failed[0].error.message})")  # fmt: skip
+        raise LeasedError(
+            f"{state.name_with_owner}: the lease was taken by another one at the same time; try again "
+            f"later, or take another lane ({failed[0].error.message})"
+        )
     return lease
 
 
@@ -171,12 +173,16 @@ def require_mark(state: RepositorySnapshot, fixture: str) -> None:
     name = state.name_with_owner
     mark = state.mark("fixture")
     if mark is not None and mark.message.strip() != keep_message(fixture).strip():
-        raise RefusedError(f"{name}: is marked as {mark.message.strip()!r}, not as a repository of {fixture}; "
-                           f"correct {REPOSITORIES_FILE}")  # fmt: skip
+        raise RefusedError(
+            f"{name}: is marked as {mark.message.strip()!r}, not as a repository of {fixture}; "
+            f"correct {REPOSITORIES_FILE}"
+        )
     is_described = (state.description or "").strip() == keep_message(fixture).strip()
     if mark is None and not (TOPIC in state.repository_topics and is_described):
-        raise RefusedError(f"{name}: is not marked as a repository of {fixture}; give an empty repository the topic "
-                           f"{TOPIC} and the description {keep_message(fixture).strip()!r}")  # fmt: skip
+        raise RefusedError(
+            f"{name}: is not marked as a repository of {fixture}; give an empty repository the topic "
+            f"{TOPIC} and the description {keep_message(fixture).strip()!r}"
+        )
     if mark is None and (state.issues or state.pull_requests or len(state.heads) > 1):
         raise RefusedError(
             f"{name}: has issues, pull requests or branches, and was never seeded; use an empty repository"
@@ -206,8 +212,10 @@ def push_objects(reference: FixtureReference, accounts: FixtureAccounts, state: 
     if message is not None:  # perhaps it was done, and the answer was lost: then the second one has nothing to do
         message = _push(reference.folder, remote, specs)
     if message is not None:
-        raise GitHubError(f"{accounts.repository}: git push failed: {message}; {access.name} needs the permission "
-                          f"`{_CONTENTS}`, and `workflows: write` if the fixture has workflows")  # fmt: skip
+        raise GitHubError(
+            f"{accounts.repository}: git push failed: {message}; {access.name} needs the permission "
+            f"`{_CONTENTS}`, and `workflows: write` if the fixture has workflows"
+        )
     return True
 
 

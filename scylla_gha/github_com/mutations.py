@@ -74,8 +74,12 @@ def ref_updates(repository: str, updates: Mapping[str, tuple[str | None, str | N
         updates: objects before and after by ref; None: the ref does not exist.
     """
     changes = [
-        {"name": name, **({} if before == ANY_OBJECT else {"beforeOid": before or NO_OBJECT}),
-         "afterOid": after or NO_OBJECT, "force": True}
+        {
+            "name": name,
+            **({} if before == ANY_OBJECT else {"beforeOid": before or NO_OBJECT}),
+            "afterOid": after or NO_OBJECT,
+            "force": True,
+        }
         for name, (before, after) in sorted(updates.items())
-    ]  # fmt: skip
+    ]
     return Mutation("updateRefs", {"repositoryId": repository, "refUpdates": changes})

@@ -28,16 +28,31 @@ _EDITS: Final = {
     "review": ("updatePullRequestReview", "pullRequestReviewId"),  # by its author alone
 }
 ADMINISTRATION: Final = "administration: write"
-_BY_GRAPHQL: Final = {"description": "description", "homepage_url": "homepageUrl",
-                      "has_issues_enabled": "hasIssuesEnabled",
-                      "has_projects_enabled": "hasProjectsEnabled", "has_wiki_enabled": "hasWikiEnabled",
-                      "has_discussions_enabled": "hasDiscussionsEnabled"}  # fmt: skip
-_BY_REST: Final = {"merge_commit_allowed": "allow_merge_commit", "squash_merge_allowed": "allow_squash_merge",
-                   "rebase_merge_allowed": "allow_rebase_merge", "auto_merge_allowed": "allow_auto_merge",
-                   "delete_branch_on_merge": "delete_branch_on_merge"}  # fmt: skip
-_LIFTED: Final = {"allowsForcePushes": True, "allowsDeletions": True, "isAdminEnforced": False,
-                  "requiresApprovingReviews": False, "requiresStatusChecks": False, "requiresLinearHistory": False,
-                  "requiresConversationResolution": False, "dismissesStaleReviews": False}  # fmt: skip
+_BY_GRAPHQL: Final = {
+    "description": "description",
+    "homepage_url": "homepageUrl",
+    "has_issues_enabled": "hasIssuesEnabled",
+    "has_projects_enabled": "hasProjectsEnabled",
+    "has_wiki_enabled": "hasWikiEnabled",
+    "has_discussions_enabled": "hasDiscussionsEnabled",
+}
+_BY_REST: Final = {
+    "merge_commit_allowed": "allow_merge_commit",
+    "squash_merge_allowed": "allow_squash_merge",
+    "rebase_merge_allowed": "allow_rebase_merge",
+    "auto_merge_allowed": "allow_auto_merge",
+    "delete_branch_on_merge": "delete_branch_on_merge",
+}
+_LIFTED: Final = {
+    "allowsForcePushes": True,
+    "allowsDeletions": True,
+    "isAdminEnforced": False,
+    "requiresApprovingReviews": False,
+    "requiresStatusChecks": False,
+    "requiresLinearHistory": False,
+    "requiresConversationResolution": False,
+    "dismissesStaleReviews": False,
+}
 
 
 def removals(view: FixtureView, recreated: set[str], undeletable: set[str]) -> Iterator[Mutation]:
@@ -180,8 +195,11 @@ def _threads(view: FixtureView, key: str) -> Iterator[Mutation]:
         if thread["is_resolved"] != wanted[name]["is_resolved"] and has_all_texts(view, key):
             is_resolved = wanted[name]["is_resolved"]
             user = resolution_user(view.reference, name) if is_resolved else None
-            yield Mutation("resolveReviewThread" if is_resolved else "unresolveReviewThread",
-                           {"threadId": view.objects.threads[name].id}, user)  # fmt: skip
+            yield Mutation(
+                "resolveReviewThread" if is_resolved else "unresolveReviewThread",
+                {"threadId": view.objects.threads[name].id},
+                user,
+            )
 
 
 def _texts(view: FixtureView, recreated: set[str]) -> Iterator[Mutation]:
@@ -214,8 +232,11 @@ def opening(view: FixtureView, *, lifts_rules: bool) -> Iterator[Mutation]:
 def settings_repairs(view: FixtureView) -> Iterator[Mutation]:
     """Yield the repairs of settings and topics that GraphQL can do."""
     wanted = view.reference.canonical["settings"]
-    fields = {key: "" if wanted[name] is None else wanted[name] for name, key in _BY_GRAPHQL.items()
-              if view.differs("settings", name)}  # fmt: skip
+    fields = {
+        key: "" if wanted[name] is None else wanted[name]
+        for name, key in _BY_GRAPHQL.items()
+        if view.differs("settings", name)
+    }
     if view.differs("settings", "name"):
         fields["name"] = view.dialect.repository.partition("/")[2]
     if fields:
@@ -275,12 +296,18 @@ def release_requests(view: FixtureView) -> Iterator[ApiRequest]:
     """Yield the repairs of releases and the removals of releases and assets; uploads are not among them."""
     for key, release in view.objects.releases.items():
         if view.differs(key, "tag", "name", "body", "marker", "draft", "prerelease"):
-            yield ApiRequest("PATCH", f"/releases/{release.database_id}", f"restore the {key}", "contents: write",
-                             body=release_fields(view, key))  # fmt: skip
+            yield ApiRequest(
+                "PATCH",
+                f"/releases/{release.database_id}",
+                f"restore the {key}",
+                "contents: write",
+                body=release_fields(view, key),
+            )
     for node in view.objects.extras.values():
         if isinstance(node, ReleaseSnapshot):
-            yield ApiRequest("DELETE", f"/releases/{node.database_id}", f"delete the release {node.tag_name}",
-                             "contents: write")  # fmt: skip
+            yield ApiRequest(
+                "DELETE", f"/releases/{node.database_id}", f"delete the release {node.tag_name}", "contents: write"
+            )
 
 
 def release_fields(view: FixtureView, key: str) -> dict[str, Any]:

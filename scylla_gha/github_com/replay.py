@@ -31,20 +31,32 @@ from scylla_gha.hub.records import (
 
 UNKNOWN: Final = 0  # the actor of writes of which GitHub does not say who did them
 _SETTINGS: Final[Mapping[str, str]] = {
-    "description": "description", "homepage_url": "homepage", "has_issues_enabled": "has_issues",
-    "has_projects_enabled": "has_projects", "has_wiki_enabled": "has_wiki",
-    "has_discussions_enabled": "has_discussions", "merge_commit_allowed": "allow_merge_commit",
-    "squash_merge_allowed": "allow_squash_merge", "rebase_merge_allowed": "allow_rebase_merge",
-    "auto_merge_allowed": "allow_auto_merge", "delete_branch_on_merge": "delete_branch_on_merge",
-    "archived": "archived", "default_branch": "default_branch",
-}  # fmt: skip
+    "description": "description",
+    "homepage_url": "homepage",
+    "has_issues_enabled": "has_issues",
+    "has_projects_enabled": "has_projects",
+    "has_wiki_enabled": "has_wiki",
+    "has_discussions_enabled": "has_discussions",
+    "merge_commit_allowed": "allow_merge_commit",
+    "squash_merge_allowed": "allow_squash_merge",
+    "rebase_merge_allowed": "allow_rebase_merge",
+    "auto_merge_allowed": "allow_auto_merge",
+    "delete_branch_on_merge": "delete_branch_on_merge",
+    "archived": "archived",
+    "default_branch": "default_branch",
+}
 _RULES: Final[Mapping[str, str]] = {
-    "required_approving_review_count": "required_reviews", "dismisses_stale_reviews": "dismiss_stale_reviews",
-    "requires_code_owner_reviews": "code_owner_reviews", "required_status_check_contexts": "required_checks",
-    "requires_strict_status_checks": "strict", "is_admin_enforced": "enforce_admins",
-    "allows_force_pushes": "allow_force_pushes", "allows_deletions": "allow_deletions",
-    "requires_linear_history": "linear_history", "requires_conversation_resolution": "conversation_resolution",
-}  # fmt: skip
+    "required_approving_review_count": "required_reviews",
+    "dismisses_stale_reviews": "dismiss_stale_reviews",
+    "requires_code_owner_reviews": "code_owner_reviews",
+    "required_status_check_contexts": "required_checks",
+    "requires_strict_status_checks": "strict",
+    "is_admin_enforced": "enforce_admins",
+    "allows_force_pushes": "allow_force_pushes",
+    "allows_deletions": "allow_deletions",
+    "requires_linear_history": "linear_history",
+    "requires_conversation_resolution": "conversation_resolution",
+}
 
 
 @dataclass
@@ -98,8 +110,17 @@ class TrialReplay:
                 self._update(record, name=label.name, color=label.color.lower(), description=label.description or None)
         for extra in self.view.objects.extras.values():
             if isinstance(extra, LabelSnapshot):
-                state.create(UNKNOWN, LabelRecord(id=state.new_id(), created_at=state.now(), repository=repository,
-                             name=extra.name, color=extra.color, description=extra.description or None))  # fmt: skip
+                state.create(
+                    UNKNOWN,
+                    LabelRecord(
+                        id=state.new_id(),
+                        created_at=state.now(),
+                        repository=repository,
+                        name=extra.name,
+                        color=extra.color,
+                        description=extra.description or None,
+                    ),
+                )
 
     @property
     def _different(self) -> set[str]:
@@ -117,9 +138,18 @@ class TrialReplay:
         for extra in self.view.objects.extras.values():
             if isinstance(extra, MilestoneSnapshot):
                 creator = self.words.user(self.details.creators[extra.number])
-                state.create(creator, MilestoneRecord(
-                    id=state.new_id(), created_at=state.now(), updated_at=state.now(), repository=repository,
-                    number=extra.number, creator=creator, **_milestone_fields(extra)))  # fmt: skip
+                state.create(
+                    creator,
+                    MilestoneRecord(
+                        id=state.new_id(),
+                        created_at=state.now(),
+                        updated_at=state.now(),
+                        repository=repository,
+                        number=extra.number,
+                        creator=creator,
+                        **_milestone_fields(extra),
+                    ),
+                )
 
     def _releases(self) -> None:
         state, objects = self.world.hub.state, self.view.objects
@@ -135,34 +165,53 @@ class TrialReplay:
 
     def _release_changes(self, key: str, record: ReleaseRecord, release: ReleaseSnapshot) -> dict[str, Any]:
         fields = {
-            "name": self.words.text(release.name) or None, "body": self.words.text(release.description),
-            "tag": release.tag_name, "assets": self._assets(release), "draft": release.is_draft,
+            "name": self.words.text(release.name) or None,
+            "body": self.words.text(release.description),
+            "tag": release.tag_name,
+            "assets": self._assets(release),
+            "draft": release.is_draft,
             "prerelease": release.is_prerelease,
-        }  # fmt: skip
+        }
         changes: dict[str, Any] = {name: part for name, part in fields.items() if self.view.differs(key, name)}
         return changes | ({} if release.is_draft == record.draft else {"published_at": self.world.hub.state.now()})
 
     def _create_release(self, release: ReleaseSnapshot) -> None:
         state = self.world.hub.state
         author = self.words.user(release.author)
-        state.create(author, ReleaseRecord(
-            id=state.new_id(), created_at=state.now(), repository=self.world.repository_id, tag=release.tag_name,
-            target=self.details.targets.get(release.database_id, self.world.repository.default_branch), author=author,
-            name=self.words.text(release.name) or None, body=self.words.text(release.description),
-            draft=release.is_draft, prerelease=release.is_prerelease,
-            published_at=None if release.is_draft else state.now(),
-            assets=self._assets(release),
-        ))  # fmt: skip
+        state.create(
+            author,
+            ReleaseRecord(
+                id=state.new_id(),
+                created_at=state.now(),
+                repository=self.world.repository_id,
+                tag=release.tag_name,
+                target=self.details.targets.get(release.database_id, self.world.repository.default_branch),
+                author=author,
+                name=self.words.text(release.name) or None,
+                body=self.words.text(release.description),
+                draft=release.is_draft,
+                prerelease=release.is_prerelease,
+                published_at=None if release.is_draft else state.now(),
+                assets=self._assets(release),
+            ),
+        )
 
     def _assets(self, release: ReleaseSnapshot) -> tuple[AssetRecord, ...]:
         state = self.world.hub.state
         uploader = self.words.user(release.author)
         return tuple(
-            AssetRecord(id=state.new_id(), name=asset.name, size=asset.size, content_type=asset.content_type,
-                        blob=self.details.digests.get(f"{release.database_id}/{asset.name}", ""), uploader=uploader,
-                        created_at=state.now(), updated_at=state.now())
+            AssetRecord(
+                id=state.new_id(),
+                name=asset.name,
+                size=asset.size,
+                content_type=asset.content_type,
+                blob=self.details.digests.get(f"{release.database_id}/{asset.name}", ""),
+                uploader=uploader,
+                created_at=state.now(),
+                updated_at=state.now(),
+            )
             for asset in release.release_assets
-        )  # fmt: skip
+        )
 
     def _protections(self) -> None:
         state, repository = self.world.hub.state, self.world.repository_id
@@ -174,8 +223,16 @@ class TrialReplay:
             elif f"protection {record.pattern}" in self._different:
                 self._update(record, **_rule_fields(rule))
         for rule in rules.values():
-            state.create(UNKNOWN, ProtectionRecord(id=state.new_id(), created_at=state.now(), repository=repository,
-                                                   pattern=rule.pattern, **_rule_fields(rule)))  # fmt: skip
+            state.create(
+                UNKNOWN,
+                ProtectionRecord(
+                    id=state.new_id(),
+                    created_at=state.now(),
+                    repository=repository,
+                    pattern=rule.pattern,
+                    **_rule_fields(rule),
+                ),
+            )
 
     def _refs(self) -> None:
         git, state = self.world.git, self.world.hub.state
@@ -193,8 +250,12 @@ class TrialReplay:
 
 
 def _milestone_fields(stone: MilestoneSnapshot) -> dict[str, Any]:
-    return {"title": stone.title, "description": stone.description or None, "state": stone.state.lower(),
-            "due_on": stone.due_on}  # fmt: skip
+    return {
+        "title": stone.title,
+        "description": stone.description or None,
+        "state": stone.state.lower(),
+        "due_on": stone.due_on,
+    }
 
 
 def _rule_fields(rule: ProtectionSnapshot) -> dict[str, Any]:

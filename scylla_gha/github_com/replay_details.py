@@ -97,9 +97,11 @@ def _closed(view: FixtureView) -> Iterator[SubjectSnapshot]:
     wanted = view.reference.objects.subjects
     for subject in (*view.state.issues, *view.state.pull_requests):
         key = keys.get(subject.id)
-        if subject.state != "OPEN" and subject not in view.objects.retired and (
-            key is None or wanted[key].state != subject.state or view.differs(f"{key}/closing", "reason")
-        ):  # fmt: skip
+        if (
+            subject.state != "OPEN"
+            and subject not in view.objects.retired
+            and (key is None or wanted[key].state != subject.state or view.differs(f"{key}/closing", "reason"))
+        ):
             yield subject
 
 
@@ -154,8 +156,11 @@ class ReplayWords:
         own = self.view.dialect
         shortened = _SHORT_NUMBER.sub(lambda part: f"GH-{self.numbers.get(int(part[1]), part[1])}", text or "")
         neutral = Dialect(own.repository, own.users, keys).neutral(shortened)
-        logins = {name.removeprefix("user."): str(facts["login"]) for name, facts in self.world.bindings.items()
-                  if name.startswith("user.")}  # fmt: skip
+        logins = {
+            name.removeprefix("user."): str(facts["login"])
+            for name, facts in self.world.bindings.items()
+            if name.startswith("user.")
+        }
         hub = Dialect(self.view.reference.dialect.repository, {}, {}, logins)
         return hub.spoken(neutral, {f"number.{number}": hub_number for number, hub_number in self.numbers.items()})
 

@@ -43,8 +43,11 @@ class SubjectReplay:
     def replay(self) -> None:
         """Write all differences; what is new in the order in which it was created."""
         self._know_the_fixtures()
-        subjects = [node for node in (*self.view.state.issues, *self.view.state.pull_requests)
-                    if node not in self.view.objects.retired]  # fmt: skip
+        subjects = [
+            node
+            for node in (*self.view.state.issues, *self.view.state.pull_requests)
+            if node not in self.view.objects.retired
+        ]
         for subject in sorted(subjects, key=lambda node: node.number):
             if subject.id not in self._ids:
                 self._create_subject(subject)
@@ -60,9 +63,11 @@ class SubjectReplay:
         """Tie the repository's objects to the records of the fixture."""
         own, wanted = self.view.objects, self.view.reference.objects
         groups: tuple[tuple[Mapping[str, TextSnapshot], Mapping[str, TextSnapshot]], ...] = (
-            (own.subjects, wanted.subjects), (own.comments, wanted.comments), (own.reviews, wanted.reviews),
+            (own.subjects, wanted.subjects),
+            (own.comments, wanted.comments),
+            (own.reviews, wanted.reviews),
             (own.lines, wanted.lines),
-        )  # fmt: skip
+        )
         for mine, theirs in groups:
             self._ids |= {node.id: theirs[key].database_id for key, node in mine.items() if key in theirs}
         for key, thread in own.threads.items():
@@ -75,10 +80,16 @@ class SubjectReplay:
         state, words = self.world.hub.state, self.words
         author = words.user(subject.author)
         fields: dict[str, Any] = {
-            "id": state.new_id(), "created_at": state.now(), "updated_at": state.now(),
-            "repository": self.world.repository_id, "number": words.numbers[subject.number], "author": author,
-            **self._text_fields(subject), **self._plain_fields(subject), **self._closing(subject),
-        }  # fmt: skip
+            "id": state.new_id(),
+            "created_at": state.now(),
+            "updated_at": state.now(),
+            "repository": self.world.repository_id,
+            "number": words.numbers[subject.number],
+            "author": author,
+            **self._text_fields(subject),
+            **self._plain_fields(subject),
+            **self._closing(subject),
+        }
         if isinstance(subject, PullSnapshot):
             pull: dict[str, Any] = {"head_repository": self.world.repository_id, "head_ref": subject.head_ref_name}
             state.create(author, PullRequestRecord(**fields, **pull, **self._pull_fields(subject)))
@@ -149,9 +160,10 @@ class SubjectReplay:
         """Delete the records of what the repository does not have any more."""
         state, own, wanted = self.world.hub.state, self.view.objects, self.view.reference.objects
         for kind, theirs, mine in (
-            (CommentRecord, wanted.comments, own.comments), (CommentRecord, wanted.lines, own.lines),
+            (CommentRecord, wanted.comments, own.comments),
+            (CommentRecord, wanted.lines, own.lines),
             (ReviewRecord, wanted.reviews, own.reviews),
-        ):  # fmt: skip
+        ):
             for key in theirs.keys() - mine.keys():
                 state.delete(_UNKNOWN, state.need(kind, theirs[key].database_id))
         for key in wanted.threads.keys() - own.threads.keys():
@@ -184,23 +196,32 @@ class SubjectReplay:
         """Return what creates the texts that the fixture does not have, with their times."""
         listed: list[Creation] = []
         for subject in subjects:
-            listed += [(text.created_at, lambda text=text, subject=subject: self._create_comment(text, subject))  # type: ignore[misc]
-                       for text in subject.comments if text.id not in self._ids]  # fmt: skip
+            listed += [
+                (text.created_at, lambda text=text, subject=subject: self._create_comment(text, subject))  # type: ignore[misc]
+                for text in subject.comments
+                if text.id not in self._ids
+            ]
             if isinstance(subject, PullSnapshot):
                 listed += self._new_reviews(subject)
         return listed
 
     def _new_reviews(self, pull: PullSnapshot) -> list[Creation]:
-        lines = {line.id: (line, thread) for thread in pull.review_threads for line in thread.comments
-                 if line.id not in self._ids}  # fmt: skip
+        lines = {
+            line.id: (line, thread)
+            for thread in pull.review_threads
+            for line in thread.comments
+            if line.id not in self._ids
+        }
         with_lines = {line.review for line, _ in lines.values()}
         listed: list[Creation] = [
             (review.created_at, lambda review=review: self._create_review(review, pull))  # type: ignore[misc]
             for review in pull.reviews
             if review.id not in self._ids and (not review.is_bare or review.id in with_lines)
         ]
-        listed += [(line.created_at, lambda line=line, thread=thread: self._create_line(line, thread, pull))  # type: ignore[misc]
-                   for line, thread in lines.values()]  # fmt: skip
+        listed += [
+            (line.created_at, lambda line=line, thread=thread: self._create_line(line, thread, pull))  # type: ignore[misc]
+            for line, thread in lines.values()
+        ]
         return listed
 
     def _create_comment(self, text: TextSnapshot, subject: SubjectSnapshot) -> None:
@@ -209,8 +230,15 @@ class SubjectReplay:
     def _create_text(self, text: TextSnapshot, subject: SubjectSnapshot, **fields: int | None) -> None:
         state = self.world.hub.state
         author = self.words.user(text.author)
-        record = CommentRecord(id=state.new_id(), created_at=state.now(), updated_at=state.now(), author=author,
-                               subject=self._ids[subject.id], body=self.words.text(text.body), **fields)  # fmt: skip
+        record = CommentRecord(
+            id=state.new_id(),
+            created_at=state.now(),
+            updated_at=state.now(),
+            author=author,
+            subject=self._ids[subject.id],
+            body=self.words.text(text.body),
+            **fields,
+        )
         state.create(author, record)
         self._ids[text.id] = record.id
 
@@ -218,9 +246,16 @@ class SubjectReplay:
         state = self.world.hub.state
         author = self.words.user(review.author)
         submitted = None if review.state == "PENDING" else state.now()
-        record = ReviewRecord(id=state.new_id(), created_at=state.now(), pull=self._ids[pull.id], author=author,
-                              state=review.state, commit=review.commit, body=self.words.text(review.body),  # type: ignore[arg-type]
-                              submitted_at=submitted)  # fmt: skip
+        record = ReviewRecord(
+            id=state.new_id(),
+            created_at=state.now(),
+            pull=self._ids[pull.id],
+            author=author,
+            state=review.state,  # type: ignore[arg-type]
+            commit=review.commit,
+            body=self.words.text(review.body),
+            submitted_at=submitted,
+        )
         state.create(author, record)
         self._ids[review.id] = record.id
 
@@ -228,18 +263,29 @@ class SubjectReplay:
         if thread.id not in self._ids:
             self._create_thread(line, thread, pull)
         first = self._ids.get(thread.comments[0].id)
-        self._create_text(line, pull, thread=self._ids[thread.id], review=self._ids.get(line.review),
-                          reply_to=first if thread.comments[0].id != line.id else None)  # fmt: skip
+        self._create_text(
+            line,
+            pull,
+            thread=self._ids[thread.id],
+            review=self._ids.get(line.review),
+            reply_to=first if thread.comments[0].id != line.id else None,
+        )
 
     def _create_thread(self, line: ThreadCommentSnapshot, thread: ReviewThread, pull: PullSnapshot) -> None:
         state = self.world.hub.state
         author = self.words.user(line.author)
         start = thread.original_start_line
         record = ThreadRecord(
-            id=state.new_id(), created_at=state.now(), pull=self._ids[pull.id], path=thread.path,
-            commit=line.original_commit, line=thread.original_line if thread.subject_type == "LINE" else None,
-            start_line=start, side=thread.diff_side, start_side=None if start is None else thread.diff_side,
+            id=state.new_id(),
+            created_at=state.now(),
+            pull=self._ids[pull.id],
+            path=thread.path,
+            commit=line.original_commit,
+            line=thread.original_line if thread.subject_type == "LINE" else None,
+            start_line=start,
+            side=thread.diff_side,
+            start_side=None if start is None else thread.diff_side,
             resolved_by=self.words.user(thread.resolved_by) if thread.is_resolved else None,
-        )  # fmt: skip
+        )
         state.create(author, record)
         self._ids[thread.id] = record.id

@@ -100,8 +100,9 @@ class RefSnapshot(StateSnapshot):
     @classmethod
     def of(cls, node: dict[str, Any]) -> "RefSnapshot":
         """Return a ref with its full name."""
-        return cls(name=node["prefix"] + node["name"], oid=node["target"]["oid"],
-                   message=node["target"].get("message") or "")  # fmt: skip
+        return cls(
+            name=node["prefix"] + node["name"], oid=node["target"]["oid"], message=node["target"].get("message") or ""
+        )
 
 
 Refs = Annotated[tuple[RefSnapshot, ...], BeforeValidator(lambda nodes: tuple(map(RefSnapshot.of, nodes)))]

@@ -118,8 +118,14 @@ def _first_free(pool: LanePool, reference: FixtureReference, wish: LaneWish) -> 
         except LeasedError as error:
             refusals.append(str(error))
             continue
-        return TrialLane(fixture=pool.fixture, repository=repository, lane=lane, holder=wish.holder,
-                         digest=facts["digest"], expires=facts["lease"]["expires"])  # fmt: skip
+        return TrialLane(
+            fixture=pool.fixture,
+            repository=repository,
+            lane=lane,
+            holder=wish.holder,
+            digest=facts["digest"],
+            expires=facts["lease"]["expires"],
+        )
     raise LeasedError("\n".join(refusals))
 
 

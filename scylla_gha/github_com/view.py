@@ -79,8 +79,12 @@ class FixtureReference:
     def authors(self) -> set[str]:
         """Return the users that something of the fixture is made by."""
         objects = self.objects
-        texts: tuple[TextSnapshot, ...] = (*objects.subjects.values(), *objects.comments.values(),
-                                           *objects.reviews.values(), *objects.lines.values())  # fmt: skip
+        texts: tuple[TextSnapshot, ...] = (
+            *objects.subjects.values(),
+            *objects.comments.values(),
+            *objects.reviews.values(),
+            *objects.lines.values(),
+        )
         logins = {text.author for text in texts} | {release.author for release in objects.releases.values()}
         logins |= {pull.merged_by for pull in objects.pulls.values() if pull.merged_by}
         return {self.user(login) for login in logins}

@@ -68,8 +68,11 @@ def most_isolated(library: Library, option: str) -> SandboxName:
         if reason is None:
             if reasons:
                 label = "the host itself, which isolates nothing" if sandbox.has_network else sandbox.name
-                click.echo(f"sandbox: {label}, since {', and '.join(reasons)}; {option.format(best)} fails instead, "
-                           f"{option.format(sandbox.name)} hides this message", err=True)  # fmt: skip
+                click.echo(
+                    f"sandbox: {label}, since {', and '.join(reasons)}; {option.format(best)} fails instead, "
+                    f"{option.format(sandbox.name)} hides this message",
+                    err=True,
+                )
             return sandbox.name
         reasons.append(reason)
     raise AssertionError("the host is always there")
@@ -160,8 +163,10 @@ class SandboxPool:
             ToolError: a layer cannot be built.
         """
         if tools.prepared or tools.setup:
-            raise ToolError("tools that a command prepares on a machine (tools.setup) cannot be put into an image; "
-                            "use the sandbox bubblewrap or host")  # fmt: skip
+            raise ToolError(
+                "tools that a command prepares on a machine (tools.setup) cannot be put into an image; "
+                "use the sandbox bubblewrap or host"
+            )
         resources, mode = self._resources(arm), (arm and arm.mode) or NO_MODE
         system = (*mode.system, *(["nodejs"] if tools.node or "node" in tools.system else []))
         recipe = _with_programs(self.library.image(), resources, system)

@@ -119,8 +119,9 @@ def _bundled_layer(path: Path) -> ImageLayer:
     stored = path.with_suffix(".sha256")
     is_plain = all(file.is_file() and not file.is_symlink() for file in (path, stored))
     if not (is_plain and _NAME.fullmatch(path.name)):
-        raise ConfigError(f"{path}: is not a layer with its digest beside it; delete the folder, and make the images "
-                          "anew")  # fmt: skip
+        raise ConfigError(
+            f"{path}: is not a layer with its digest beside it; delete the folder, and make the images anew"
+        )
     sha256 = stored.read_text(encoding="ascii", errors="replace").strip()
     with path.open("rb") as file:
         if not _SHA256.fullmatch(sha256) or hashlib.file_digest(file, "sha256").hexdigest() != sha256:

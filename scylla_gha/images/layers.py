@@ -115,8 +115,10 @@ def missing_build_tool() -> str | None:
     if shutil.which("mmdebstrap") is None:
         return "images are made by mmdebstrap, which is not installed; on Debian and Ubuntu: apt-get install mmdebstrap"
     if os.geteuid() and shutil.which("newuidmap") is None:
-        return ("for a user other than root, mmdebstrap needs newuidmap, which is not installed; on Debian and Ubuntu: "
-                "apt-get install uidmap")  # fmt: skip
+        return (
+            "for a user other than root, mmdebstrap needs newuidmap, which is not installed; on Debian and Ubuntu: "
+            "apt-get install uidmap"
+        )
     return None
 
 
@@ -136,19 +138,31 @@ def base_layer(recipe: ImageRecipe, cache: Path, *, fresh: bool = False) -> Imag
         ToolError: mmdebstrap is missing, or the packages are not available.
     """
     key = _base_key(recipe)
-    users = "".join(f'echo {name}:x:{number}:{number}::/home/dev:/bin/sh >>"$1"/etc/passwd\n'
-                    for name, number in (("dev", AGENT), ("keeper", SUPERVISOR)))  # fmt: skip
+    users = "".join(
+        f'echo {name}:x:{number}:{number}::/home/dev:/bin/sh >>"$1"/etc/passwd\n'
+        for name, number in (("dev", AGENT), ("keeper", SUPERVISOR))
+    )
 
     def make(into: Path) -> None:
         if why := missing_build_tool():
             raise ToolError(why)
         leave = [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in _LEFT_OUT]
-        argv = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(recipe.packages)}", *leave,
-                f"--customize-hook={_FINISH}{users}", recipe.release, str(into)]  # fmt: skip
+        argv = [
+            "mmdebstrap",
+            "--quiet",
+            "--variant=minbase",
+            f"--include={','.join(recipe.packages)}",
+            *leave,
+            f"--customize-hook={_FINISH}{users}",
+            recipe.release,
+            str(into),
+        ]
         output = process.capture(argv, env={**os.environ, "SOURCE_DATE_EPOCH": _DAY_ONE}, seconds=_SECONDS)
         if output.code:
-            raise ToolError(f"mmdebstrap could not make the image {recipe.id}: {output.message}; it needs root or user "
-                            "namespaces, Debian's archive in reach, and its key (debian-archive-keyring)")  # fmt: skip
+            raise ToolError(
+                f"mmdebstrap could not make the image {recipe.id}: {output.message}; it needs root or user "
+                "namespaces, Debian's archive in reach, and its key (debian-archive-keyring)"
+            )
 
     return _layer(key, cache, make, fresh=fresh)
 
@@ -308,12 +322,26 @@ def _install(requirements: Sequence[str], site: Path) -> None:
 
     # A user's own link mode would put links to uv's cache into the layer, which lead nowhere in a container.
     system = ["--python-version", PYTHON, "--python-platform", f"{platform.machine()}-manylinux_2_36"]
-    argv = [find_uv_bin(), "pip", "install", "--quiet", "--link-mode", "copy", "--target", str(site), *system,
-            "--only-binary", ":all:", *requirements]  # fmt: skip
+    argv = [
+        find_uv_bin(),
+        "pip",
+        "install",
+        "--quiet",
+        "--link-mode",
+        "copy",
+        "--target",
+        str(site),
+        *system,
+        "--only-binary",
+        ":all:",
+        *requirements,
+    ]
     output = process.capture(argv, env={**os.environ, "VIRTUAL_ENV": ""}, seconds=_SECONDS)
     if output.code:
-        raise ToolError(f"uv could not install {', '.join(requirements)} for an image: {output.message}; is a package "
-                        "registry in reach?")  # fmt: skip
+        raise ToolError(
+            f"uv could not install {', '.join(requirements)} for an image: {output.message}; is a package "
+            "registry in reach?"
+        )
 
 
 def _finish(home: Path, site: Path, at: str) -> None:
@@ -335,6 +363,18 @@ def _finish(home: Path, site: Path, at: str) -> None:
 
 
 def _compile(site: Path, root: Path) -> None:
-    argv = [sys.executable, "-P", "-m", "compileall", "-q", "-s", str(root), "-p", "/", "--invalidation-mode",
-            "unchecked-hash", str(site)]  # fmt: skip
+    argv = [
+        sys.executable,
+        "-P",
+        "-m",
+        "compileall",
+        "-q",
+        "-s",
+        str(root),
+        "-p",
+        "/",
+        "--invalidation-mode",
+        "unchecked-hash",
+        str(site),
+    ]
     process.capture(argv, env={"PYTHONHASHSEED": "0"}, seconds=_SECONDS)  # a file that does not compile stays as it is

@@ -275,8 +275,14 @@ def fail_unscored(scenario: Scenario, checks: Checks, items: tuple[ItemScore, ..
     """Compute the verdict on a trial that failed in any case, with items that the panel left unjudged."""
     why = "".join(f"{name} does not hold; " for name in failed_checks(scenario, checks)[:1])
     steps = progress(scenario.progress, checks, items, panel)
-    return Score(score=None, grade=None, passed=False, why=f"{why}judges gave no score", progress=steps,
-                 broken=_broken(scenario, checks))  # fmt: skip
+    return Score(
+        score=None,
+        grade=None,
+        passed=False,
+        why=f"{why}judges gave no score",
+        progress=steps,
+        broken=_broken(scenario, checks),
+    )
 
 
 def _broken(scenario: Scenario, checks: Checks) -> tuple[str, ...]:

@@ -294,8 +294,11 @@ class GitHubChange:
 def unchanged_fault(allowed: Iterable[AllowedChange], github: TrialGitHub) -> str | None:
     """Return what was changed though it must not be, or None."""
     allowances = tuple(allowed)
-    faults = [change.text for change in all_changes(github)
-              if not any(_allows(allowance, change, github) for allowance in allowances)]  # fmt: skip
+    faults = [
+        change.text
+        for change in all_changes(github)
+        if not any(_allows(allowance, change, github) for allowance in allowances)
+    ]
     more = f"; and {len(faults) - _LISTED_FAULTS} more" if len(faults) > _LISTED_FAULTS else ""
     return "; ".join(faults[:_LISTED_FAULTS]) + more if faults else None
 
@@ -374,8 +377,14 @@ def _repository_of(kind: str, view: GitHubView, github: TrialGitHub) -> int:
 def _name(kind: str, view: GitHubView, github: TrialGitHub) -> str:
     """Return the fixture's name of an object, or its kind with what a person calls it."""
     known = next((name for name, id_ in github.names.items() if id_ == view.id), None)
-    shown = next((value for field in ("number", "tag", "title", "name", "path", "pattern")
-                  if (value := getattr(view, field, None)) is not None), view.id)  # fmt: skip
+    shown = next(
+        (
+            value
+            for field in ("number", "tag", "title", "name", "path", "pattern")
+            if (value := getattr(view, field, None)) is not None
+        ),
+        view.id,
+    )
     return known or f"{kind.replace('_', ' ')} {f'#{shown}' if isinstance(shown, int) else repr(shown)}"
 
 

@@ -14,7 +14,8 @@ from typing import Any, Final
 from scylla_gha.counting import counted
 from scylla_gha.errors import ToolError
 from scylla_gha.judge.github_checks import ShownText, shown_texts
-from scylla_gha.judge.github_trial import Fields, TrialGitHub
+from scylla_gha.judge.github_trial import TrialGitHub
+from scylla_gha.judge.github_views import Fields
 from scylla_gha.model.printable_text import head_and_tail, one_line, visible
 
 NO_FILES: Final = "No file of the working directory was changed."
@@ -145,8 +146,9 @@ def _comment(record: Fields, github: TrialGitHub) -> _WrittenText:
     lines = "-".join(str(thread[name]) for name in ("start_line", "line") if thread.get(name))
     where = f"in the review thread at {thread.get('path')!r}, line {lines or 'none'}, of"
     what = "Reply" if earlier else "Comment"
-    return _WrittenText(f"{what} {where} {_subject(record['subject'], github)}", "", record["body"], others,
-                        _code(thread, github))  # fmt: skip
+    return _WrittenText(
+        f"{what} {where} {_subject(record['subject'], github)}", "", record["body"], others, _code(thread, github)
+    )
 
 
 def _code(thread: Mapping[str, Any], github: TrialGitHub) -> str:

@@ -242,8 +242,10 @@ def _summary(files: Sequence[_File], states: Sequence[str]) -> str:
     if all(state == "whole" for state in states):
         return f"{counts} The diff is shown whole."
     parts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
-    return (f"{counts} The diff is NOT shown whole. Of the files: {parts}. First come those that task, checks and "
-            "rubric name, then those that were there before the change. Each cut is marked where it is.")  # fmt: skip
+    return (
+        f"{counts} The diff is NOT shown whole. Of the files: {parts}. First come those that task, checks and "
+        "rubric name, then those that were there before the change. Each cut is marked where it is."
+    )
 
 
 def fence_tag(pieces: Iterable[str]) -> str:

@@ -97,8 +97,14 @@ def _module_folders(tree: Path) -> Iterator[str]:
 
 def _variables(folder: Path | None = None, **more: str) -> Mapping[str, str]:
     is_vendored = folder is not None and (folder / "vendor" / "modules.txt").is_file()
-    own = {"GOTOOLCHAIN": "local", "GOENV": "off", "GOWORK": "off", "CGO_ENABLED": "0", "GOTELEMETRY": "off",
-           "GOFLAGS": f"-mod={'vendor' if is_vendored else 'mod'} -modcacherw"}  # fmt: skip
+    own = {
+        "GOTOOLCHAIN": "local",
+        "GOENV": "off",
+        "GOWORK": "off",
+        "CGO_ENABLED": "0",
+        "GOTELEMETRY": "off",
+        "GOFLAGS": f"-mod={'vendor' if is_vendored else 'mod'} -modcacherw",
+    }
     return {**os.environ, **own, **more}
 
 
@@ -129,8 +135,10 @@ def _download(go: str, tree: Path, modules: list[str], target: Path) -> None:
             done = process.capture([go, "mod", "download"], cwd=Path(root) / folder, env=env, seconds=_SECONDS)
             if done.code:
                 lines = done.message.strip().splitlines() or [""]
-                raise ToolError(f"{folder}/go.mod: its modules cannot be downloaded: {lines[-1][-_SHOWN:]}; "
-                                "vendor them by `go mod vendor`")  # fmt: skip
+                raise ToolError(
+                    f"{folder}/go.mod: its modules cannot be downloaded: {lines[-1][-_SHOWN:]}; "
+                    "vendor them by `go mod vendor`"
+                )
 
 
 def _compile(go: str, library: list[str], target: Path) -> None:

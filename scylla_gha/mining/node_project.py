@@ -74,8 +74,11 @@ def read_node_project(tree: Path, *, is_resolved: bool = True) -> NodeProject:
     framework = _framework(tree, wanted, script)
     if framework is None:
         other = next((name for name in _OTHERS if name in wanted or re.search(rf"\b{name}\b", script)), None)
-        reason = f"tests of {other} cannot be run; those of node, vitest, jest and mocha can" if other else (
-            "package.json names none of the test runners that are known: node --test, vitest, jest, mocha")  # fmt: skip
+        reason = (
+            f"tests of {other} cannot be run; those of node, vitest, jest and mocha can"
+            if other
+            else ("package.json names none of the test runners that are known: node --test, vitest, jest, mocha")
+        )
         return NodeProject(None, {}, reason=reason)
     options = _node_options(script) if framework == "node" else ()
     test_files = tuple(_test_files(tree, package, framework, script))
@@ -196,14 +199,24 @@ def _resolved(tree: Path, ranges: Mapping[str, str], manager: str) -> tuple[dict
         return locked, ()
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "package.json").write_text(json.dumps({"dependencies": {**missing, **locked}}), encoding="utf-8")
-        argv = ["npm", "install", "--package-lock-only", "--ignore-scripts", "--no-audit", "--no-fund", "--force",
-                "--loglevel=error"]  # fmt: skip
+        argv = [
+            "npm",
+            "install",
+            "--package-lock-only",
+            "--ignore-scripts",
+            "--no-audit",
+            "--no-fund",
+            "--force",
+            "--loglevel=error",
+        ]
         done = process.capture(argv, cwd=Path(folder), seconds=_SECONDS)
         if done.code:
             raise ToolError(f"npm could not resolve {', '.join(sorted(missing))}: {done.message[-500:]}")
         chosen = locked_packages(Path(folder), ranges)
-    note = (f"{lock.file} pins no version of {', '.join(sorted(missing))} as package.json wants it: npm chose; if that "
-            "does not do, name a command that installs what the tests need with --setup")  # fmt: skip
+    note = (
+        f"{lock.file} pins no version of {', '.join(sorted(missing))} as package.json wants it: npm chose; if that "
+        "does not do, name a command that installs what the tests need with --setup"
+    )
     return dict(chosen.versions), (note,) if lock.file else ()
 
 
@@ -299,6 +312,8 @@ def _parsed(parse: Callable[[str], Any], text: str) -> dict[str, Any]:
 
 
 _READERS: Final[dict[str, Callable[[str, Mapping[str, str]], dict[str, str]]]] = {
-    "package-lock.json": _npm_versions, "npm-shrinkwrap.json": _npm_versions, "pnpm-lock.yaml": _pnpm_versions,
+    "package-lock.json": _npm_versions,
+    "npm-shrinkwrap.json": _npm_versions,
+    "pnpm-lock.yaml": _pnpm_versions,
     "yarn.lock": _yarn_versions,
-}  # fmt: skip
+}

@@ -22,14 +22,23 @@ _TEST_GROUP: Final = re.compile(
 _TEST_FILES: Final = tuple(
     f"{folder}{name}.txt"
     for folder, names in {
-        "": ("requirements-dev", "requirements-test", "requirements-tests", "requirements_dev", "requirements_test",
-             "test-requirements", "dev-requirements", "test_requirements", "dev_requirements"),
+        "": (
+            "requirements-dev",
+            "requirements-test",
+            "requirements-tests",
+            "requirements_dev",
+            "requirements_test",
+            "test-requirements",
+            "dev-requirements",
+            "test_requirements",
+            "dev_requirements",
+        ),
         "requirements/": ("dev", "test", "tests", "testing"),
         "tests/": ("requirements",),
         "test/": ("requirements",),
     }.items()
     for name in names
-)  # fmt: skip
+)
 _REQUIREMENT: Final = re.compile(r"[A-Za-z0-9][\w.-]*\s*(\[[\w.,\s-]+\])?\s*([<>=!~(].*|;.*)?$")
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*")
 # Linters and builders of documentation run no test, and are what conflicts most often.
@@ -60,8 +69,12 @@ def package_requirements(tree: Path, pyproject: Mapping[str, Any], setup: Mappin
 
 def test_requirements(tree: Path, pyproject: Mapping[str, Any], setup: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the package's tests require: extras, groups and files that are named after tests or development."""
-    every = (*_of_extras(pyproject, setup), *_of_tools(pyproject), *texts(setup.get("tests_require")),
-             *_of_poetry(toml_file(tree / _PIPFILE).get("dev-packages")))  # fmt: skip
+    every = (
+        *_of_extras(pyproject, setup),
+        *_of_tools(pyproject),
+        *texts(setup.get("tests_require")),
+        *_of_poetry(toml_file(tree / _PIPFILE).get("dev-packages")),
+    )
     files = (line for name in _TEST_FILES for line in _of_file(tree, tree / name))
     return (wish for wish in (*every, *files) if not _NO_TEST_TOOL.match(name_of(wish)))
 

@@ -11,9 +11,11 @@ State = Literal["known", "unknown", "undefined", "infinite"]
 Verdict = Literal["better", "worse", "equivalent", "not_enough_data"]
 Family = Literal["baseline", "tiers", "models", "modes"]
 FAMILIES: Final[dict[Family, str]] = {
-    "baseline": "arms against the baseline", "tiers": "each tier against the one before",
-    "models": "models against each other", "modes": "each mode against the baseline's mode",
-}  # fmt: skip
+    "baseline": "arms against the baseline",
+    "tiers": "each tier against the one before",
+    "models": "models against each other",
+    "modes": "each mode against the baseline's mode",
+}
 PAIRED: Final = frozenset({"baseline", "modes"})  # families that compare an arm with another arm
 MODE_BY_MODEL: Final = "mode x model"  # interactions: whether a mode's effect depends on the model
 # The verdict on several arms is the first of these that any of them has.

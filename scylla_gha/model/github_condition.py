@@ -88,8 +88,16 @@ class StateCondition(GitHubQuery):
 
     @model_validator(mode="after")
     def _some_operator(self) -> "StateCondition":
-        others = (self.exists, self.has_equals, self.set_equals is not None, self.has_contains, self.matches,
-                  self.count, self.by, self.before)  # fmt: skip
+        others = (
+            self.exists,
+            self.has_equals,
+            self.set_equals is not None,
+            self.has_contains,
+            self.matches,
+            self.count,
+            self.by,
+            self.before,
+        )
         if not (self.absent or any(others)):
             raise ValueError(
                 "give at least one of exists, absent, equals, set_equals, contains, matches, count, by and before"

@@ -309,5 +309,8 @@ def unpaired_arms(plan: Plan) -> dict[str, str]:
     pairs, mode, planned = plan.pairs, plan.reference_mode, {cell.arm for cell in plan.cells}
     others = (arm.id for arm in plan.arms if arm.mode and arm.mode.id != mode)
     unpaired = f"no single arm of mode {mode} has its variant, agent and model"
-    return {arm: f"no cell of {pairs[arm]} is planned" if arm in pairs else unpaired
-            for arm in others if arm in planned and pairs.get(arm) not in planned}  # fmt: skip
+    return {
+        arm: f"no cell of {pairs[arm]} is planned" if arm in pairs else unpaired
+        for arm in others
+        if arm in planned and pairs.get(arm) not in planned
+    }

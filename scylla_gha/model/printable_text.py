@@ -44,5 +44,7 @@ def head_and_tail(text: str, room: int) -> str:
     head = head[: head.rfind("\n") + 1] or head
     tail = tail[tail.find("\n") + 1 :] or tail
     lost = text[len(head) : len(text) - len(tail)]
-    return (f"{head.rstrip(chr(10))}\n[cut here: {counted(lost.count(chr(10)) or 1, 'line')}, "
-            f"{counted(len(lost), 'character')}]\n{tail}")  # fmt: skip
+    return (
+        f"{head.rstrip(chr(10))}\n[cut here: {counted(lost.count(chr(10)) or 1, 'line')}, "
+        f"{counted(len(lost), 'character')}]\n{tail}"
+    )

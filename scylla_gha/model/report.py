@@ -204,8 +204,10 @@ class Report(Record):
     def answer(self) -> tuple[Comparison, ...]:
         """Verdicts of the declared family; those of `comparisons` if it pairs arms, or compares nothing."""
         rulings = self.analysis.answers if self.analysis else ()
-        answers = (Comparison(arm=ruling.arm, baseline=ruling.baseline, verdict=ruling.verdict, why=ruling.why)
-                   for ruling in rulings)  # fmt: skip
+        answers = (
+            Comparison(arm=ruling.arm, baseline=ruling.baseline, verdict=ruling.verdict, why=ruling.why)
+            for ruling in rulings
+        )
         return tuple(answers) or self.comparisons
 
     @property

@@ -37,12 +37,17 @@ MCP_FILE: Final = ".mcp.json"
 PLACES: Final = {
     "claude-code": ("CLAUDE.md", "/.claude", f"/{MCP_FILE}"),
     "codex": ("AGENTS.md", "/.agents", "/.codex"),
-    "copilot": ("/.github/copilot-instructions.md", "/.github/instructions", "/.github/prompts",
-                "/.github/skills", "/.github/agents"),
+    "copilot": (
+        "/.github/copilot-instructions.md",
+        "/.github/instructions",
+        "/.github/prompts",
+        "/.github/skills",
+        "/.github/agents",
+    ),
     "gemini-cli": ("GEMINI.md", "/.gemini"),
     "cursor": ("/.cursor", "/.cursorrules"),
     "opencode": ("/.opencode", "/opencode.json"),
-}  # fmt: skip
+}
 # Of one person or one machine; they may hold secrets.
 _PERSONAL: Final = PathPatterns(["*.local.*", "/.claude/worktrees", ".env", ".env.*", "__pycache__"])
 _AGENT_FILES: Final = PathPatterns([pattern for patterns in PLACES.values() for pattern in patterns])

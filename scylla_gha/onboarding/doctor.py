@@ -263,11 +263,19 @@ def readiness_findings(environ: Mapping[str, str]) -> Iterator[Finding]:
     boxes = [name for name, sandbox in SANDBOXES.items() if name != "host" and sandbox.missing_reason() is None]
     lacks = [*_missing_packages(), *_missing_agent(), *_missing_access(environ)]
     if not boxes:
-        lacks.append(_lack("sandbox: neither docker nor bubblewrap works, so tests and agents are not isolated",
-                           "see docker and bubblewrap above"))  # fmt: skip
+        lacks.append(
+            _lack(
+                "sandbox: neither docker nor bubblewrap works, so tests and agents are not isolated",
+                "see docker and bubblewrap above",
+            )
+        )
     if scripts:
-        lacks.append(_lack(f"{' and '.join(scripts)} not on PATH: tests in JavaScript and TypeScript cannot be run",
-                           "https://nodejs.org/en/download"))  # fmt: skip
+        lacks.append(
+            _lack(
+                f"{' and '.join(scripts)} not on PATH: tests in JavaScript and TypeScript cannot be run",
+                "https://nodejs.org/en/download",
+            )
+        )
     if lacks:
         yield from lacks
         return

@@ -20,8 +20,15 @@ from scylla_gha.providers import PROVIDERS
 
 _FOREIGN: Final = "astral-sh/setup-uv"  # the only action that the toolkit uses beside GitHub's own
 _CALLERS: Final = ("scylla.yml", "dispatch.yml")  # start an evaluation
-_OURS: Final = (*_CALLERS, "scylla-comment.yml", "scylla-regression.yml", "scylla-pull-request.yml", "comment.yml",
-                "regression.yml", "evaluate.yml")  # fmt: skip
+_OURS: Final = (
+    *_CALLERS,
+    "scylla-comment.yml",
+    "scylla-regression.yml",
+    "scylla-pull-request.yml",
+    "comment.yml",
+    "regression.yml",
+    "evaluate.yml",
+)
 _WHY: Final = {
     "disabled_fork": "is disabled, like all workflows of a new fork",
     "disabled_inactivity": "is disabled, because nothing was committed for 60 days",
@@ -228,8 +235,10 @@ def _environment(setup: RepositorySetup, environment: str) -> Finding:
     if isinstance(settings, HiddenResource):
         return _hidden("environment", environment, settings)
     if isinstance(settings, MissingResource):
-        what = (f"{environment} does not exist. It should hold the secrets; the first run would create it, "
-                "open to all branches")  # fmt: skip
+        what = (
+            f"{environment} does not exist. It should hold the secrets; the first run would create it, "
+            "open to all branches"
+        )
         mend = f"gh api --method PUT repos/{facts.full_name}/environments/{environment}"
         return Finding("environment", "problem", what, mend)
     if any(rule.type == "required_reviewers" for rule in settings.protection_rules):

@@ -61,8 +61,10 @@ def toolkit_for(root: Path, ask: Callable[[str | None], Toolkit | None]) -> Tool
     """
     toolkit = toolkit_here(root) or running_toolkit() or ask(repository_of_checkout(toolkit_root()))
     if toolkit is None:
-        raise ConfigError("init: this installation does not name its repository on GitHub, which the workflow has to "
-                          "call; give --toolkit OWNER/REPO@SHA, such as your fork at a pushed commit")  # fmt: skip
+        raise ConfigError(
+            "init: this installation does not name its repository on GitHub, which the workflow has to "
+            "call; give --toolkit OWNER/REPO@SHA, such as your fork at a pushed commit"
+        )
     return toolkit
 
 
@@ -162,8 +164,12 @@ def workflow_files(name: str, toolkit: Toolkit, keys: Sequence[str] = ()) -> lis
     secrets = "\n      ".join(f"{key}: ${{{{ secrets.{key} }}}}" for key in keys or [example_key()])
     words = {"name": name, "toolkit": toolkit.repository, "ref": toolkit.ref, "secrets": secrets}
     files = (
-        CALLER, "scylla-comment.yml", "scylla-regression.yml", "scylla-pull-request.yml", "scylla-readiness.yml",
-    )  # fmt: skip
+        CALLER,
+        "scylla-comment.yml",
+        "scylla-regression.yml",
+        "scylla-pull-request.yml",
+        "scylla-readiness.yml",
+    )
     return [ScaffoldFile(f".github/workflows/{file}", filled(file, **words).encode()) for file in files]
 
 
@@ -248,8 +254,10 @@ def _refuse_other_files(root: Path, fixtures: list[str], files: list[ScaffoldFil
     others = sorted(path for path in relative if path not in paths)
     if others:
         folder = "/".join(others[0].split("/")[:2])
-        raise RefusedError(f"{folder}/ holds files that are not the scaffold's, such as {others[0]}; "
-                           "remove that folder, or give another --name")  # fmt: skip
+        raise RefusedError(
+            f"{folder}/ holds files that are not the scaffold's, such as {others[0]}; "
+            "remove that folder, or give another --name"
+        )
 
 
 def states_json(states: dict[FileState, list[ScaffoldFile]], name: str) -> str:

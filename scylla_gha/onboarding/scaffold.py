@@ -171,8 +171,10 @@ def scenario_files(task: ScaffoldTask, name: str, schemas: str) -> list[Scaffold
         schemas: address of the folder of JSON Schemas, for editors.
     """
     folder = f"scenarios/{name}/{task.id}"
-    items = (f"      - {{id: F{number}, text: {_quoted(check.what)}, type: binary, checks: [{check.id}]}}"
-             for number, check in enumerate(task.checks, 1))  # fmt: skip
+    items = (
+        f"      - {{id: F{number}, text: {_quoted(check.what)}, type: binary, checks: [{check.id}]}}"
+        for number, check in enumerate(task.checks, 1)
+    )
     rubric = filled("rubric.yaml", schema=f"{schemas}rubric.json", items="\n".join(items))
     files = [
         ScaffoldFile("prompt.md", task.prompt.encode()),
@@ -199,9 +201,12 @@ def _scenario(task: ScaffoldTask, name: str, folder: str, schemas: str) -> str:
         source=_source(task.start, fixture_of(task.id, name)),
         tools=_tools(task.tools),
         checkpoints="\n".join(_checkpoints(task.checks)),
-        progress="\n".join(f"  - {{step: {_quoted(check.what)}, checkpoint: {check.id}}}" for check in task.checks
-                           if not check.guard or check is task.checks[0]),
-    )  # fmt: skip
+        progress="\n".join(
+            f"  - {{step: {_quoted(check.what)}, checkpoint: {check.id}}}"
+            for check in task.checks
+            if not check.guard or check is task.checks[0]
+        ),
+    )
 
 
 def _tools(tools: Tools) -> str:
@@ -213,8 +218,10 @@ def _tools(tools: Tools) -> str:
 
 def _source(start: TaskStart, name: str) -> str:
     if start.repo is not None:
-        return (f"  repo: {_quoted(start.repo)}  # fetched from there; a private repository needs git credentials\n"
-                f"  hash: {start.commit}")  # fmt: skip
+        return (
+            f"  repo: {_quoted(start.repo)}  # fetched from there; a private repository needs git credentials\n"
+            f"  hash: {start.commit}"
+        )
     with tempfile.TemporaryDirectory() as folder:
         write_files(Path(folder) / "fixture", start.files)
         commit = commit_of(Path(folder) / "fixture")

@@ -64,8 +64,11 @@ _KINDS: Final[tuple[tuple[str, WorkflowCategory], ...]] = (
 _ID_CHARS: Final = 40
 # Types of conventionalcommits.org; any other word before a colon belongs to the subject
 _TYPE: Final = re.compile(r"(feat|fix|docs|style|refactor|perf|test|tests|build|ci|chore)!?:\s+")
-_TRAILER: Final = re.compile(r"^([A-Z][A-Za-z]+(-[A-Za-z]+)+: .*|\(?cherry picked from .*|(close[sd]?|fix(e[sd])?|"
-                             r"resolve[sd]?) #[0-9]+\.?)$", re.IGNORECASE)  # fmt: skip
+_TRAILER: Final = re.compile(
+    r"^([A-Z][A-Za-z]+(-[A-Za-z]+)+: .*|\(?cherry picked from .*|(close[sd]?|fix(e[sd])?|"
+    r"resolve[sd]?) #[0-9]+\.?)$",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)

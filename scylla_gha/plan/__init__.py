@@ -148,8 +148,10 @@ def _with_baseline(experiment: Experiment, names: Sequence[str], choice: CellSel
     if choice.has_other_arms:
         return experiment.model_copy(update={"baseline": names[0]})
     hint = did_you_mean(experiment.baseline, names)
-    raise ConfigError(f"experiment {experiment.id}: baseline: {experiment.baseline!r} is not an arm{hint}; "
-                      f"the arms are: {', '.join(names[:20])}")  # fmt: skip
+    raise ConfigError(
+        f"experiment {experiment.id}: baseline: {experiment.baseline!r} is not an arm{hint}; "
+        f"the arms are: {', '.join(names[:20])}"
+    )
 
 
 def _arms(
@@ -190,11 +192,17 @@ def _arms_of(
     if not variants or not experiment.models:
         raise ConfigError(f"experiment {experiment.id}: {name} needs variants and models; add both lists")
     return [
-        Arm(id=".".join(slug(part) for part in (variant.id, *toolset, name, model)), agent=name, version=version,
-            model=model, variant=variant, mode=mode)
+        Arm(
+            id=".".join(slug(part) for part in (variant.id, *toolset, name, model)),
+            agent=name,
+            version=version,
+            model=model,
+            variant=variant,
+            mode=mode,
+        )
         for model in experiment.models
         for variant in variants
-    ]  # fmt: skip
+    ]
 
 
 def _arms_of_change(
@@ -218,8 +226,12 @@ def _cells(
     experiment: Experiment, folders: Sequence[ScenarioFolder], arms: Sequence[Arm], epoch: str, images: SandboxImages
 ) -> Iterable[Cell]:
     """Return all cells by repetition; the arms of each scenario and repetition are in a seeded random order."""
-    keys = {(f.scenario.id, arm.id): _group_key(experiment, f, arm, images) for f in folders for arm in arms
-            if why_impossible(f, arm) is None}  # fmt: skip
+    keys = {
+        (f.scenario.id, arm.id): _group_key(experiment, f, arm, images)
+        for f in folders
+        for arm in arms
+        if why_impossible(f, arm) is None
+    }
     times = {f.scenario.id: experiment.repetitions or f.scenario.runs_per_tier for f in folders}
     for repetition in range(1, max(times.values()) + 1):
         for scenario in (name for name, last in times.items() if repetition <= last):
@@ -242,8 +254,9 @@ def _group_key(experiment: Experiment, folder: ScenarioFolder, arm: Arm, images:
     image = images.image(tools, arm)
     limits_resources = SANDBOXES[images.sandbox].limits_resources
     toolbox = toolbox_digest(tools)
-    return group_key(experiment, folder, arm, toolbox=toolbox, sandbox=images.sandbox,
-                     limits_resources=limits_resources, image=image)  # fmt: skip
+    return group_key(
+        experiment, folder, arm, toolbox=toolbox, sandbox=images.sandbox, limits_resources=limits_resources, image=image
+    )
 
 
 def planned_modes(experiment: Experiment, library: Library) -> list[Mode]:
@@ -257,8 +270,10 @@ def planned_modes(experiment: Experiment, library: Library) -> list[Mode]:
     for mode in modes:
         twin = seen.setdefault(mode.digest, mode.id)
         if twin != mode.id:
-            raise ConfigError(f"experiment {experiment.id}: modes: {twin} and {mode.id} are one toolset under two "
-                              "names; change or remove one in config/modes/")  # fmt: skip
+            raise ConfigError(
+                f"experiment {experiment.id}: modes: {twin} and {mode.id} are one toolset under two "
+                "names; change or remove one in config/modes/"
+            )
     return modes
 
 
@@ -297,10 +312,15 @@ def impossible_tasks(
         reasons = {folder.scenario.id: why_impossible(folder, arm) for folder in folders}
         mode = next((toolset.id for folder in folders if (toolset := folder.arm(arm).mode)), "")
         if all(reasons.values()):
-            raise ConfigError(f"experiment {experiment.id}: no scenario is possible with the tools of {arm.id} "
-                              f"(`github.not_possible.{mode}`); add scenarios, or remove the mode")  # fmt: skip
-        tasks |= {(mode, name): ImpossibleTask(mode=mode, scenario=name, reason=reason)
-                  for name, reason in reasons.items() if reason}  # fmt: skip
+            raise ConfigError(
+                f"experiment {experiment.id}: no scenario is possible with the tools of {arm.id} "
+                f"(`github.not_possible.{mode}`); add scenarios, or remove the mode"
+            )
+        tasks |= {
+            (mode, name): ImpossibleTask(mode=mode, scenario=name, reason=reason)
+            for name, reason in reasons.items()
+            if reason
+        }
     return tuple(tasks[key] for key in sorted(tasks))
 
 
@@ -318,8 +338,10 @@ def unproved_tasks(folders: Sequence[ScenarioFolder], arms: Sequence[Arm]) -> di
 def unproved_notes(tasks: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield a note for each mode of which scenarios have no oracle."""
     for mode, names in tasks.items():
-        yield (f"mode {mode}: {counted(len(names), 'scenario')} without an oracle for it ({', '.join(names)}), so "
-               f"it is not proved that its tools can do them; write solution/{mode}.sh")  # fmt: skip
+        yield (
+            f"mode {mode}: {counted(len(names), 'scenario')} without an oracle for it ({', '.join(names)}), so "
+            f"it is not proved that its tools can do them; write solution/{mode}.sh"
+        )
 
 
 def impossible_notes(tasks: Sequence[ImpossibleTask]) -> Iterator[str]:
@@ -335,8 +357,10 @@ def comparison_notes(plan: Plan) -> Iterator[str]:
     pairs = [f"{arm} with {other}" for arm, other in plan.pairs.items()]
     more = f", and {len(pairs) - _LISTED} more" if len(pairs) > _LISTED else ""
     listed = f"{', '.join(pairs[:_LISTED])}{more}" if pairs else "no arm of another mode is planned"
-    yield (f"compares each mode with {plan.reference_mode} within the same variant, agent and model "
-           f"({counted(len(pairs), 'comparison')}): {listed}")  # fmt: skip
+    yield (
+        f"compares each mode with {plan.reference_mode} within the same variant, agent and model "
+        f"({counted(len(pairs), 'comparison')}): {listed}"
+    )
     yield from (f"{arm}: is not compared, since {reason}" for arm, reason in unpaired_arms(plan).items())
 
 
@@ -345,12 +369,16 @@ def _scenario_faults(folders: Sequence[ScenarioFolder], known: Sequence[Mode]) -
     for folder in folders:
         scenario = folder.scenario
         if folder.github is None:
-            yield (f"modes: {scenario.id} has no GitHub, and modes are toolsets for GitHub; name only "
-                   "scenarios with `github`, such as github/*, or leave out modes")  # fmt: skip
+            yield (
+                f"modes: {scenario.id} has no GitHub, and modes are toolsets for GitHub; name only "
+                "scenarios with `github`, such as github/*, or leave out modes"
+            )
         for package in scenario.tools.python:
             if package in packages:
-                yield (f"modes: {scenario.id} gives {package} to every mode, which is a tool of the mode "
-                       f"{packages[package]}; remove it from tools in {folder.path / 'scenario.yaml'}")  # fmt: skip
+                yield (
+                    f"modes: {scenario.id} gives {package} to every mode, which is a tool of the mode "
+                    f"{packages[package]}; remove it from tools in {folder.path / 'scenario.yaml'}"
+                )
 
 
 def _variant_faults(variants: Sequence[Variant], known: Sequence[Mode]) -> Iterator[str]:
@@ -358,5 +386,7 @@ def _variant_faults(variants: Sequence[Variant], known: Sequence[Mode]) -> Itera
     for variant in variants:
         for server in variant.treatment.mcp_servers:
             if server in servers:
-                yield (f"modes: the variant {variant.id} gives the MCP server {server} to every mode, which is a tool "
-                       f"of the mode {servers[server]}; choose a variant without it")  # fmt: skip
+                yield (
+                    f"modes: the variant {variant.id} gives the MCP server {server} to every mode, which is a tool "
+                    f"of the mode {servers[server]}; choose a variant without it"
+                )

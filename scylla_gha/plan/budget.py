@@ -44,12 +44,15 @@ def refuse_above_budget(plan: Plan) -> None:
         if budget is None:
             continue
         if usd.likely is None:
-            raise RefusedError(f"the cost{whose} cannot be estimated (the price of {names} is unknown), so {field} "
-                               f"cannot be enforced; add the price in config/models/, or remove {field}")  # fmt: skip
+            raise RefusedError(
+                f"the cost{whose} cannot be estimated (the price of {names} is unknown), so {field} "
+                f"cannot be enforced; add the price in config/models/, or remove {field}"
+            )
         if usd.likely > budget:
-            raise RefusedError(f"the likely cost{whose}, {dollars(usd.likely)}, is above the budget of "
-                               f"{dollars(budget)}; plan fewer cells (--only, --repetitions), or raise {field}"
-                               )  # fmt: skip
+            raise RefusedError(
+                f"the likely cost{whose}, {dollars(usd.likely)}, is above the budget of "
+                f"{dollars(budget)}; plan fewer cells (--only, --repetitions), or raise {field}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +80,12 @@ def split_budget(field: str, budget: float | None, claims: Sequence[BudgetClaim]
     needs = math.fsum(claim.need for claim in claims)
     rest = budget - needs
     if rest < 0 or budget <= 0:
-        raise RefusedError(f"{field}: {dollars(max(budget, 0))} are for {counted(len(claims), 'job')}, each of which "
-                           f"may need limits.usd for a single cell, {dollars(needs)} together, so some could start "
-                           "none; raise --budget-usd, lower limits.usd, or plan fewer jobs "
-                           "(--most-shards)")  # fmt: skip
+        raise RefusedError(
+            f"{field}: {dollars(max(budget, 0))} are for {counted(len(claims), 'job')}, each of which "
+            f"may need limits.usd for a single cell, {dollars(needs)} together, so some could start "
+            "none; raise --budget-usd, lower limits.usd, or plan fewer jobs "
+            "(--most-shards)"
+        )
     costs = [claim.usd for claim in claims if claim.usd is not None]
     total = math.fsum(costs)
     if len(costs) < len(claims) or total < _NOTHING_USD:  # a cost is unknown, or nothing is likely to cost anything
@@ -111,8 +116,9 @@ def budgets_left(experiment: Experiment, paid: Iterable[Result]) -> Experiment:
 
 def _left(field: str, budget: float | None, spent: float) -> float | None:
     if budget is not None and spent >= budget:
-        raise RefusedError(f"{field} of {dollars(budget)} is spent: the stored rows cost {dollars(spent)}; "
-                           "raise it to go on")  # fmt: skip
+        raise RefusedError(
+            f"{field} of {dollars(budget)} is spent: the stored rows cost {dollars(spent)}; raise it to go on"
+        )
     return None if budget is None else budget - spent
 
 

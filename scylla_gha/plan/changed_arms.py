@@ -172,8 +172,10 @@ def unread_notes(plan: Plan) -> Iterator[str]:
         )
     for agent, names in unread.items():
         if names:
-            yield (f"{agent} does not read {', '.join(names)} by itself; it does if the prompt or another file points "
-                   "to it, as `@AGENTS.md` in CLAUDE.md does")  # fmt: skip
+            yield (
+                f"{agent} does not read {', '.join(names)} by itself; it does if the prompt or another file points "
+                "to it, as `@AGENTS.md` in CLAUDE.md does"
+            )
 
 
 def _leaves_files_to_start(arm: Arm) -> bool:

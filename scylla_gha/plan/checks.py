@@ -48,8 +48,10 @@ def with_model_ids(experiment: Experiment, library: Library) -> Experiment:
     judges = tuple(ids[name] for name in experiment.judges)
     for judge in set(judges):
         if len(names := [name for name in experiment.judges if ids[name] == judge]) > 1:
-            raise ConfigError(f"experiment {experiment.id}: judges: {' and '.join(names)} are the same model, {judge}; "
-                              "name different models")  # fmt: skip
+            raise ConfigError(
+                f"experiment {experiment.id}: judges: {' and '.join(names)} are the same model, {judge}; "
+                "name different models"
+            )
     return experiment.model_copy(
         update={
             "models": tuple(ids[name] for name in experiment.models),
@@ -87,9 +89,10 @@ def require_known_models(names: Iterable[str], models: Mapping[str, ModelInfo], 
     known = {*models, *sdk_models()}
     for name in names:
         if name not in known:
-            raise ConfigError(f"{source}: the model {name!r} is in neither config/models/ nor the anthropic SDK"
-                              f"{nearest_models(name, known)}; write an id in full, or add a file to config/models/"
-                              )  # fmt: skip
+            raise ConfigError(
+                f"{source}: the model {name!r} is in neither config/models/ nor the anthropic SDK"
+                f"{nearest_models(name, known)}; write an id in full, or add a file to config/models/"
+            )
 
 
 def used_providers(experiment: Experiment, library: Library) -> list[str]:
@@ -194,8 +197,10 @@ def _budget_notes(plan: Plan, models: Mapping[str, ModelInfo]) -> Iterator[str]:
     for name in dict.fromkeys(arm.model for arm in plan.arms if arm.model):
         worst = request_worst(models[name]) if name in models else None
         if usd is not None and worst is not None and usd < _REQUESTS * worst:
-            yield (f"{name}: a request may cost up to {dollars(worst)}, and limits.usd of {dollars(usd)} buys fewer "
-                   "than three; answers may be cut at fewer tokens than asked for")  # fmt: skip
+            yield (
+                f"{name}: a request may cost up to {dollars(worst)}, and limits.usd of {dollars(usd)} buys fewer "
+                "than three; answers may be cut at fewer tokens than asked for"
+            )
 
 
 def _reserve_notes(plan: Plan, library: Library, models: Mapping[str, ModelInfo]) -> Iterator[str]:
@@ -205,8 +210,10 @@ def _reserve_notes(plan: Plan, library: Library, models: Mapping[str, ModelInfo]
     if experiment.budget_usd is None or not usd or usd < _SMALL_SHARE * experiment.budget_usd:
         return
     if any(is_for_judges(library.scenario(name).rubric) for name in {cell.scenario for cell in plan.cells}):
-        yield (f"{dollars(usd)} of the {dollars(experiment.budget_usd)} of budget_usd is reserved for the judges "
-               "of each running cell; the unused part is released")  # fmt: skip
+        yield (
+            f"{dollars(usd)} of the {dollars(experiment.budget_usd)} of budget_usd is reserved for the judges "
+            "of each running cell; the unused part is released"
+        )
 
 
 def _notes_on(name: str, models: Mapping[str, ModelInfo], listed: frozenset[str], today: datetime.date) -> list[str]:
@@ -260,8 +267,9 @@ def reject_impossible_gate(plan: Plan, folder: RunFolder, choice: CellSelection)
     if not has_statistics():
         if gate == "better":
             return
-        raise RefusedError(f"gate {gate}: its test needs the statistics; run `{installation('report')}`, "
-                           "or set gate: better or none")  # fmt: skip
+        raise RefusedError(
+            f"gate {gate}: its test needs the statistics; run `{installation('report')}`, or set gate: better or none"
+        )
 
     from scylla_gha.analysis.design import why_gate_impossible
 

@@ -46,8 +46,10 @@ def check_github_com(
         faults += (f"{folder.scenario.id}: {fault}" for fault in _scenario_faults(folder, pools))
     faults += _mode_faults(tasks, arms)
     if faults:
-        raise ConfigError("\n".join(f"experiment {experiment.id}: github: github.com: {fault}" for fault in faults)
-                          + "\nChoose other scenarios, or `github: hub`")  # fmt: skip
+        raise ConfigError(
+            "\n".join(f"experiment {experiment.id}: github: github.com: {fault}" for fault in faults)
+            + "\nChoose other scenarios, or `github: hub`"
+        )
 
 
 def require_reachable(experiment: Experiment, arms: Sequence[Arm], sandbox: SandboxName) -> None:
@@ -58,8 +60,10 @@ def require_reachable(experiment: Experiment, arms: Sequence[Arm], sandbox: Sand
     """
     unable = [arm.id for arm in arms if arm.model is None]
     if unable and not SANDBOXES[sandbox].has_network:
-        raise ConfigError(f"experiment {experiment.id}: github: github.com: {', '.join(unable)} cannot reach it in the "
-                          f"sandbox {sandbox}: an agent without a model has no proxy; set sandbox: host")  # fmt: skip
+        raise ConfigError(
+            f"experiment {experiment.id}: github: github.com: {', '.join(unable)} cannot reach it in the "
+            f"sandbox {sandbox}: an agent without a model has no proxy; set sandbox: host"
+        )
 
 
 def require_lane_tokens(plan: Plan, library: Library, environ: Mapping[str, str], *, leased: bool) -> None:
@@ -187,8 +191,10 @@ def _identity_faults(identity: str, pool: RepositoryPool) -> Iterator[str]:
     others = [user for user, account in pool.accounts.items() if account.lower() == login.lower() and user != identity]
     if identity == pool.admin or others:
         who = ", ".join([*others, *(["the administrator"] if identity == pool.admin else [])])
-        yield (f"{REPOSITORIES_FILE}: accounts: the agent's user {identity} has the account of {who}; give it one of "
-               "its own, since the agent gets its token")  # fmt: skip
+        yield (
+            f"{REPOSITORIES_FILE}: accounts: the agent's user {identity} has the account of {who}; give it one of "
+            "its own, since the agent gets its token"
+        )
 
 
 def _mode_faults(folders: Sequence[ScenarioFolder], arms: Sequence[Arm]) -> Iterator[str]:
@@ -196,5 +202,7 @@ def _mode_faults(folders: Sequence[ScenarioFolder], arms: Sequence[Arm]) -> Iter
     for mode in modes.values():
         names = sorted(name for name, text in mode.env.items() if "{address}" in text or "{socket}" in text)
         if names:
-            yield (f"mode {mode.id}: env: {', '.join(names)} has the address of the hub; its programs have to reach "
-                   "github.com by themselves, with {token}")  # fmt: skip
+            yield (
+                f"mode {mode.id}: env: {', '.join(names)} has the address of the hub; its programs have to reach "
+                "github.com by themselves, with {token}"
+            )

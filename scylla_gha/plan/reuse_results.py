@@ -82,8 +82,13 @@ def reusable(paths: Sequence[Path], plan: Plan, library: Library) -> dict[str, R
             continue
         if cell.id not in reused or _start_time(row) > _start_time(reused[cell.id]):
             # Named as in this plan: before its merge, a change was an arm of its own.
-            names = {"experiment": plan.experiment.id, "epoch": plan.epoch, "cell": cell.id, "arm": cell.arm,
-                     "variant": variants[cell.arm]}  # fmt: skip
+            names = {
+                "experiment": plan.experiment.id,
+                "epoch": plan.epoch,
+                "cell": cell.id,
+                "arm": cell.arm,
+                "variant": variants[cell.arm],
+            }
             reused[cell.id] = row.model_copy(update=names)
     return reused
 
@@ -188,18 +193,25 @@ def require_same_environment(
     Raises:
         RefusedError: the environment differs from the planned one; the message names the differences.
     """
-    differ = [f"{name}: {_shown(planned.get(name))} when it was planned, {_shown(value)} here"
-              for name, value in here.items() if planned.get(name) != value]  # fmt: skip
+    differ = [
+        f"{name}: {_shown(planned.get(name))} when it was planned, {_shown(value)} here"
+        for name, value in here.items()
+        if planned.get(name) != value
+    ]
     if differ:
         more = f"; and {len(differ) - _NAMED} more" if len(differ) > _NAMED else ""
-        raise RefusedError(f"{'; '.join(differ[:_NAMED])}{more}: the planned keys are not valid here. Check out the "
-                           "planned commit, use the same Python and image, and pin the agents in the experiment "
-                           "(NAME@VERSION); or plan again")  # fmt: skip
+        raise RefusedError(
+            f"{'; '.join(differ[:_NAMED])}{more}: the planned keys are not valid here. Check out the "
+            "planned commit, use the same Python and image, and pin the agents in the experiment "
+            "(NAME@VERSION); or plan again"
+        )
     keys = ((cell, key_of(plan, cell, library.scenario(cell.scenario), images)) for cell in plan.cells)
     wrong = next((cell.id for cell, key in keys if key != cell.key), None)
     if wrong is not None:
-        raise RefusedError(f"{wrong}: its key differs here, although every recorded input is equal; plan again with "
-                           "this version of the toolkit")  # fmt: skip
+        raise RefusedError(
+            f"{wrong}: its key differs here, although every recorded input is equal; plan again with "
+            "this version of the toolkit"
+        )
 
 
 def _shown(value: str | None) -> str:

@@ -39,9 +39,24 @@ _ROUNDING: Final = 1e-9  # minutes
 _CAMPAIGN: Final = re.compile(r"[A-Za-z0-9]+([._-][A-Za-z0-9]+)*")
 # Of dispatch.yml and regression.yml; GitHub refuses a dispatch with any other.
 _INPUTS: Final = {
-    "experiment", "only", "repetitions", "budget-usd", "parallelism", "lanes", "minutes", "runs-on", "epoch", "pull",
-    "head", "base", "results-branch", "environment", "wave", "campaign", "baseline",
-}  # fmt: skip
+    "experiment",
+    "only",
+    "repetitions",
+    "budget-usd",
+    "parallelism",
+    "lanes",
+    "minutes",
+    "runs-on",
+    "epoch",
+    "pull",
+    "head",
+    "base",
+    "results-branch",
+    "environment",
+    "wave",
+    "campaign",
+    "baseline",
+}
 _Costs = Mapping[tuple[str, str], ExpectedCost]  # of one cell, by scenario and arm
 
 
@@ -120,8 +135,10 @@ def check_limits(limits: WaveLimits) -> None:
         ConfigError: GitHub runs no such wave.
     """
     if not 1 <= limits.shards <= MOST_SHARDS:
-        raise ConfigError(f"--most-shards {limits.shards}: a wave has 1 to {MOST_SHARDS} jobs, since GitHub "
-                          "refuses a matrix of more than 256; a job can take several cells")  # fmt: skip
+        raise ConfigError(
+            f"--most-shards {limits.shards}: a wave has 1 to {MOST_SHARDS} jobs, since GitHub "
+            "refuses a matrix of more than 256; a job can take several cells"
+        )
     if limits.lanes < 1 or not 0 < limits.minutes < math.inf:
         raise ConfigError(
             f"--lanes {limits.lanes} --minutes {limits.minutes:g}: a job needs a lane, and a finite time above 0"
@@ -182,8 +199,10 @@ def account_for(packing: WavePacking, plan: Plan) -> None:
     planned = Counter(cell.id for cell in plan.cells)
     for fault, cells in (("lost", planned - packed), ("doubled, or not in the plan", packed - planned)):
         if cells:
-            raise ConfigError(f"{min(cells)}: is {fault}, and so are {cells.total() - 1} more, so the shards are not "
-                              f"of this plan of {counted(len(plan.cells), 'cell')}; plan again")  # fmt: skip
+            raise ConfigError(
+                f"{min(cells)}: is {fault}, and so are {cells.total() - 1} more, so the shards are not "
+                f"of this plan of {counted(len(plan.cells), 'cell')}; plan again"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +281,10 @@ def make_wave(
 def _rows_to_reuse(plan: Plan, library: Library, options: WaveOptions) -> dict[str, Result]:
     reused = reusable(options.done, plan, library) if options.done else {}
     if options.wave > 1 and not reused:
-        raise RefusedError(f"wave {options.wave} of {options.campaign}: rows of earlier waves are missing, and their "
-                           "cells would be paid again; give them to --done (or keep a results branch)")  # fmt: skip
+        raise RefusedError(
+            f"wave {options.wave} of {options.campaign}: rows of earlier waves are missing, and their "
+            "cells would be paid again; give them to --done (or keep a results branch)"
+        )
     return reused
 
 
@@ -360,13 +381,17 @@ def why_stop(
     if not cells:
         return "no cell is left"
     if wave.wave >= most_waves:
-        return (f"--most-waves allows no more than {counted(wave.wave, 'wave')}, and "
-                f"{counted(cells, 'cell is', 'cells are')} left")  # fmt: skip
+        return (
+            f"--most-waves allows no more than {counted(wave.wave, 'wave')}, and "
+            f"{counted(cells, 'cell is', 'cells are')} left"
+        )
     if not any(row.measures_agent for row in _own_rows(wave, rows)):
         return f"wave {wave.wave} measured nothing, so another one would not either; its rows state the reasons"
     if budget.usd is not None and budget.unknown:
-        return (f"what {counted(budget.unknown, 'trial')} cost is unknown, so the budget cannot be enforced; run the "
-                "remaining cells by hand")  # fmt: skip
+        return (
+            f"what {counted(budget.unknown, 'trial')} cost is unknown, so the budget cannot be enforced; run the "
+            "remaining cells by hand"
+        )
     if budget.usd is not None and budget.usd <= 0:
         return f"the budget is spent, and {counted(cells, 'cell is', 'cells are')} left; raise it and dispatch by hand"
     return None
@@ -375,9 +400,17 @@ def why_stop(
 def inputs_of(plan: Plan, wave: WavePacking, event: Path | None, usd: float | None) -> dict[str, str]:
     """Return the inputs of the next wave: those of this one, with number, campaign and remaining budget."""
     inputs = (read_event(event, DispatchEvent).inputs if event else None) or {}
-    own = {"experiment": plan.experiment.id, "epoch": plan.epoch, "campaign": wave.campaign,
-           "wave": str(wave.wave + 1), "budget-usd": "" if usd is None else f"{usd:.4f}"}  # fmt: skip
+    own = {
+        "experiment": plan.experiment.id,
+        "epoch": plan.epoch,
+        "campaign": wave.campaign,
+        "wave": str(wave.wave + 1),
+        "budget-usd": "" if usd is None else f"{usd:.4f}",
+    }
     # An input of a workflow dispatch is always text.
-    texts = {name: str(value).lower() if isinstance(value, bool) else str(value)
-             for name, value in inputs.items() if name in _INPUTS and isinstance(value, str | int | float)}  # fmt: skip
+    texts = {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in inputs.items()
+        if name in _INPUTS and isinstance(value, str | int | float)
+    }
     return {name: value for name, value in (*texts.items(), *own.items()) if value}

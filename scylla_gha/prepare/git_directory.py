@@ -28,8 +28,17 @@ _MOST_LISTED: Final = 32 * 1024 * 1024  # bytes of names
 _MOST_FILES: Final = 100_000
 _MOST_BYTES: Final = 512 * 1024 * 1024
 _FILE_SIZE: Final = re.compile(rb"\d+ \S+ \S+ +(\d+|-)\t.*", re.DOTALL)
-_REPOSITORY_VARIABLES: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
-                                     "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_PREFIX"})  # fmt: skip
+_REPOSITORY_VARIABLES: Final = frozenset(
+    {
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_COMMON_DIR",
+        "GIT_PREFIX",
+    }
+)
 _DEFAULT_BRANCH: Final = "refs/heads/github-start"  # in the harness's git directory
 
 
@@ -79,8 +88,9 @@ def check_out_tree(own: Path, commit: str, work_tree: Path) -> None:
         FixtureError: it is too large, or git cannot write its files.
     """
     try:
-        listed = run_git(own, "ls-tree", "-r", "-l", "-z", "--full-tree", commit, seconds=_LIST_SECONDS,
-                         most_bytes=_MOST_LISTED)  # fmt: skip
+        listed = run_git(
+            own, "ls-tree", "-r", "-l", "-z", "--full-tree", commit, seconds=_LIST_SECONDS, most_bytes=_MOST_LISTED
+        )
     except ToolError as error:
         raise FixtureError(f"{commit}: its files cannot be listed: {error}") from None
     if listed.code:
@@ -89,8 +99,10 @@ def check_out_tree(own: Path, commit: str, work_tree: Path) -> None:
     size = sum(int(number) for number in sizes if number != b"-")
     if len(sizes) > _MOST_FILES or size > _MOST_BYTES:
         most = f"{counted(_MOST_FILES, 'file')} with {counted(_MOST_BYTES, 'byte')}"
-        raise FixtureError(f"{commit}: it has {counted(len(sizes), 'file')} with {counted(size, 'byte')}; "
-                           f"at most {most} are checked out")  # fmt: skip
+        raise FixtureError(
+            f"{commit}: it has {counted(len(sizes), 'file')} with {counted(size, 'byte')}; "
+            f"at most {most} are checked out"
+        )
     git(own, "config", "core.bare", "false")
     git(own, "update-ref", "--no-deref", "HEAD", commit)
     git(own, "read-tree", commit, work_tree=work_tree)
@@ -144,9 +156,12 @@ def clone_github(fixture: Path, new: Path, own: str, cache: Path) -> str:
     git(own_git, "config", "--unset", "uploadpack.allowAnySHA1InWant")
     refs = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
     git(own_git, "fetch", "--quiet", "--no-tags", str(repository.path), *refs)
-    settings = {"remote.origin.url": f"{facts['url']}.git",
-                "remote.origin.fetch": "+refs/heads/*:refs/remotes/origin/*",
-                f"branch.{branch}.remote": "origin", f"branch.{branch}.merge": f"refs/heads/{branch}"}  # fmt: skip
+    settings = {
+        "remote.origin.url": f"{facts['url']}.git",
+        "remote.origin.fetch": "+refs/heads/*:refs/remotes/origin/*",
+        f"branch.{branch}.remote": "origin",
+        f"branch.{branch}.merge": f"refs/heads/{branch}",
+    }
     for name, value in settings.items():
         git(own_git, "config", name, value)
     git(own_git, "update-ref", f"refs/heads/{branch}", tip)

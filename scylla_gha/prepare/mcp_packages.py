@@ -80,8 +80,11 @@ class Installation:
 
 def packaged_servers(resources: AgentResources) -> tuple[PackagedServer, ...]:
     """Return the servers whose packages have to be installed."""
-    return tuple(PackagedServer(name, server, resources.folders[f"mcp/{name}"])
-                 for name, server in resources.mcp_servers.items() if server.packages)  # fmt: skip
+    return tuple(
+        PackagedServer(name, server, resources.folders[f"mcp/{name}"])
+        for name, server in resources.mcp_servers.items()
+        if server.packages
+    )
 
 
 def installed_programs(resources: AgentResources, cache: Path) -> dict[str, Path]:
@@ -108,8 +111,10 @@ def require_programs(resources: AgentResources) -> None:
     for name, server in resources.mcp_servers.items():
         for program in server.programs:
             if shutil.which(program, path=SYSTEM_PATH) is None:
-                raise ToolError(f"the MCP server {name} needs {program!r}, which is not on {SYSTEM_PATH}; install "
-                                f"it, on Debian by `apt-get install {program}`, or use the Docker sandbox")  # fmt: skip
+                raise ToolError(
+                    f"the MCP server {name} needs {program!r}, which is not on {SYSTEM_PATH}; install "
+                    f"it, on Debian by `apt-get install {program}`, or use the Docker sandbox"
+                )
 
 
 def node_program(version: str, cache: Path) -> Path:
@@ -151,8 +156,17 @@ def _install_npm(server: PackagedServer, folder: Path) -> None:
     dependencies = {"dependencies": root.get("dependencies", {})}
     (folder / "package.json").write_text(json.dumps(dependencies), encoding="utf-8")
     shutil.copyfile(server.lock, folder / NPM_LOCK)
-    argv = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--omit=dev", "--loglevel=error",
-            "--prefix", str(folder)]  # fmt: skip
+    argv = [
+        "npm",
+        "ci",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--omit=dev",
+        "--loglevel=error",
+        "--prefix",
+        str(folder),
+    ]
     result = process.capture(argv, cwd=folder, seconds=_SECONDS)
     if result.code:
         raise ToolError(
@@ -162,8 +176,20 @@ def _install_npm(server: PackagedServer, folder: Path) -> None:
 
 def _install_pypi(server: PackagedServer, folder: Path) -> None:
     run_uv(["venv", "--quiet", "--allow-existing", "--relocatable", "--python", sys.executable, str(folder)], server)
-    run_uv(["pip", "install", "--quiet", "--compile-bytecode", "--link-mode", "copy", "--python",
-            str(folder / "bin" / "python"), *locked_requirements(server)], server)  # fmt: skip
+    run_uv(
+        [
+            "pip",
+            "install",
+            "--quiet",
+            "--compile-bytecode",
+            "--link-mode",
+            "copy",
+            "--python",
+            str(folder / "bin" / "python"),
+            *locked_requirements(server),
+        ],
+        server,
+    )
 
 
 def locked_requirements(server: PackagedServer) -> Sequence[str]:

@@ -141,8 +141,10 @@ def _make(target: Path, commit: str, repo: str, fixture: Path | None, cache: Pat
 
 
 def _changed(fixture: Path, actual: str, commit: str) -> str:
-    return (f"{fixture}: this fixture is commit {actual}, but the scenario pins {commit}; "
-            "undo the change to the fixture, or set source.hash to the new commit on purpose")  # fmt: skip
+    return (
+        f"{fixture}: this fixture is commit {actual}, but the scenario pins {commit}; "
+        "undo the change to the fixture, or set source.hash to the new commit on purpose"
+    )
 
 
 def _commit(git_dir: Path, folder: Path) -> str:

@@ -125,8 +125,10 @@ def search_path(tools: Tools, cache: Path) -> str:
     """
     for name in tools.system:
         if shutil.which(name, path=SYSTEM_PATH) is None:
-            raise ToolError(f"the scenario needs {name!r}, which is not on {SYSTEM_PATH}; "
-                            f"install it, on Debian and Ubuntu by: apt-get install {name}")  # fmt: skip
+            raise ToolError(
+                f"the scenario needs {name!r}, which is not on {SYSTEM_PATH}; "
+                f"install it, on Debian and Ubuntu by: apt-get install {name}"
+            )
     key = toolbox_digest(Tools(python=tools.python, editable=tools.editable))
     if tools.prepared and (environment := virtual_environment(prepared_code(tools.prepared, cache))):
         return f"{environment / 'bin'}:{SYSTEM_PATH}"
@@ -208,8 +210,10 @@ def find_program(program: str, package: str) -> str:
     """
     path = shutil.which(program)
     if path is None:
-        raise ToolError(f"{program!r} is not on PATH; install it with `npm install -g {package}`, or pin "
-                        "a version of the agent (NAME@VERSION), which is then installed")  # fmt: skip
+        raise ToolError(
+            f"{program!r} is not on PATH; install it with `npm install -g {package}`, or pin "
+            "a version of the agent (NAME@VERSION), which is then installed"
+        )
     return path
 
 
@@ -251,8 +255,17 @@ def newest_npm_version(package: str) -> str:
 def _npm_install(folder: Path, *pinned: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    argv = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error",
-            "--prefix", str(folder), *pinned]  # fmt: skip
+    argv = [
+        "npm",
+        "install",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--loglevel=error",
+        "--prefix",
+        str(folder),
+        *pinned,
+    ]
     result = process.capture(argv, seconds=_INSTALL_SECONDS)
     if result.code:
         names = ", ".join(name for name in pinned if not name.startswith("-"))
@@ -284,9 +297,11 @@ def _link_native(modules: Path, program: str) -> None:
     candidates.sort(key=lambda path: path.parent.name.endswith("-musl") == other)
     native = next((path for path in candidates if os.access(path, os.X_OK)), None)
     if native is None:
-        raise ToolError(f"{package.get('name')}: its {scripts[0]} script would make {program!r}, and scripts of "
-                        "packages are not run; install the program yourself, put it on PATH, and name the agent "
-                        "without a version")  # fmt: skip
+        raise ToolError(
+            f"{package.get('name')}: its {scripts[0]} script would make {program!r}, and scripts of "
+            "packages are not run; install the program yourself, put it on PATH, and name the agent "
+            "without a version"
+        )
     link.unlink()
     link.symlink_to(os.path.relpath(native, link.parent))
 
@@ -314,8 +329,10 @@ def prepared_code(name: str, cache: Path) -> Path:
     """
     folder = setup_folder(name, cache)
     if not is_prepared(folder):
-        raise ToolError(f"tools.prepared: {name} is not in the cache of this machine; run `scylla-gha readiness` here "
-                        "with --setup again")  # fmt: skip
+        raise ToolError(
+            f"tools.prepared: {name} is not in the cache of this machine; run `scylla-gha readiness` here "
+            "with --setup again"
+        )
     return folder / "code"
 
 

@@ -51,8 +51,10 @@ def work_root() -> Path:
     root = Path(os.environ.get("SCYLLA_WORK") or Path(tempfile.gettempdir()) / f"work-{os.getuid()}")
     for folder in (root, *root.parents):
         if (folder / ".git").exists():
-            raise FixtureError(f"{root}: workspaces must be outside any repository, but {folder} is one; "
-                               "set SCYLLA_WORK to another folder")  # fmt: skip
+            raise FixtureError(
+                f"{root}: workspaces must be outside any repository, but {folder} is one; "
+                "set SCYLLA_WORK to another folder"
+            )
     return root
 
 
@@ -186,8 +188,19 @@ def _patch(
         git(start.git_dir, *update, work_tree=workspace.repo, env=env, stdin=listed)
         _replace_unclean(start, workspace, now, present, clean, env)
         _rename(start, names, env)
-    show = ("diff-index", "--cached", "--binary", "--full-index", "--no-renames", "--no-color", "--no-ext-diff",
-            "--no-textconv", "--numstat", "--patch", start.commit)  # fmt: skip
+    show = (
+        "diff-index",
+        "--cached",
+        "--binary",
+        "--full-index",
+        "--no-renames",
+        "--no-color",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--numstat",
+        "--patch",
+        start.commit,
+    )
     output = git(start.git_dir, *show, env=env)
     numbers, _, patch = output.partition(b"\ndiff --git ")
     rows = [line.split(b"\t")[:2] for line in numbers.splitlines() if line[:1].isdigit()]  # not of binary files

@@ -28,8 +28,13 @@ from scylla_gha.report.summary import overall
 option = click.option(
     "--github", is_flag=True, help="Write the outputs, summary and annotations of a step in GitHub Actions."
 )
-done = click.option("--done", multiple=True, metavar="PATH", type=click.Path(path_type=Path),
-                    help="File or folder of rows to reuse instead of running cells; may be repeated.")  # fmt: skip
+done = click.option(
+    "--done",
+    multiple=True,
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="File or folder of rows to reuse instead of running cells; may be repeated.",
+)
 _MOST_REFUSAL: Final = 2000  # characters
 _MOST_REASON: Final = 300
 _MOST: Final = 10  # annotations of a level that GitHub shows of a step

@@ -95,8 +95,13 @@ def read_hidden_line(body: str, model: type[StateRecord], suite: str, most: int 
 
 def next_state(report: Report, facts: CommentFacts, before: CommentState | None) -> CommentState:
     """Return the state after the verdict on a report is shown: that verdict, and the latest ones of other runs."""
-    verdict = PastVerdict(verdict=overall(report), said=clipped(one_line(title(report)), _MOST_TITLE), head=facts.head,
-                          run=facts.origin.run, at=facts.at)  # fmt: skip
+    verdict = PastVerdict(
+        verdict=overall(report),
+        said=clipped(one_line(title(report)), _MOST_TITLE),
+        head=facts.head,
+        run=facts.origin.run,
+        at=facts.at,
+    )
     earlier = [past for past in (before.verdicts if before else ()) if past.run != verdict.run]
     return CommentState(suite=facts.suite, attempt=facts.origin.attempt, verdicts=(verdict, *earlier)[:MOST_PAST])
 
@@ -238,10 +243,15 @@ def opened_text(suite: RegressionSuite, first: Sequence[ArmVerdict], confirmed: 
         (_name(verdict.arm), _name(verdict.against), _reason(before[verdict.arm]), _reason(verdict))
         for verdict in confirmed[:_MOST_ARMS]
     ]
-    return render("regression_issue.md.j2", {
-        "arms": Table(("arm", "against", "first measurement", "confirming one"), rows), "count": len(confirmed),
-        "experiment": suite.experiment, "page": suite.page,
-    })  # fmt: skip
+    return render(
+        "regression_issue.md.j2",
+        {
+            "arms": Table(("arm", "against", "first measurement", "confirming one"), rows),
+            "count": len(confirmed),
+            "experiment": suite.experiment,
+            "page": suite.page,
+        },
+    )
 
 
 def recovered_text(verdicts: Sequence[ArmVerdict], page: RunPage) -> str:
@@ -305,9 +315,15 @@ def issue_text(updates: AgentUpdates, page: RunPage) -> str:
             (code(clipped(difference.part, _MOST_TEXT)), escape(clipped(difference.text, _MOST_TEXT)))
             for difference in shown
         ]
-        agents.append({
-            "name": code(update.agent), "version": code(update.version), "sub_tests": update.sub_tests,
-            "stored": code(update.stored) if update.stored else None, "table": Table(("what", "difference"), rows),
-            "left": len(update.differences) - len(shown), "id": f"{update.agent}@{update.version}",
-        })  # fmt: skip
+        agents.append(
+            {
+                "name": code(update.agent),
+                "version": code(update.version),
+                "sub_tests": update.sub_tests,
+                "stored": code(update.stored) if update.stored else None,
+                "table": Table(("what", "difference"), rows),
+                "left": len(update.differences) - len(shown),
+                "id": f"{update.agent}@{update.version}",
+            }
+        )
     return render("agent_updates_issue.md.j2", {"agents": agents, "page": page})

@@ -67,12 +67,15 @@ def run_page_from(environ: Mapping[str, str]) -> RunPage:
     try:
         return RunPage(
             server=environ.get("GITHUB_SERVER_URL", "").rstrip("/") or "https://github.com",
-            repository=environ.get("GITHUB_REPOSITORY", ""), run=int(environ.get("GITHUB_RUN_ID", "0")),
+            repository=environ.get("GITHUB_REPOSITORY", ""),
+            run=int(environ.get("GITHUB_RUN_ID", "0")),
             attempt=int(environ.get("GITHUB_RUN_ATTEMPT", "1") or "1"),
-        )  # fmt: skip
+        )
     except ValueError:
-        raise ConfigError("GITHUB_REPOSITORY and GITHUB_RUN_ID do not name a run; publish from a job of Actions, "
-                          "or set them to the repository (OWNER/REPO) and the number of the run") from None  # fmt: skip
+        raise ConfigError(
+            "GITHUB_REPOSITORY and GITHUB_RUN_ID do not name a run; publish from a job of Actions, "
+            "or set them to the repository (OWNER/REPO) and the number of the run"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +104,29 @@ def comment_facts(plan: Plan, report: Report, info: PullRequestInfo, page: RunPa
         require_gate(plan.experiment, report)
     except GateError as error:
         gate_fault = str(error)
-    entrants = [ArmEntry(arm=clipped(arm.id, _MOST_TEXT), agent=arm.agent, version=arm.version, model=arm.model)
-                for arm in plan.arms[:_MOST_ARMS]]  # fmt: skip
+    entrants = [
+        ArmEntry(arm=clipped(arm.id, _MOST_TEXT), agent=arm.agent, version=arm.version, model=arm.model)
+        for arm in plan.arms[:_MOST_ARMS]
+    ]
     values = {
-        "suite": info.suite or plan.experiment.id, "experiment": plan.experiment.id, "origin": page, "head": info.head,
-        "base": info.base, "base_name": clipped(info.base_name, _MOST_TEXT), "pull": info.pull, "branch": info.branch,
-        "folder": info.folder, "has_chart": info.has_chart, "site": info.site,
-        "at": datetime.datetime.now(datetime.UTC), "entrants": tuple(entrants),
-        "digest": digest(sorted(cell.key for cell in plan.cells)), "margin": plan.experiment.margin,
-        "has_gate": plan.experiment.gate != "none", "gate_fault": clipped(gate_fault, _MOST_TEXT),
-    }  # fmt: skip
+        "suite": info.suite or plan.experiment.id,
+        "experiment": plan.experiment.id,
+        "origin": page,
+        "head": info.head,
+        "base": info.base,
+        "base_name": clipped(info.base_name, _MOST_TEXT),
+        "pull": info.pull,
+        "branch": info.branch,
+        "folder": info.folder,
+        "has_chart": info.has_chart,
+        "site": info.site,
+        "at": datetime.datetime.now(datetime.UTC),
+        "entrants": tuple(entrants),
+        "digest": digest(sorted(cell.key for cell in plan.cells)),
+        "margin": plan.experiment.margin,
+        "has_gate": plan.experiment.gate != "none",
+        "gate_fault": clipped(gate_fault, _MOST_TEXT),
+    }
     try:
         return CommentFacts.model_validate(values)
     except ValidationError as error:
@@ -148,9 +164,12 @@ def post_report(
 
 
 def _post(
-    repository: GitHubRepository, report: Report, facts: CommentFacts, targets: tuple[int | None, str | None],
+    repository: GitHubRepository,
+    report: Report,
+    facts: CommentFacts,
+    targets: tuple[int | None, str | None],
     author: str | None,
-) -> None:  # fmt: skip
+) -> None:
     pull, commit = targets
     if pull is not None:
         posted = post_comment(repository, report, facts, pull, author or own_login(repository))
@@ -173,10 +192,14 @@ def post_check(
         concluded = "neutral"
     text = comment(report, facts).partition("\n")[2]
     check = CheckReport(
-        name=f"scylla / {facts.suite}", sha=commit, conclusion=concluded,
-        title=clipped(one_line(title(report)), _MOST_TITLE), summary=text, url=facts.origin.url,
+        name=f"scylla / {facts.suite}",
+        sha=commit,
+        conclusion=concluded,
+        title=clipped(one_line(title(report)), _MOST_TITLE),
+        summary=text,
+        url=facts.origin.url,
         mark=f"{facts.suite}:{facts.origin.run}:{facts.origin.attempt}",
-    )  # fmt: skip
+    )
     return concluded, post_conclusion(repository, check)
 
 
@@ -212,11 +235,15 @@ def post_pending(path: Path, event: Path, author: str | None) -> None:
         click.echo(f"run {run.id} ended as {run.conclusion}, and left nothing to post", err=True)
         return
     if not files:
-        raise ConfigError(f"{path}: holds no {FILE}, so nothing was posted for run {run.id}; was its artifact "
-                          "scylla-pending-* downloaded to this folder?")  # fmt: skip
+        raise ConfigError(
+            f"{path}: holds no {FILE}, so nothing was posted for run {run.id}; was its artifact "
+            "scylla-pending-* downloaded to this folder?"
+        )
     if len(files) > _MOST_PENDING:
-        raise ConfigError(f"{path}: run {run.id} left {counted(len(files), 'report')}, and at most {_MOST_PENDING} "
-                          "of one run are posted, so none was; evaluate fewer experiments in one run")  # fmt: skip
+        raise ConfigError(
+            f"{path}: run {run.id} left {counted(len(files), 'report')}, and at most {_MOST_PENDING} "
+            "of one run are posted, so none was; evaluate fewer experiments in one run"
+        )
     pending = [read_pending(file) for file in files]
     server = run_page_from({**os.environ, "GITHUB_RUN_ID": str(run.id)}).server
     with open_repository() as repository:
@@ -273,8 +300,10 @@ def write_pending(path: Path, report: Report, facts: CommentFacts) -> None:
         raise ConfigError("publish save-pending: say with --head which commit of the pull request was evaluated")
     pending = PendingPost(facts=facts, report=report)
     if len(pending.model_dump_json()) > MOST_BYTES // 2:  # the file is indented
-        raise ConfigError(f"{path}: the report is larger than {MOST_BYTES >> 21} MiB, which the second phase would "
-                          "refuse; evaluate fewer cells at once with --only")  # fmt: skip
+        raise ConfigError(
+            f"{path}: the report is larger than {MOST_BYTES >> 21} MiB, which the second phase would "
+            "refuse; evaluate fewer cells at once with --only"
+        )
     write_record(path, pending)
     click.echo(f"left for a job that may post: {path}", err=True)
 
@@ -321,8 +350,10 @@ def _require_renderable(path: Path, pending: PendingPost) -> None:
     report = pending.report
     size = (len(report.comparisons) + len(report.answer) + len(report.arms)) * len(report.scenarios)
     if size > _MOST_ROWS:
-        raise ConfigError(f"{path}: is refused: {counted(len(report.arms), 'arm')} and "
-                          f"{counted(len(report.scenarios), 'scenario')} are more than any experiment has")  # fmt: skip
+        raise ConfigError(
+            f"{path}: is refused: {counted(len(report.arms), 'arm')} and "
+            f"{counted(len(report.scenarios), 'scenario')} are more than any experiment has"
+        )
     try:
         comment(report, pending.facts)
     except (LookupError, ArithmeticError, ValueError) as error:
@@ -359,8 +390,18 @@ def verified(repository: GitHubRepository, pending: PendingPost, run_id: int, se
     prefix = _FORK if from_fork else _SAME_REPOSITORY
     suite = facts.suite if facts.suite.startswith(prefix) else f"{prefix}{facts.suite}"[:_MOST_SUITE].rstrip("._-")
     origin = RunPage(server=server, repository=repository.repository, run=run_id, attempt=run.run_attempt)
-    changes = {"suite": suite, "origin": origin, "from_fork": from_fork, "branch": "", "folder": "", "site": "",
-               "evidence": {}, "has_chart": False, "base": None, "base_name": pull.base.ref}  # fmt: skip
+    changes = {
+        "suite": suite,
+        "origin": origin,
+        "from_fork": from_fork,
+        "branch": "",
+        "folder": "",
+        "site": "",
+        "evidence": {},
+        "has_chart": False,
+        "base": None,
+        "base_name": pull.base.ref,
+    }
     return CommentFacts.model_validate({**dict(facts), **changes})
 
 
@@ -370,5 +411,7 @@ def _require_same_pull(pull: PullRequest, run: WorkflowRun, run_id: int) -> None
     if source != (run.head_repository.full_name if run.head_repository else None, run.head_branch):
         raise ConfigError(f"#{pull.number} is not the pull request of run {run_id}; the file is refused")
     if pull.head.sha != run.head_sha:
-        raise ConfigError(f"the head of #{pull.number} is {pull.head.sha[:7]} by now, and run {run_id} was of "
-                          f"{run.head_sha[:7]}; the run of the new head posts instead")  # fmt: skip
+        raise ConfigError(
+            f"the head of #{pull.number} is {pull.head.sha[:7]} by now, and run {run_id} was of "
+            f"{run.head_sha[:7]}; the run of the new head posts instead"
+        )

@@ -49,8 +49,10 @@ def stored_report(folder: RunFolder) -> tuple[Plan, Report]:
     """
     plan, report = read_record(folder.plan, Plan), read_record(folder.report("json"), Report)
     if plan is None or report is None:
-        raise ConfigError(f"{folder.root}: plan.json or report.json is missing; run `scylla-gha collect "
-                          f"{folder.root.name}` and `scylla-gha aggregate {folder.root.name}` first")  # fmt: skip
+        raise ConfigError(
+            f"{folder.root}: plan.json or report.json is missing; run `scylla-gha collect "
+            f"{folder.root.name}` and `scylla-gha aggregate {folder.root.name}` first"
+        )
     return plan, report
 
 
@@ -80,8 +82,10 @@ def push_run(
     """
     plan, report = stored_report(folder)
     if report.replayed:
-        raise RefusedError(f"{folder.root}: a replay measures nothing, so it is not published on {branch}, where "
-                           "later runs would be compared with it; publish a run without --replay")  # fmt: skip
+        raise RefusedError(
+            f"{folder.root}: a replay measures nothing, so it is not published on {branch}, where "
+            "later runs would be compared with it; publish a run without --replay"
+        )
     packed = pack_run(folder.results, folder.report("json"), run_pages(folder, report, branch, os.environ))
     unique_name = name or RunName(experiment=folder.root.name, run=f"local-{packed.content[:12]}")
     run = RunToPublish(unique_name, origin_of(folder, origin, os.environ), plan, report, packed)
@@ -101,8 +105,10 @@ def run_name(experiment: str, run: str | None, attempt: int) -> RunName | None:
     try:
         return RunName(experiment=experiment, run=run, attempt=attempt) if run else None
     except ValidationError:
-        raise ConfigError(f"--run {run}: {experiment!r} and {run!r} become folder names, so they must consist of "
-                          "letters and digits, separated by single dots, dashes or underscores") from None  # fmt: skip
+        raise ConfigError(
+            f"--run {run}: {experiment!r} and {run!r} become folder names, so they must consist of "
+            "letters and digits, separated by single dots, dashes or underscores"
+        ) from None
 
 
 def origin_of(folder: RunFolder, origin: Origin, environ: Mapping[str, str]) -> Origin:
@@ -172,8 +178,14 @@ def _trend(copy: BranchClone, report: Report, entry: RunIndexEntry, earlier: Seq
         return ""
     from scylla_gha.report.charts.history import history
 
-    same = [other for other in earlier if other.name.experiment == entry.name.experiment and other.complete
-            and other.origin.pull is None and other.origin.branch == entry.origin.branch]  # fmt: skip
+    same = [
+        other
+        for other in earlier
+        if other.name.experiment == entry.name.experiment
+        and other.complete
+        and other.origin.pull is None
+        and other.origin.branch == entry.origin.branch
+    ]
     runs = sorted(last_waves(same), key=lambda other: other.published_at)[1 - _MOST_POINTS :]
     reports = reports_of_same_github([*_stored_reports(copy, runs), (_label(entry), report)])
     chart = history(history_of_reports(reports))

@@ -147,7 +147,7 @@ TOKEN_PATTERNS: Final = (
     # a JSON Web Token, by the first member of its header: alg, typ, kid, enc, cty, x5t, jku
     _kind("JWT", "eyJhbGci eyJ0eXAi eyJraWQi eyJlbmMi eyJjdHki eyJ4NX eyJqa3Ui", _JWT),
     _kind("private key", "-----BEGIN", _PEM, apart=False),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,14 @@ from scylla_gha.report.view import report_view
 _HEIGHT: Final = 20
 # Widths in Verdana of 11 pixels, rounded.
 _CHARACTER: Final = 6.8
-_WIDTHS: Final = {**dict.fromkeys("ijl|'!", 3.2), **dict.fromkeys("ft.,:;()[] ", 4.1), **dict.fromkeys("r-/", 4.9),
-                  **dict.fromkeys("csz?", 5.8), **dict.fromkeys("ABCDEFGHKLMNOPQRSTUVXYZ✓✗≈w", 8.4),
-                  **dict.fromkeys("mW%", 11.0)}  # fmt: skip
+_WIDTHS: Final = {
+    **dict.fromkeys("ijl|'!", 3.2),
+    **dict.fromkeys("ft.,:;()[] ", 4.1),
+    **dict.fromkeys("r-/", 4.9),
+    **dict.fromkeys("csz?", 5.8),
+    **dict.fromkeys("ABCDEFGHKLMNOPQRSTUVXYZ✓✗≈w", 8.4),
+    **dict.fromkeys("mW%", 11.0),
+}
 _PADDING: Final = 6
 _NEUTRAL: Final = "#59636e"
 # White text has a contrast of at least 4.5 on each; blue and orange differ for colour-blind people too.
@@ -40,8 +45,11 @@ def badge_values(report: Report) -> dict[str, str]:
     """Return the words of the badges by kind."""
     verdict, arm = overall(report), decisive_arm(report)
     row = dict(zip(HEADINGS, arm_row(report_view(report), arm), strict=True)) if arm else {}
-    return {"verdict": marked(verdict, verdict.replace("_", " ")), "pass-rate": row.get("pass", UNDEFINED),
-            "cost-of-pass": row.get("USD/pass", UNDEFINED)}  # fmt: skip
+    return {
+        "verdict": marked(verdict, verdict.replace("_", " ")),
+        "pass-rate": row.get("pass", UNDEFINED),
+        "cost-of-pass": row.get("USD/pass", UNDEFINED),
+    }
 
 
 def decisive_arm(report: Report) -> ArmSummary | None:
@@ -58,8 +66,9 @@ def decisive_arm(report: Report) -> ArmSummary | None:
 
 def badge(label: str, value: str, colour: str) -> str:
     """Return a badge: a label on grey and a value on a colour."""
-    left, right = (round(sum(_WIDTHS.get(letter, _CHARACTER) for letter in text)) + 2 * _PADDING
-                   for text in (label, value))  # fmt: skip
+    left, right = (
+        round(sum(_WIDTHS.get(letter, _CHARACTER) for letter in text)) + 2 * _PADDING for text in (label, value)
+    )
     name = escape(f"{label}: {value}", {'"': "&quot;"})
     text = 'y="14" text-anchor="middle"'
     return (

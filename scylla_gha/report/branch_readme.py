@@ -62,13 +62,16 @@ def branch_readme(
             runs.setdefault(entry.name.experiment, []).append(entry)
     shown = dict(list(runs.items())[:_MOST_EXPERIMENTS])
     latest = [_row(experiment_runs[0], root) for experiment_runs in shown.values()]
-    return render("branch_readme.md.j2", {
-        "latest": Table(_HEADINGS, latest, len(runs) - len(shown), "experiment", "v1/index"),
-        "experiments": [
-            _section(name, _table(of_name, root), files, scores.get(name, "")) for name, of_name in shown.items()
-        ],
-        "pulls": _table(pulls, root),
-    })  # fmt: skip
+    return render(
+        "branch_readme.md.j2",
+        {
+            "latest": Table(_HEADINGS, latest, len(runs) - len(shown), "experiment", "v1/index"),
+            "experiments": [
+                _section(name, _table(of_name, root), files, scores.get(name, "")) for name, of_name in shown.items()
+            ],
+            "pulls": _table(pulls, root),
+        },
+    )
 
 
 _HEADINGS: Final = ("experiment", "verdict", "passed", "USD ↓", "evaluated", "published", "run")
@@ -77,8 +80,13 @@ _HEADINGS: Final = ("experiment", "verdict", "passed", "USD ↓", "evaluated", "
 def _section(name: str, runs: Table, files: Collection[str], readiness: str) -> ExperimentSection:
     badges = [(title, badge_path(name, kind)) for kind, title in _BADGES.items()]
     chart = trend_path(name)
-    return ExperimentSection(name, [(title, path) for title, path in badges if path in files],
-                             readiness, chart if chart in files else "", runs)  # fmt: skip
+    return ExperimentSection(
+        name,
+        [(title, path) for title, path in badges if path in files],
+        readiness,
+        chart if chart in files else "",
+        runs,
+    )
 
 
 def _table(runs: Sequence[RunIndexEntry], root: str) -> Table:
@@ -92,8 +100,15 @@ def _row(entry: RunIndexEntry, root: str) -> tuple[str, ...]:
     part = "" if entry.complete else f" of {counted(counts.planned, 'planned cell')}"
     costs = f"{dollars(entry.usd)} + judges {dollars(entry.judge_usd)}"
     page = Markdown(f"[{name.run}]({root}actions/runs/{name.run})") if name.run.isdecimal() else escape(name.run)
-    return (link(name.experiment, entry.folder), verdict_words(entry.verdicts), f"{entry.passed}/{counts.judged}{part}",
-            costs, _evaluated(entry, root), f"{entry.published_at:%Y-%m-%d %H:%M} UTC", page)  # fmt: skip
+    return (
+        link(name.experiment, entry.folder),
+        verdict_words(entry.verdicts),
+        f"{entry.passed}/{counts.judged}{part}",
+        costs,
+        _evaluated(entry, root),
+        f"{entry.published_at:%Y-%m-%d %H:%M} UTC",
+        page,
+    )
 
 
 def verdict_words(verdicts: Mapping[Verdict, int]) -> str:

@@ -45,17 +45,41 @@ _MOST_CELLS: Final = 5
 _MOST_ENTRANTS: Final = 20
 _MOST_REASON: Final = 200
 _ALERTS: Final[dict[Overall, str]] = {
-    "worse": "CAUTION", "not_enough_data": "WARNING", "no_baseline": "NOTE", "equivalent": "NOTE", "better": "TIP",
-}  # fmt: skip
+    "worse": "CAUTION",
+    "not_enough_data": "WARNING",
+    "no_baseline": "NOTE",
+    "equivalent": "NOTE",
+    "better": "TIP",
+}
 # Parts of the template in the order of the comment, and in the order in which they are left out if there is no room
 _PARTS: Final = (
-    "arms", "chart", "worse", "missing", "infrastructure", "judges", "better", "warnings", "matrix", "entrants",
-    "costs", "method",
-)  # fmt: skip
+    "arms",
+    "chart",
+    "worse",
+    "missing",
+    "infrastructure",
+    "judges",
+    "better",
+    "warnings",
+    "matrix",
+    "entrants",
+    "costs",
+    "method",
+)
 _LEAVE_OUT: Final = (
-    "matrix", "entrants", "warnings", "costs", "method", "better", "judges", "infrastructure", "missing", "worse",
-    "chart", "arms",
-)  # fmt: skip
+    "matrix",
+    "entrants",
+    "warnings",
+    "costs",
+    "method",
+    "better",
+    "judges",
+    "infrastructure",
+    "missing",
+    "worse",
+    "chart",
+    "arms",
+)
 
 
 def marker(suite: str) -> str:
@@ -90,24 +114,42 @@ def comment(
     missing = [cell for cell in report.excluded if cell.outcome in NO_TRIAL]
     excluded = [cell for cell in report.excluded if cell.outcome not in NO_TRIAL]
     cells = {"missing": _cells("Missing", missing), "infrastructure": _cells("Not in the rates", excluded)}
-    parts = render_parts("comment.md.j2", {
-        "report": report, "view": view, "facts": facts, "newest": newest, "title": title(report),
-        "alert": _alert(report, facts), "replayed": REPLAYED, "command": slash_command(report, facts),
-        "verdicts": _further_verdicts(report, view),
-        "hypothesis": hypothesis_line(report), "mode_by_model": mode_by_model_line(view),
-        "has_family": report.answer != report.comparisons,
-        "facts_line": Markdown(" · ".join(_facts(report, facts))), **arm_values(view, facts), **changed, **cells,
-        "poor_agreement": _poor_agreement(report), "notes": notes(view), "note_text": note_text,
-        "again": next_command(report), "narrowed": narrowed_command(report),
-        "for_more_data": command_for_more_data(report),
-        "next_scenarios": 2 * len(report.scenarios),
-        "most_rows": MOST_ROWS, "matrix": scenario_matrix(view), "entrants": _entrants(view, facts),
-        **_costs(view), "past": _past(past, facts),
-        "failed_cell": example_cell(report),
-    })  # fmt: skip
+    values = {**_values(report, facts, view), **changed, **cells, "newest": newest, "past": _past(past, facts)}
+    parts = render_parts("comment.md.j2", values)
     contents = {**{name: rows.heading for name, rows in (changed | cells).items()}, **_contents(report, facts)}
     top = "\n".join(filter(None, (marker(facts.suite), state, parts["top"])))
     return _fitted(top, parts, contents, facts)
+
+
+def _values(report: Report, facts: CommentFacts, view: ReportView) -> dict[str, object]:
+    """Return the values of the template that say nothing of other runs."""
+    return {
+        "report": report,
+        "view": view,
+        "facts": facts,
+        "title": title(report),
+        "alert": _alert(report, facts),
+        "replayed": REPLAYED,
+        "command": slash_command(report, facts),
+        "verdicts": _further_verdicts(report, view),
+        "hypothesis": hypothesis_line(report),
+        "mode_by_model": mode_by_model_line(view),
+        "has_family": report.answer != report.comparisons,
+        "facts_line": Markdown(" · ".join(_facts(report, facts))),
+        **arm_values(view, facts),
+        "poor_agreement": _poor_agreement(report),
+        "notes": notes(view),
+        "note_text": note_text,
+        "again": next_command(report),
+        "narrowed": narrowed_command(report),
+        "for_more_data": command_for_more_data(report),
+        "next_scenarios": 2 * len(report.scenarios),
+        "most_rows": MOST_ROWS,
+        "matrix": scenario_matrix(view),
+        "entrants": _entrants(view, facts),
+        **_costs(view),
+        "failed_cell": example_cell(report),
+    }
 
 
 def _contents(report: Report, facts: CommentFacts) -> dict[str, str]:
@@ -132,8 +174,14 @@ def _fitted(top: str, parts: dict[str, str], contents: dict[str, str], facts: Co
         left_out = _LEAVE_OUT[:number]
         shown = [parts[name] for name in _PARTS if name not in left_out]
         names = [contents[name] for name in _PARTS if name in left_out and parts[name]]
-        cut = (f"**Cut**: a comment holds no more than {MOST_BYTES:,} bytes. Left out: {escape('; '.join(names))}. "
-               f"All of it is in [the run]({facts.origin.url}).") if names else ""  # fmt: skip
+        cut = (
+            (
+                f"**Cut**: a comment holds no more than {MOST_BYTES:,} bytes. Left out: {escape('; '.join(names))}. "
+                f"All of it is in [the run]({facts.origin.url})."
+            )
+            if names
+            else ""
+        )
         text = tidy("\n\n".join((top, *shown, cut, parts["bottom"])))
         if len(text.encode()) <= MOST_BYTES or number == most_left_out:
             return text
@@ -194,19 +242,27 @@ def _flips(view: ReportView, *, worse: bool) -> CommentRows:
                 flips.append(
                     (-abs(difference), row.scenario, comparison.arm, f"{before}/{judged}", f"{after}/{of_after}")
                 )
-    rows = [(clipped(scenario, MOST_NAME), short_name(view, arm), before_text, after_text)
-            for _, scenario, arm, before_text, after_text in sorted(flips)[:MOST_ROWS]]  # fmt: skip
+    rows = [
+        (clipped(scenario, MOST_NAME), short_name(view, arm), before_text, after_text)
+        for _, scenario, arm, before_text, after_text in sorted(flips)[:MOST_ROWS]
+    ]
     heading = f"Scenarios that went {'worse' if worse else 'better'}: {len(flips):,}"
     return CommentRows(heading, len(flips), Table(("scenario", "arm", "baseline", "arm passes"), rows))
 
 
 def _cells(heading: str, cells: Sequence[Excluded]) -> CommentRows:
-    rows = [(clipped(cell.cell, 2 * MOST_NAME), clipped(cell.outcome, MOST_NAME), clipped(cell.reason, _MOST_REASON))
-            for cell in cells[:_MOST_CELLS]]  # fmt: skip
+    rows = [
+        (clipped(cell.cell, 2 * MOST_NAME), clipped(cell.outcome, MOST_NAME), clipped(cell.reason, _MOST_REASON))
+        for cell in cells[:_MOST_CELLS]
+    ]
     table = Table(("cell", "outcome", "reason"), rows, len(cells) - _MOST_CELLS, "cell", "the report")
     outcomes = Counter(cell.outcome for cell in cells).most_common(10)
-    return CommentRows(f"{heading}: {len(cells):,}", len(cells), table,
-                       [(clipped(outcome, MOST_NAME), count) for outcome, count in outcomes])  # fmt: skip
+    return CommentRows(
+        f"{heading}: {len(cells):,}",
+        len(cells),
+        table,
+        [(clipped(outcome, MOST_NAME), count) for outcome, count in outcomes],
+    )
 
 
 def _poor_agreement(report: Report) -> Agreement | None:
@@ -216,8 +272,10 @@ def _poor_agreement(report: Report) -> Agreement | None:
 
 
 def _entrants(view: ReportView, facts: CommentFacts) -> Table:
-    rows = [(short_name(view, entrant.arm), entrant.agent, entrant.version or "?", entrant.model or UNDEFINED)
-            for entrant in facts.entrants[:_MOST_ENTRANTS]]  # fmt: skip
+    rows = [
+        (short_name(view, entrant.arm), entrant.agent, entrant.version or "?", entrant.model or UNDEFINED)
+        for entrant in facts.entrants[:_MOST_ENTRANTS]
+    ]
     return Table(("arm", "agent", "version", "model"), rows)
 
 
@@ -234,6 +292,13 @@ def _past(past: Sequence[PastVerdict], facts: CommentFacts) -> Table:
     for verdict in past:
         word = marked(verdict.verdict, verdict.verdict.replace("_", " "))
         run = facts.origin.model_copy(update={"run": verdict.run})
-        rows.append((f"{verdict.at:%Y-%m-%d %H:%M}", code(verdict.head[:7]) if verdict.head else UNDEFINED, word,
-                     verdict.said, Markdown(f"[run]({run.url})")))  # fmt: skip
+        rows.append(
+            (
+                f"{verdict.at:%Y-%m-%d %H:%M}",
+                code(verdict.head[:7]) if verdict.head else UNDEFINED,
+                word,
+                verdict.said,
+                Markdown(f"[run]({run.url})"),
+            )
+        )
     return Table(("when", "head", "verdict", "what", "run"), rows)

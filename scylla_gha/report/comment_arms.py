@@ -28,10 +28,15 @@ def arm_values(view: ReportView, facts: CommentFacts) -> dict[str, Any]:
         return _compared_arms(view, facts)
     ranked = sorted(report.arms, key=lambda arm: 2.0 if arm.pass_rate is None else arm.pass_rate)
     rows = [
-        (short_name(view, arm.arm), *pass_rate(view, arm), f"{arm.passed}/{arm.counts.judged}", dollars(arm.usd),
-         _evidence(report, arm.arm, facts))
+        (
+            short_name(view, arm.arm),
+            *pass_rate(view, arm),
+            f"{arm.passed}/{arm.counts.judged}",
+            dollars(arm.usd),
+            _evidence(report, arm.arm, facts),
+        )
         for arm in ranked[:MOST_ROWS]
-    ]  # fmt: skip
+    ]
     table = Table(("arm", "pass", "95 %", "passed", "USD", "evidence"), rows)
     return {"arms": table, "arms_left_out": len(ranked) - MOST_ROWS, "baseline": None}
 
@@ -46,16 +51,26 @@ def _compared_arms(view: ReportView, facts: CommentFacts) -> dict[str, Any]:
     summaries = {arm.arm: arm for arm in view.report.arms}
     baselines = {comparison.arm: comparison.baseline for comparison in ranked}
     contrasts = view.analysis.contrasts if view.analysis else ()
-    costs = {contrast.arm: contrast for contrast in contrasts
-             if contrast.metric == "usd" and contrast.baseline == baselines.get(contrast.arm)}  # fmt: skip
+    costs = {
+        contrast.arm: contrast
+        for contrast in contrasts
+        if contrast.metric == "usd" and contrast.baseline == baselines.get(contrast.arm)
+    }
     rows = []
     for comparison in ranked[:MOST_ROWS]:
         arm = comparison.arm
         rate = pass_rate(view, summaries[arm])[0] if arm in summaries else UNDEFINED
         verdict = f"{MARKS[comparison.verdict]} {comparison.verdict.replace('_', ' ')}"
-        rows.append((short_name(view, arm), verdict, rate,
-                     *_change(view.changes.get(arm), comparison.verdict), _cost(costs.get(arm)),
-                     _evidence(view.report, arm, facts)))  # fmt: skip
+        rows.append(
+            (
+                short_name(view, arm),
+                verdict,
+                rate,
+                *_change(view.changes.get(arm), comparison.verdict),
+                _cost(costs.get(arm)),
+                _evidence(view.report, arm, facts),
+            )
+        )
     baseline = None
     if base := summaries.get(view.baseline):
         rate, interval = pass_rate(view, base)

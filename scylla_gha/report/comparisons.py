@@ -38,11 +38,14 @@ def changes(view: ReportView) -> Table:
         shown = [contrast for contrast in known if contrast.metric == PASS or reading(contrast) in _CLAIMS]
     verdicts = {comparison.arm: comparison.verdict for comparison in view.report.comparisons}
     rows = [
-        (view.name(contrast.arm), heading(title(contrast.metric), contrast.metric),
-         *_read_change(contrast, verdicts.get(contrast.arm) if contrast.metric == PASS else None),
-         str(contrast.scenarios))
+        (
+            view.name(contrast.arm),
+            heading(title(contrast.metric), contrast.metric),
+            *_read_change(contrast, verdicts.get(contrast.arm) if contrast.metric == PASS else None),
+            str(contrast.scenarios),
+        )
         for contrast in shown[:_MOST_CHANGES]
-    ]  # fmt: skip
+    ]
     return Table(("arm", "metric", "change", "95 %", "reading", "scenarios"), rows, len(known) - len(rows), "row")
 
 
@@ -130,24 +133,40 @@ def family_reading(contrast: Contrast) -> str:
 def pass_rate_steps(view: ReportView, contrasts: Sequence[Contrast]) -> Table:
     """Return a table of such comparisons."""
     rows = [
-        (_against(view, contrast.arm, contrast.baseline), *_described(contrast, family_reading(contrast)),
-         format_p(contrast.p_adjusted), str(contrast.scenarios))
+        (
+            _against(view, contrast.arm, contrast.baseline),
+            *_described(contrast, family_reading(contrast)),
+            format_p(contrast.p_adjusted),
+            str(contrast.scenarios),
+        )
         for contrast in contrasts[:_MOST_STEPS]
-    ]  # fmt: skip
-    return Table(("comparison", "change of the pass rate", "95 %", "reading", "p adjusted", "scenarios"), rows,
-                 len(contrasts) - _MOST_STEPS, "comparison")  # fmt: skip
+    ]
+    return Table(
+        ("comparison", "change of the pass rate", "95 %", "reading", "p adjusted", "scenarios"),
+        rows,
+        len(contrasts) - _MOST_STEPS,
+        "comparison",
+    )
 
 
 def statistics(view: ReportView, analysis: Analysis) -> dict[str, Table]:
     """Return the tables of all estimates and tests, with methods and p values, by name."""
     shown = {arm.arm for arm in view.arms}
-    known = [contrast for contrast in chain(view.changes.values(), analysis.contrasts)
-             if (contrast.arm in shown or contrast.arm not in view.names) and contrast.value is not None]  # fmt: skip
+    known = [
+        contrast
+        for contrast in chain(view.changes.values(), analysis.contrasts)
+        if (contrast.arm in shown or contrast.arm not in view.names) and contrast.value is not None
+    ]
     contrasts = sorted(known, key=lambda contrast: contrast.adjustment != "Holm")
-    omnibus = [(title(test.metric), str(test.arms), str(test.scenarios), number(test.statistic), _p(test.p),
-                number(test.w)) for test in analysis.omnibus]  # fmt: skip
-    shrunk = [(view.name(rate.arm), percent(rate.rate), f"[{100 * rate.low:.0f}, {100 * rate.high:.0f}]")
-              for rate in analysis.shrunk if rate.arm in shown]  # fmt: skip
+    omnibus = [
+        (title(test.metric), str(test.arms), str(test.scenarios), number(test.statistic), _p(test.p), number(test.w))
+        for test in analysis.omnibus
+    ]
+    shrunk = [
+        (view.name(rate.arm), percent(rate.rate), f"[{100 * rate.low:.0f}, {100 * rate.high:.0f}]")
+        for rate in analysis.shrunk
+        if rate.arm in shown
+    ]
     return {
         "tests": _tests(view, contrasts),
         "omnibus": Table(("metric", "arms", "scenarios", "chi-squared", "p", "W"), omnibus),
@@ -159,16 +178,41 @@ def statistics(view: ReportView, analysis: Analysis) -> dict[str, Table]:
 
 
 def _tests(view: ReportView, contrasts: Sequence[Contrast]) -> Table:
-    headings = ("comparison", "metric", "change", "95 %", "of equivalence", "p", "adjusted p", "least p", "family",
-                "scenarios", "w/t/l", "smallest effect", "method", "note")  # fmt: skip
+    headings = (
+        "comparison",
+        "metric",
+        "change",
+        "95 %",
+        "of equivalence",
+        "p",
+        "adjusted p",
+        "least p",
+        "family",
+        "scenarios",
+        "w/t/l",
+        "smallest effect",
+        "method",
+        "note",
+    )
     rows = [
-        (_against(view, test.arm, test.baseline), title(test.metric), change(test), change_limits(test),
-         change_limits(test, inner=True), _p(test.p), _p(test.p_adjusted), _p(test.least_p),
-         f"{test.family} ({test.family_size}, {test.adjustment})",
-         f"{test.scenarios}{f' ({test.dropped} left out)' if test.dropped else ''}",
-         "/".join(map(str, test.wins)), _smallest_effect(test), test.method, test.note)
+        (
+            _against(view, test.arm, test.baseline),
+            title(test.metric),
+            change(test),
+            change_limits(test),
+            change_limits(test, inner=True),
+            _p(test.p),
+            _p(test.p_adjusted),
+            _p(test.least_p),
+            f"{test.family} ({test.family_size}, {test.adjustment})",
+            f"{test.scenarios}{f' ({test.dropped} left out)' if test.dropped else ''}",
+            "/".join(map(str, test.wins)),
+            _smallest_effect(test),
+            test.method,
+            test.note,
+        )
         for test in contrasts[:_MOST_ROWS]
-    ]  # fmt: skip
+    ]
     return Table(headings, rows, len(contrasts) - _MOST_ROWS, "comparison")
 
 
@@ -182,15 +226,30 @@ def _smallest_effect(contrast: Contrast) -> str:
 
 
 def _effects(view: ReportView, contrasts: Sequence[Contrast]) -> Table:
-    headings = ("comparison", "metric", "Cohen's d", "Hedges' g", "Cliff's delta", "d_z", "correlation",
-                "p on these scenarios only")  # fmt: skip
+    headings = (
+        "comparison",
+        "metric",
+        "Cohen's d",
+        "Hedges' g",
+        "Cliff's delta",
+        "d_z",
+        "correlation",
+        "p on these scenarios only",
+    )
     known = [effect for effect in contrasts if not (effect.d_z is effect.cohens_d is effect.p_here is None)]
     rows = [
-        (_against(view, effect.arm, effect.baseline), title(effect.metric), number(effect.cohens_d),
-         number(effect.hedges_g), number(effect.cliffs_delta), number(effect.d_z), number(effect.correlation),
-         _p(effect.p_here))
+        (
+            _against(view, effect.arm, effect.baseline),
+            title(effect.metric),
+            number(effect.cohens_d),
+            number(effect.hedges_g),
+            number(effect.cliffs_delta),
+            number(effect.d_z),
+            number(effect.correlation),
+            _p(effect.p_here),
+        )
         for effect in known[:_MOST_ROWS]
-    ]  # fmt: skip
+    ]
     return Table(headings, rows, len(known) - _MOST_ROWS, "comparison")
 
 
@@ -204,10 +263,21 @@ def _estimates(view: ReportView) -> Table:
         return not measure.metric.endswith("_share") and measure.state != "undefined"  # shares have their own tables
 
     rows = [
-        (view.name(arm.arm), title(measure.metric), value(measure), limits(measure), str(measure.n),
-         str(measure.scenarios), measure.method or UNDEFINED, measure.target, measure.note)
-        for arm in view.arms for measure in view.measures.get(arm.arm, {}).values() if is_shown(measure)
-    ]  # fmt: skip
+        (
+            view.name(arm.arm),
+            title(measure.metric),
+            value(measure),
+            limits(measure),
+            str(measure.n),
+            str(measure.scenarios),
+            measure.method or UNDEFINED,
+            measure.target,
+            measure.note,
+        )
+        for arm in view.arms
+        for measure in view.measures.get(arm.arm, {}).values()
+        if is_shown(measure)
+    ]
     headings = ("arm", "metric", "value", "95 %", "trials", "scenarios", "method", "speaks of", "note")
     return Table(headings, rows, view.left_out, "arm")
 
@@ -216,19 +286,39 @@ def _rank_tests(view: ReportView, tests: Sequence[Unpaired]) -> dict[str, Table]
     """Rank tests of arms that share no scenario."""
     whole = [(title(test.metric), _digits(test.h), str(len(test.arms) - 1), _p(test.p)) for test in tests]
     arms = [
-        (title(test.metric), view.name(arm.arm), str(arm.n), _digits(arm.mean),
-         UNDEFINED if arm.low is None else f"[{_digits(arm.low)}, {_digits(arm.high)}]", _digits(arm.median))
-        for test in tests for arm in test.arms
-    ]  # fmt: skip
-    pairs = [(title(test.metric), _against(view, pair.arm, pair.baseline), _p(pair.p), _p(pair.p_adjusted),
-              number(pair.cliffs_delta)) for test in tests for pair in test.pairs]  # fmt: skip
+        (
+            title(test.metric),
+            view.name(arm.arm),
+            str(arm.n),
+            _digits(arm.mean),
+            UNDEFINED if arm.low is None else f"[{_digits(arm.low)}, {_digits(arm.high)}]",
+            _digits(arm.median),
+        )
+        for test in tests
+        for arm in test.arms
+    ]
+    pairs = [
+        (
+            title(test.metric),
+            _against(view, pair.arm, pair.baseline),
+            _p(pair.p),
+            _p(pair.p_adjusted),
+            number(pair.cliffs_delta),
+        )
+        for test in tests
+        for pair in test.pairs
+    ]
     return {
         "rank_tests": Table(("metric", "Kruskal-Wallis H", "degrees", "p"), whole),
-        "ranked_arms": Table(("metric", "arm", "trials", "mean", "95 % (BCa)", "median"), arms[:_MOST_ROWS],
-                             len(arms) - _MOST_ROWS),
-        "ranked_pairs": Table(("metric", "comparison", "Mann-Whitney p", "adjusted p", "Cliff's delta"),
-                              pairs[:_MOST_ROWS], len(pairs) - _MOST_ROWS),
-    }  # fmt: skip
+        "ranked_arms": Table(
+            ("metric", "arm", "trials", "mean", "95 % (BCa)", "median"), arms[:_MOST_ROWS], len(arms) - _MOST_ROWS
+        ),
+        "ranked_pairs": Table(
+            ("metric", "comparison", "Mann-Whitney p", "adjusted p", "Cliff's delta"),
+            pairs[:_MOST_ROWS],
+            len(pairs) - _MOST_ROWS,
+        ),
+    }
 
 
 def _against(view: ReportView, arm: str, baseline: str) -> str:

@@ -62,17 +62,32 @@ def step_summary(report: Report, links: SummaryLinks, picture: Picture | None = 
 
 def _page(view: ReportView, values: Mapping[str, Any], most_verdicts: int) -> str:
     report, numbered_notes = view.report, notes(view)
-    return render("report.md.j2", {
-        **values, "is_page": values["links"] is None, "report": report, "view": view, "analysis": report.analysis,
-        "totals": totals(report), "verdict_counts": verdict_counts(view, most_verdicts),
-        "verdicts": list(verdict_lines(view, most_verdicts)), "hypothesis": hypothesis_line(report),
-        "for_more_data": command_for_more_data(report),
-        "has_family": report.answer != report.comparisons,
-        "github": "the hub" if report.github == "hub" else report.github,
-        "replayed": REPLAYED, "arms": _arms(view, numbered_notes), "counts_note": COUNTS_NOTE, "notes": numbered_notes,
-        "note_text": note_text, "noted": any(note.arms for note in numbered_notes),
-        **_comparison_values(view), **_metric_values(view), **_outcome_values(view),
-    })  # fmt: skip
+    return render(
+        "report.md.j2",
+        {
+            **values,
+            "is_page": values["links"] is None,
+            "report": report,
+            "view": view,
+            "analysis": report.analysis,
+            "totals": totals(report),
+            "verdict_counts": verdict_counts(view, most_verdicts),
+            "verdicts": list(verdict_lines(view, most_verdicts)),
+            "hypothesis": hypothesis_line(report),
+            "for_more_data": command_for_more_data(report),
+            "has_family": report.answer != report.comparisons,
+            "github": "the hub" if report.github == "hub" else report.github,
+            "replayed": REPLAYED,
+            "arms": _arms(view, numbered_notes),
+            "counts_note": COUNTS_NOTE,
+            "notes": numbered_notes,
+            "note_text": note_text,
+            "noted": any(note.arms for note in numbered_notes),
+            **_comparison_values(view),
+            **_metric_values(view),
+            **_outcome_values(view),
+        },
+    )
 
 
 def _arms(view: ReportView, numbered_notes: Sequence[ReportNote]) -> Table:
@@ -89,43 +104,68 @@ def _arms(view: ReportView, numbered_notes: Sequence[ReportNote]) -> Table:
 
 def _comparison_values(view: ReportView) -> dict[str, Any]:
     return {
-        "changes": comparisons.changes(view), "changes_are_filtered": len(view.changes) >= comparisons.FEW_ARMS,
-        "tiers": tiers.tiers(view), "tier_steps": tiers.tier_steps(view),
-        "best_subtests": tiers.best_subtests(view), "tier_tokens": tiers.tier_tokens(view),
-        "tier_treatments": tiers.tier_treatments(view), "wholes": tiers.wholes(view), "treatment": tiers.TREATMENT,
-        "modes_by_models": tiers.modes_by_models(view), "answers": five_answers(view),
+        "changes": comparisons.changes(view),
+        "changes_are_filtered": len(view.changes) >= comparisons.FEW_ARMS,
+        "tiers": tiers.tiers(view),
+        "tier_steps": tiers.tier_steps(view),
+        "best_subtests": tiers.best_subtests(view),
+        "tier_tokens": tiers.tier_tokens(view),
+        "tier_treatments": tiers.tier_treatments(view),
+        "wholes": tiers.wholes(view),
+        "treatment": tiers.TREATMENT,
+        "modes_by_models": tiers.modes_by_models(view),
+        "answers": five_answers(view),
         "families": comparisons.families(view),
         "statistics": comparisons.statistics(view, view.analysis) if view.analysis else {},
-    }  # fmt: skip
+    }
 
 
 def _metric_values(view: ReportView) -> dict[str, Any]:
     measured = (view.measure(arm.arm, "outcome_consistency") for arm in view.arms)
     return {
-        "metric_table": metrics.metric_table, "above_zero": metrics.above_zero, "estimate": metrics.estimate,
-        "value": metrics.value, "first_names": metrics.first_names, "tries": metrics.tries(view),
+        "metric_table": metrics.metric_table,
+        "above_zero": metrics.above_zero,
+        "estimate": metrics.estimate,
+        "value": metrics.value,
+        "first_names": metrics.first_names,
+        "tries": metrics.tries(view),
         "is_repeated": any(measure is not None and measure.value is not None for measure in measured),
-        "tools": metrics.tool_calls(view), "frontier": view.analysis.frontier if view.analysis else None,
+        "tools": metrics.tool_calls(view),
+        "frontier": view.analysis.frontier if view.analysis else None,
         "cheapest_shares": metrics.cheapest_shares(view),
-    }  # fmt: skip
+    }
 
 
 def _outcome_values(view: ReportView) -> dict[str, Any]:
     agreement = view.analysis.agreement if view.analysis else None
-    judges = {
-        "alpha_text": outcomes.alpha_text(agreement), "agreement_measures": outcomes.agreement_measures(agreement),
-        "judge_pairs": outcomes.judge_pairs(agreement), "scenario_alphas": outcomes.scenario_alphas(agreement),
-    } if agreement else {}  # fmt: skip
+    judges = (
+        {
+            "alpha_text": outcomes.alpha_text(agreement),
+            "agreement_measures": outcomes.agreement_measures(agreement),
+            "judge_pairs": outcomes.judge_pairs(agreement),
+            "scenario_alphas": outcomes.scenario_alphas(agreement),
+        }
+        if agreement
+        else {}
+    )
     return {
-        "matrix": outcomes.scenario_matrix(view), "kinds": outcomes.kinds(view), "outcomes": outcomes.outcomes(view),
+        "matrix": outcomes.scenario_matrix(view),
+        "kinds": outcomes.kinds(view),
+        "outcomes": outcomes.outcomes(view),
         "all_passed": all(arm.passed == arm.counts.judged for arm in view.report.arms),
         "all_completed": all(set(arm.outcomes) <= {"completed"} for arm in view.report.arms),
-        "failures": outcomes.failures(view), "outliers": outcomes.outliers(view), "excused": outcomes.excused(view),
-        "not_possible": outcomes.not_possible(view), "api_operations": outcomes.api_operations(view),
-        "excluded": outcomes.excluded(view), "agreement": agreement, **judges, "alpha_good": outcomes.ALPHA_GOOD,
+        "failures": outcomes.failures(view),
+        "outliers": outcomes.outliers(view),
+        "excused": outcomes.excused(view),
+        "not_possible": outcomes.not_possible(view),
+        "api_operations": outcomes.api_operations(view),
+        "excluded": outcomes.excluded(view),
+        "agreement": agreement,
+        **judges,
+        "alpha_good": outcomes.ALPHA_GOOD,
         "alpha_fair": outcomes.ALPHA_FAIR,
         "excluded_outcomes": Counter(cell.outcome for cell in view.report.excluded).most_common(),
-    }  # fmt: skip
+    }
 
 
 def glossary() -> str:

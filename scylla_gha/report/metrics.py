@@ -77,13 +77,32 @@ _METRICS: Final[dict[str, tuple[str, MetricUnit]]] = {
     "request_retry_rate": ("requests repeated", _RATE),
 }
 
-_LOWER_IS_BETTER: Final = frozenset({
-    "change_fail_rate", "seconds", "seconds_median", "seconds_p90", "first_byte_seconds", "generation_seconds",
-    "tool_seconds", "usd", "cost_of_pass", "frontier_cost_of_pass", "frontier_cost_of_pass_per_scenario", "tokens",
-    "tokens_per_pass", "seconds_per_pass", "usd_per_score", "tool_failure_rate", "request_retry_rate",
-    "treatment_prompt_tokens", "treatment_skills_tokens", "treatment_agents_tokens", "treatment_mcp_tokens",
-    "treatment_tools_tokens",
-})  # fmt: skip
+_LOWER_IS_BETTER: Final = frozenset(
+    {
+        "change_fail_rate",
+        "seconds",
+        "seconds_median",
+        "seconds_p90",
+        "first_byte_seconds",
+        "generation_seconds",
+        "tool_seconds",
+        "usd",
+        "cost_of_pass",
+        "frontier_cost_of_pass",
+        "frontier_cost_of_pass_per_scenario",
+        "tokens",
+        "tokens_per_pass",
+        "seconds_per_pass",
+        "usd_per_score",
+        "tool_failure_rate",
+        "request_retry_rate",
+        "treatment_prompt_tokens",
+        "treatment_skills_tokens",
+        "treatment_agents_tokens",
+        "treatment_mcp_tokens",
+        "treatment_tools_tokens",
+    }
+)
 _NEITHER_IS_BETTER: Final = frozenset({"icc", "design_effect", "effective_trials", "turns", "tool_calls"})
 LOWER_MARK: Final = "↓"
 
@@ -177,8 +196,9 @@ def metric_table(
     shown = [(text, metric) for text, metric in columns if any(_has_value(view, arm, metric) for arm in view.arms)]
     rows = [
         (view.name(arm.arm), *(written(view.measure(arm.arm, metric)) for _, metric in shown))
-        for arm in view.arms if any(_has_value(view, arm, metric) for _, metric in shown)
-    ]  # fmt: skip
+        for arm in view.arms
+        if any(_has_value(view, arm, metric) for _, metric in shown)
+    ]
     return Table(("arm", *(heading(text, metric) for text, metric in shown)), rows, view.left_out if rows else 0, "arm")
 
 

@@ -99,9 +99,13 @@ def columns(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]
     """Return the lines of a table; the first column is left-aligned, all others are right-aligned."""
     table = [tuple(one_line(cell) for cell in row) for row in (headings, *rows)]
     widths = [max(len(row[at]) for row in table) for at in range(len(headings))]
-    return ["  ".join(cell.rjust(width) if at else cell.ljust(width)
-                      for at, (cell, width) in enumerate(zip(row, widths, strict=True))).rstrip()
-            for row in table]  # fmt: skip
+    return [
+        "  ".join(
+            cell.rjust(width) if at else cell.ljust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in table
+    ]
 
 
 def share(part: float | None) -> str:

@@ -53,8 +53,7 @@ def scenario_matrix(view: ReportView, most: int = _MOST_SCENARIOS) -> ScenarioMa
     else:
         headings = ("scenario", "mean", "least", "most", "arms that never pass")
         cells = [(row.scenario, *_range(_rates(row)), _never_pass(row)) for row in ranked[:most]]
-    return ScenarioMatrix(Table(headings, cells, len(rows) - most, "scenario"), is_wide, len(arms),
-                          len(rows))  # fmt: skip
+    return ScenarioMatrix(Table(headings, cells, len(rows) - most, "scenario"), is_wide, len(arms), len(rows))
 
 
 def _passed(passed: tuple[int, int]) -> str:
@@ -113,24 +112,36 @@ def outcomes(view: ReportView) -> Table:
     for arm in view.report.arms:
         total.update(arm.outcomes)
     arms = view.report.arms if len(view.report.arms) <= MOST_COLUMNS else ()
-    rows = [(outcome, f"{count:,}", *(str(arm.outcomes.get(outcome, 0)) for arm in arms))
-            for outcome, count in total.most_common()]  # fmt: skip
+    rows = [
+        (outcome, f"{count:,}", *(str(arm.outcomes.get(outcome, 0)) for arm in arms))
+        for outcome, count in total.most_common()
+    ]
     return Table(("outcome", "all", *(view.name(arm.arm) for arm in arms)), rows)
 
 
 def not_possible(view: ReportView) -> Table:
     """Return the scenarios that are not possible with the tools of a mode, and why."""
-    return Table(("mode", "scenario", "why"), [(task.mode, task.scenario, task.reason)
-                                               for task in view.report.not_possible])  # fmt: skip
+    return Table(
+        ("mode", "scenario", "why"), [(task.mode, task.scenario, task.reason) for task in view.report.not_possible]
+    )
 
 
 def api_operations(view: ReportView) -> Table:
     """Return the mean API operations of a trial by arm: reads, writes, git, nouns, and those that failed."""
     used = [(view.name(arm.arm), arm.api) for arm in view.arms if arm.api]
     nouns = [noun for noun in _NOUNS if any(_of_noun(api, noun) for _, api in used)]
-    rows = [(name, *(number(_of_kind(api, kind), 1) for kind in _OPERATIONS),
-             *(number(_of_noun(api, noun), 1) for noun in nouns), number(api.failed, 1), number(api.repeated, 1),
-             str(api.trials), str(api.scenarios)) for name, api in used]  # fmt: skip
+    rows = [
+        (
+            name,
+            *(number(_of_kind(api, kind), 1) for kind in _OPERATIONS),
+            *(number(_of_noun(api, noun), 1) for noun in nouns),
+            number(api.failed, 1),
+            number(api.repeated, 1),
+            str(api.trials),
+            str(api.scenarios),
+        )
+        for name, api in used
+    ]
     return Table(("arm", *_OPERATIONS, *nouns, "failed", "tried again", "trials", "scenarios"), rows)
 
 
@@ -169,16 +180,20 @@ def outliers(view: ReportView) -> Table:
 def excluded(view: ReportView) -> Table:
     """Return the cells that are excluded from the rates, with reasons; those with a trial are links."""
     cells = view.report.excluded
-    rows = [(cell.cell if cell.outcome in NO_TRIAL else _trial(view, cell.cell), cell.outcome, cell.reason)
-            for cell in cells[:_MOST_EXCLUDED]]  # fmt: skip
+    rows = [
+        (cell.cell if cell.outcome in NO_TRIAL else _trial(view, cell.cell), cell.outcome, cell.reason)
+        for cell in cells[:_MOST_EXCLUDED]
+    ]
     return Table(("cell", "outcome", "reason"), rows, len(cells) - _MOST_EXCLUDED)
 
 
 def excused(view: ReportView) -> Table:
     """Return the attempts that do not measure the agent, by arm, repeated ones included."""
     attempts = view.report.excused
-    rows = [(view.name(part.arm), part.outcome, f"{part.attempts:,}", f"{part.trials:,}", part.reason)
-            for part in attempts[:_MOST_EXCLUDED]]  # fmt: skip
+    rows = [
+        (view.name(part.arm), part.outcome, f"{part.attempts:,}", f"{part.trials:,}", part.reason)
+        for part in attempts[:_MOST_EXCLUDED]
+    ]
     return Table(("arm", "outcome", "attempts", "trials", "one reason"), rows, len(attempts) - _MOST_EXCLUDED)
 
 

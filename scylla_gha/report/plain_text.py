@@ -21,10 +21,35 @@ from scylla_gha.report.numbers import UNDEFINED, UNKNOWN, columns, number, secon
 BLOCKS: Final = "▁▂▃▄▅▆▇█"
 DIGITS: Final = "0123456789"  # for an output that cannot show blocks
 _DESIGN_HEADINGS: Final = ("scenarios", "repetitions", "smallest effect", "trials", "USD", "minutes", "")
-_AA_HEADINGS: Final = ("arm", "scenarios", "repetitions", "as run", "halves", "false", "95 % interval", "equivalent",
-                       "flips")  # fmt: skip
-_HISTORY_HEADINGS: Final = ("result set", "trials", "scenarios", "pass rate", "", "from baseline", "at worst",
-                            "verdict", "USD", "seconds")  # fmt: skip
+_AA_HEADINGS: Final = (
+    "arm",
+    "scenarios",
+    "repetitions",
+    "as run",
+    "halves",
+    "false",
+    "95 % interval",
+    "equivalent",
+    "flips",
+)
+_HISTORY_HEADINGS: Final = (
+    "result set",
+    "trials",
+    "scenarios",
+    "pass rate",
+    "",
+    "from baseline",
+    "at worst",
+    "verdict",
+    "USD",
+    "seconds",
+)
+
+
+_LEGEND: Final = (
+    "smallest effect: the difference of pass rates that is detected in 4 of 5 experiments; none: no difference is",
+    "minutes: of agents, one trial after the other; USD at the pilot's costs, judges included; ? and -: not known",
+)
 
 
 def design_table(power: Power) -> str:
@@ -35,23 +60,26 @@ def design_table(power: Power) -> str:
         f"(baseline {variance.within_baseline:.4f}), over {counted(variance.scenarios, 'scenario')}"
         for variance in power.variances
     ]
-    return "\n".join((
-        one_line(f"{power.experiment}: {arms}, {comparisons}; by {power.basis}"),
-        *map(one_line, variances),
-        *columns(_DESIGN_HEADINGS, [_design(design, power.cheapest) for design in power.designs]),
-        "smallest effect: the difference of pass rates that is detected in 4 of 5 experiments; none: no difference is",
-        "minutes: of agents, one trial after the other; USD at the pilot's costs, judges included; ? and -: not known",
-        _cheapest(power),
-        power.at_hand,
-    ))  # fmt: skip
+    return "\n".join(
+        (
+            one_line(f"{power.experiment}: {arms}, {comparisons}; by {power.basis}"),
+            *map(one_line, variances),
+            *columns(_DESIGN_HEADINGS, [_design(design, power.cheapest) for design in power.designs]),
+            *_LEGEND,
+            _cheapest(power),
+            power.at_hand,
+        )
+    )
 
 
 def _cheapest(power: Power) -> str:
     effect, design = counted(100 * power.effect, "point", form="g"), power.cheapest
     if design is None:
         return f"no design of this table detects {effect}"
-    return (f"{_quality(design)} to see {effect}: {counted(design.scenarios, 'scenario')} x "
-            f"{counted(design.repetitions, 'repetition')}, {counted(design.trials, 'trial')}")  # fmt: skip
+    return (
+        f"{_quality(design)} to see {effect}: {counted(design.scenarios, 'scenario')} x "
+        f"{counted(design.repetitions, 'repetition')}, {counted(design.trials, 'trial')}"
+    )
 
 
 def _quality(design: Design) -> str:
@@ -61,8 +89,15 @@ def _quality(design: Design) -> str:
 def _design(design: Design, cheapest: Design | None) -> tuple[str, ...]:
     effect = "none" if design.smallest_effect is None else f"{100 * design.smallest_effect:.1f} points"
     remark = f"<- {_quality(design)}" if design == cheapest else "sees it" if design.sees else ""
-    return (str(design.scenarios), str(design.repetitions), effect, str(design.trials), dollars(design.usd),
-            number(design.minutes, 1), remark)  # fmt: skip
+    return (
+        str(design.scenarios),
+        str(design.repetitions),
+        effect,
+        str(design.trials),
+        dollars(design.usd),
+        number(design.minutes, 1),
+        remark,
+    )
 
 
 def equal_arms_text(aa_test: EqualArms) -> str:
@@ -78,10 +113,13 @@ def equal_arms_text(aa_test: EqualArms) -> str:
             f"each p is multiplied by {aa_test.family}, the comparisons of the experiment; the margin is {margin}",
         ]
     lines += [
-        one_line(f"{arm.arm}: odd repetitions came out {arm.as_run} than even ones: {arm.why}; "
-                 "by chance, or something changed while it ran")
-        for arm in aa_test.arms if arm.as_run in {"better", "worse"}
-    ]  # fmt: skip
+        one_line(
+            f"{arm.arm}: odd repetitions came out {arm.as_run} than even ones: {arm.why}; "
+            "by chance, or something changed while it ran"
+        )
+        for arm in aa_test.arms
+        if arm.as_run in {"better", "worse"}
+    ]
     lines += [one_line(f"{arm}: left out, since no scenario has two judged repetitions") for arm in aa_test.left_out]
     return "\n".join((*lines, f"meaning: {aa_test.meaning}"))
 
@@ -93,8 +131,13 @@ def _equal_arm(arm: EqualArm) -> tuple[str, ...]:
 
 
 def _false_shares(shares: FalseVerdictShares) -> tuple[str, ...]:
-    return (str(shares.verdicts), share(shares.false_share), f"{100 * shares.low:.1f} to {100 * shares.high:.1f} %",
-            share(shares.equivalent_share), share(shares.flip_rate))  # fmt: skip
+    return (
+        str(shares.verdicts),
+        share(shares.false_share),
+        f"{100 * shares.low:.1f} to {100 * shares.high:.1f} %",
+        share(shares.equivalent_share),
+        share(shares.flip_rate),
+    )
 
 
 def history_text(history: History, marks: str = BLOCKS) -> str:
@@ -119,17 +162,26 @@ def _history(history: History, marks: str) -> Iterator[str]:
         yield from columns(_HISTORY_HEADINGS, [_point(point, history.baseline, marks) for point in series.points])
         yield from (f"  {one_line(line)}" for line in _changes(series))
         yield ""
-    yield one_line(f"baseline: {history.baseline}; at worst: the one-sided 95 % limit in points, not worse "
-                   f"above {-100 * history.margin:+g}; each verdict is by itself")  # fmt: skip
+    yield one_line(
+        f"baseline: {history.baseline}; at worst: the one-sided 95 % limit in points, not worse "
+        f"above {-100 * history.margin:+g}; each verdict is by itself"
+    )
     yield from (f"note: {note}" for note in history.notes)
 
 
 def _point(point: Point, baseline: str, marks: str) -> tuple[str, ...]:
     name = f"{point.run}@{point.epoch}" if point.epoch else point.run
     compared = _points(point.difference), _points(point.low), _verdict(point)
-    return (name, str(point.trials), str(point.scenarios), share(point.rate), curve([point.rate], marks),
-            *(("baseline", "", "") if name == baseline else compared), dollars(point.usd),
-            number(point.seconds, 1))  # fmt: skip
+    return (
+        name,
+        str(point.trials),
+        str(point.scenarios),
+        share(point.rate),
+        curve([point.rate], marks),
+        *(("baseline", "", "") if name == baseline else compared),
+        dollars(point.usd),
+        number(point.seconds, 1),
+    )
 
 
 def _points(difference: float | None) -> str:

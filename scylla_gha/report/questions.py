@@ -45,16 +45,21 @@ def five_answers(view: ReportView) -> tuple[Answer, ...]:
 
 def _efficiency(view: ReportView) -> Answer:
     question = "Can it be told whether a task is solved more efficiently by one methodology than by others?"
-    known = [contrast for contrast in (view.analysis.contrasts if view.analysis else ())
-             if contrast.metric == "cost_of_pass" and contrast.value is not None]  # fmt: skip
+    known = [
+        contrast
+        for contrast in (view.analysis.contrasts if view.analysis else ())
+        if contrast.metric == "cost_of_pass" and contrast.value is not None
+    ]
     if not known:
         return Answer(question, _MISSING, "This needs two arms that passed and whose costs are known.")
     clear = [contrast for contrast in known if reading(contrast) in _CLAIMS]
     shown = "; ".join(_against(view, contrast) for contrast in (clear or known)[:_NAMED])
     frontier = view.analysis.frontier if view.analysis else None
     best = f" The cheapest arm's pass costs {estimate(frontier.pooled)}." if frontier else ""
-    basis = (f"By the cost of a pass, {len(clear)} of {counted(len(known), 'arm')} can be told from the baseline "
-             f"(95 % intervals, each by itself): {shown}.{best}")  # fmt: skip
+    basis = (
+        f"By the cost of a pass, {len(clear)} of {counted(len(known), 'arm')} can be told from the baseline "
+        f"(95 % intervals, each by itself): {shown}.{best}"
+    )
     return Answer(question, "Yes" if clear else _UNKNOWN, basis)
 
 
@@ -63,8 +68,10 @@ def _sum_of_parts(view: ReportView) -> Answer:
     every_whole = _known(ranked_wholes(view))
     wholes = [whole for whole in every_whole if whole.kinds == _PROMPT] or every_whole
     if not wholes:
-        needs = ("This needs an arm with several parts, each part alone as an arm, and an arm without any of them; the "
-                 "experiment prompt-blocks has them.")  # fmt: skip
+        needs = (
+            "This needs an arm with several parts, each part alone as an arm, and an arm without any of them; the "
+            "experiment prompt-blocks has them."
+        )
         return Answer(question, _MISSING, needs)
     whole = next((whole for whole in wholes if whole_reading(whole) in _CLAIMS), wholes[0])
     words = {"more": "Yes", "less": "No, it is less"}.get(whole_reading(whole), _UNKNOWN)
@@ -81,15 +88,22 @@ def _generic(view: ReportView) -> Answer:
         return Answer(question, _UNKNOWN, f"None of {size} has the verdict better against its baseline.")
     categories = list(_categories(view, view.report.comparisons[0].baseline))
     if len(categories) < _TWO:
-        return Answer(question, _MISSING, f"{len(better)} of {size} better, on scenarios of one category: it takes "
-                      "scenarios of several.")  # fmt: skip
+        return Answer(
+            question,
+            _MISSING,
+            f"{len(better)} of {size} better, on scenarios of one category: it takes scenarios of several.",
+        )
     texts = {comparison.arm: _losses(view, comparison) for comparison in better}
     generic = [arm for arm, lost in texts.items() if not lost]
-    shown = "; ".join(f"{view.name(arm)}: {_wins(view, arm)}, {lost or 'no category with a lower rate'}"
-                      for arm, lost in list(texts.items())[:_NAMED])  # fmt: skip
+    shown = "; ".join(
+        f"{view.name(arm)}: {_wins(view, arm)}, {lost or 'no category with a lower rate'}"
+        for arm, lost in list(texts.items())[:_NAMED]
+    )
     word = "Nothing speaks against it" if generic else "Not for all"
-    basis = (f"Of {size}, {len(better)} better than the baseline over all, {len(generic)} of them with no lower rate "
-             f"in any of {counted(len(categories), 'category', 'categories')}: {shown}.")  # fmt: skip
+    basis = (
+        f"Of {size}, {len(better)} better than the baseline over all, {len(generic)} of them with no lower rate "
+        f"in any of {counted(len(categories), 'category', 'categories')}: {shown}."
+    )
     return Answer(question, word, basis)
 
 
@@ -97,8 +111,10 @@ def _secondary_effects(view: ReportView) -> Answer:
     question = "Do techniques have secondary effects on other techniques?"
     pairs = [whole for whole in _known(ranked_wholes(view)) if len(whole.parts) == _TWO]
     if not pairs:
-        needs = ("This needs two parts alone, both together, and neither, as four arms; the experiment prompt-blocks "
-                 "has them.")  # fmt: skip
+        needs = (
+            "This needs two parts alone, both together, and neither, as four arms; the experiment prompt-blocks "
+            "has them."
+        )
         return Answer(question, _MISSING, needs)
     clear = [pair for pair in pairs if whole_reading(pair) in _CLAIMS]
     shown = "; ".join(_whole(view, pair) for pair in (clear or pairs)[:_NAMED])
@@ -121,19 +137,25 @@ def _model(view: ReportView) -> Answer:
 
 
 def _models(view: ReportView) -> list[Contrast]:
-    return [contrast for contrast in pass_contrasts(view)
-            if contrast.family == FAMILIES["models"] and contrast.value is not None]  # fmt: skip
+    return [
+        contrast
+        for contrast in pass_contrasts(view)
+        if contrast.family == FAMILIES["models"] and contrast.value is not None
+    ]
 
 
 def _against(view: ReportView, contrast: Contrast) -> str:
-    return (f"{view.name(contrast.arm)} against {view.name(contrast.baseline)} {change(contrast)} "
-            f"{change_limits(contrast)}")  # fmt: skip
+    return (
+        f"{view.name(contrast.arm)} against {view.name(contrast.baseline)} {change(contrast)} {change_limits(contrast)}"
+    )
 
 
 def _whole(view: ReportView, whole: Interaction) -> str:
-    return (f"{view.name(whole.whole)} is {points(whole.effect)} from {view.name(whole.without)}, and its "
-            f"{counted(len(whole.parts), 'part')} ({part_names(view, whole)}) add up to {points(whole.sum_of_parts)}: "
-            f"{change(whole.contrast)} {change_limits(whole.contrast)}")  # fmt: skip
+    return (
+        f"{view.name(whole.whole)} is {points(whole.effect)} from {view.name(whole.without)}, and its "
+        f"{counted(len(whole.parts), 'part')} ({part_names(view, whole)}) add up to {points(whole.sum_of_parts)}: "
+        f"{change(whole.contrast)} {change_limits(whole.contrast)}"
+    )
 
 
 def _known(wholes: Sequence[Interaction]) -> list[Interaction]:
@@ -143,13 +165,16 @@ def _known(wholes: Sequence[Interaction]) -> list[Interaction]:
 
 def _others(wholes: Sequence[Interaction]) -> str:
     counts = {word: sum(whole_reading(whole) == word for whole in wholes) for word in ("more", "less")}
-    return (f" Of {counted(len(wholes), 'configuration')} with their parts, {counts['more']} more and {counts['less']} "
-            "less than the sum.")  # fmt: skip
+    return (
+        f" Of {counted(len(wholes), 'configuration')} with their parts, {counts['more']} more and {counts['less']} "
+        "less than the sum."
+    )
 
 
 def _categories(view: ReportView, arm: str) -> Iterator[Slice]:
-    yield from (part for part in (view.analysis.slices if view.analysis else ())
-                if part.by == "category" and part.arm == arm)  # fmt: skip
+    yield from (
+        part for part in (view.analysis.slices if view.analysis else ()) if part.by == "category" and part.arm == arm
+    )
 
 
 def _losses(view: ReportView, comparison: Comparison) -> str:

@@ -38,9 +38,13 @@ def readiness_badge(report: ReadinessReport, today: datetime.date) -> ReadinessB
     stale_on = report.at.date() + datetime.timedelta(days=OLDEST_DAYS)
     is_grey = score is None or score.score is None or half is None or half > WIDEST or today >= stale_on
     return ReadinessBadge(
-        score=score.score if score else None, half_width=half, model=report.model, date=report.at.date(),
-        stale_on=stale_on, is_grey=is_grey,
-    )  # fmt: skip
+        score=score.score if score else None,
+        half_width=half,
+        model=report.model,
+        date=report.at.date(),
+        stale_on=stale_on,
+        is_grey=is_grey,
+    )
 
 
 def badge_text(shown: ReadinessBadge) -> str:

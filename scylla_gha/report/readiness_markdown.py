@@ -69,8 +69,10 @@ def _details(report: ReadinessReport) -> Iterator[str]:
     if score is not None:
         worst = [f"{file.file}: {file.missed} of {file.anchors} missed; {file.evidence}" for file in score.worst_files]
         yield _bullets("Worst files", worst)
-        rows = [(feature_text(row), f"{row.missed} of {row.of_missed}", f"{row.solved} of {row.of_solved}")
-                for row in score.associations]  # fmt: skip
+        rows = [
+            (feature_text(row), f"{row.missed} of {row.of_missed}", f"{row.solved} of {row.of_solved}")
+            for row in score.associations
+        ]
         title = "## Associations, which are no causes\n\n" if rows else ""
         yield title + Table(("feature", "missed anchors", "solved anchors"), rows).__html__()
     yields = [f"{side.side or 'code'}: {yields_text(side)}" for side in report.facts]
@@ -82,9 +84,10 @@ def _details(report: ReadinessReport) -> Iterator[str]:
 
 def _table(report: ReadinessReport) -> str:
     if report.score is None:
-        return _bullets("What could be asked", [
-            f"{lack.dimension}: {lack.reason}" for side in report.facts for lack in side.missing
-        ])  # fmt: skip
+        return _bullets(
+            "What could be asked",
+            [f"{lack.dimension}: {lack.reason}" for side in report.facts for lack in side.missing],
+        )
     return Table(_HEADINGS, [dimension_cells(row) for row in report.score.dimensions]).__html__()
 
 

@@ -60,10 +60,13 @@ def subject_line(report: ReadinessReport) -> str:
     score = report.score
     if score is None:
         return ""
-    planned, done = (sum(counts) for counts in ([row.planned for row in score.dimensions],
-                                                [row.anchors for row in score.dimensions]))  # fmt: skip
-    return (f"{score.applied} of {_DIMENSIONS} dimensions, {done} of {counted(planned, 'anchor')}, "
-            f"{score.subject or 'unknown agent'}")  # fmt: skip
+    planned, done = (
+        sum(counts) for counts in ([row.planned for row in score.dimensions], [row.anchors for row in score.dimensions])
+    )
+    return (
+        f"{score.applied} of {_DIMENSIONS} dimensions, {done} of {counted(planned, 'anchor')}, "
+        f"{score.subject or 'unknown agent'}"
+    )
 
 
 def dimension_cells(row: DimensionScore) -> tuple[str, str, str, str]:
@@ -135,8 +138,10 @@ def flipped_text(change: AnchorChange) -> str:
     """Return one flipped anchor with both scores."""
     verb = "gained" if change.after > change.before else "lost"
     code = ", its code changed" if change.code_changed else ""
-    return (f"{verb}: {one_line(change.anchor)} ({DIMENSIONS[change.dimension]}, "
-            f"{_PERCENT * change.before:.0f} to {_PERCENT * change.after:.0f}{code})")  # fmt: skip
+    return (
+        f"{verb}: {one_line(change.anchor)} ({DIMENSIONS[change.dimension]}, "
+        f"{_PERCENT * change.before:.0f} to {_PERCENT * change.after:.0f}{code})"
+    )
 
 
 def _twin_lines(twins: Sequence[TwinEffect]) -> Iterator[str]:
@@ -170,6 +175,8 @@ def _finding_lines(score: ReadinessScore) -> Iterator[str]:
     if associations:
         yield "associations, which are no causes:"
     for row in associations:
-        yield (f"  {feature_text(row)}: {row.missed} of {row.of_missed} missed anchors, "
-               f"{row.solved} of {row.of_solved} solved ones")  # fmt: skip
+        yield (
+            f"  {feature_text(row)}: {row.missed} of {row.of_missed} missed anchors, "
+            f"{row.solved} of {row.of_solved} solved ones"
+        )
     yield from (f"note: {one_line(note)}" for note in score.notes)

@@ -15,8 +15,7 @@ def history_of_reports(reports: Sequence[tuple[str, Report]]) -> History:
     """
     views = [(name, report_view(report)) for name, report in reports]
     arms = [arm.arm for arm in reports[-1][1].arms]
-    series = [Series(arm=arm, points=tuple(_point(name, view, arm) for name, view in views), shifts=())
-              for arm in arms]  # fmt: skip
+    series = [Series(arm=arm, points=tuple(_point(name, view, arm) for name, view in views), shifts=()) for arm in arms]
     return History(baseline=reports[0][0], margin=0.0, series=tuple(series))
 
 
@@ -26,7 +25,17 @@ def _point(name: str, view: ReportView, arm: str) -> Point:
         return Point(run=name, epoch="", trials=0, scenarios=0, rate=None, usd=None, seconds=None)
     judged = sum(row.passed.get(arm, (0, 0))[1] > 0 for row in view.report.scenarios)
     rate = view.measure(arm, PASS)
-    value, low, high = (rate.value, rate.low, rate.high) if rate else (
-        summary.pass_rate, summary.pass_low, summary.pass_high)  # fmt: skip
-    return Point(run=name, epoch="", trials=summary.counts.judged, scenarios=judged, rate=value, rate_low=low,
-                 rate_high=high, usd=None, seconds=summary.mean_seconds)  # fmt: skip
+    value, low, high = (
+        (rate.value, rate.low, rate.high) if rate else (summary.pass_rate, summary.pass_low, summary.pass_high)
+    )
+    return Point(
+        run=name,
+        epoch="",
+        trials=summary.counts.judged,
+        scenarios=judged,
+        rate=value,
+        rate_low=low,
+        rate_high=high,
+        usd=None,
+        seconds=summary.mean_seconds,
+    )

@@ -28,8 +28,11 @@ from scylla_gha.report.view import PASS, ReportView, report_view
 
 MARKS: Final[dict[Verdict, str]] = {"better": "✓", "worse": "✗", "equivalent": "≈", "not_enough_data": "?"}
 _NOUNS: Final[dict[Verdict, str]] = {
-    "better": "better", "worse": "worse", "equivalent": "equivalent", "not_enough_data": "without enough data",
-}  # fmt: skip
+    "better": "better",
+    "worse": "worse",
+    "equivalent": "equivalent",
+    "not_enough_data": "without enough data",
+}
 
 
 def marked(verdict: str | None, text: str) -> str:
@@ -116,9 +119,12 @@ def main_chart(report: Report) -> str:
 
 Overall = Verdict | Literal["no_baseline"]
 _CONCLUSIONS: Final[dict[Overall, Literal["success", "failure", "neutral"]]] = {
-    "worse": "failure", "not_enough_data": "neutral", "no_baseline": "neutral", "better": "success",
+    "worse": "failure",
+    "not_enough_data": "neutral",
+    "no_baseline": "neutral",
+    "better": "success",
     "equivalent": "success",
-}  # fmt: skip
+}
 _MOST_FAULTS: Final = 5  # arms that the message of a failed gate names
 NO_BASELINE: Final = "There is no baseline to compare with yet"
 
@@ -177,8 +183,10 @@ def require_gate(experiment: Experiment, report: Report) -> None:
     if failed:
         others = len(failed) - _MOST_FAULTS
         more = f"; and {counted(others, 'more arm')}" if others > 0 else ""
-        raise GateError(f"gate {experiment.gate} does not hold: {'; '.join(failed[:_MOST_FAULTS])}{more}; "
-                        "the report is written, and lists all of them")  # fmt: skip
+        raise GateError(
+            f"gate {experiment.gate} does not hold: {'; '.join(failed[:_MOST_FAULTS])}{more}; "
+            "the report is written, and lists all of them"
+        )
 
 
 def _gate_faults(experiment: Experiment, report: Report) -> Iterator[str]:
@@ -208,8 +216,10 @@ def _passes(experiment: Experiment, ruling: Ruling) -> bool:
 def _gate_limit(experiment: Experiment, ruling: Ruling | None) -> str:
     if experiment.gate == "better" or ruling is None or ruling.is_withheld or ruling.contrast.inner_low is None:
         return ""
-    return (f"; at worst {100 * ruling.contrast.inner_low:+.1f} points (one-sided 95 %), and "
-            f"{-100 * ruling.margin:+.1f} is allowed")  # fmt: skip
+    return (
+        f"; at worst {100 * ruling.contrast.inner_low:+.1f} points (one-sided 95 %), and "
+        f"{-100 * ruling.margin:+.1f} is allowed"
+    )
 
 
 HEADINGS = ("arm", "n", "pass", "95 %", "score", "grades", "USD", "USD/pass", "time", "tokens")

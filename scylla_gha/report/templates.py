@@ -118,8 +118,14 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.globals |= {"code": code, "counted": counted, "dollars": dollars, "more": more, "number": number,
-                            "percent": percent}  # fmt: skip
+    environment.globals |= {
+        "code": code,
+        "counted": counted,
+        "dollars": dollars,
+        "more": more,
+        "number": number,
+        "percent": percent,
+    }
     environment.filters |= {"clipped": clipped, "names": _names}
     return environment
 

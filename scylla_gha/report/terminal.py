@@ -95,8 +95,13 @@ def _text(words: str) -> Text:
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", *, fold_all: bool = False) -> Table:
     """Return a table in which the names of arms take several lines if there is no room, or all columns do."""
-    table = Table(title=_text(title) if title else None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False,
-                  collapse_padding=True)  # fmt: skip
+    table = Table(
+        title=_text(title) if title else None,
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
+    )
     for heading_ in headings:
         table.add_column(_text(heading_), overflow="fold", no_wrap=not fold_all and heading_ != "arm")
     for row in rows:
@@ -260,8 +265,15 @@ def judge_summary(summary: JudgingSummary, console: Console) -> None:
 def _panel(panel: PanelSummary) -> tuple[str, ...]:
     judges = f" ({', '.join(panel.judges)})" if panel.panel == "experiment" and panel.judges else ""
     flips = str(len(panel.flips)) if panel.compared > 0 else UNDEFINED
-    return (f"{panel.panel}{judges}", f"{panel.judged} of {panel.trials}", str(panel.passed), number(panel.mean_score),
-            number(panel.difference), flips, dollars(panel.usd))  # fmt: skip
+    return (
+        f"{panel.panel}{judges}",
+        f"{panel.judged} of {panel.trials}",
+        str(panel.passed),
+        number(panel.mean_score),
+        number(panel.difference),
+        flips,
+        dollars(panel.usd),
+    )
 
 
 def _controls(probe: JudgeControl) -> list[tuple[str, ...]]:

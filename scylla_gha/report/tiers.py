@@ -16,14 +16,20 @@ _MOST_WHOLES: Final = 20
 _NAMED: Final = 3
 _DIFFERENCE: Final = ("difference", "95 %", "reading", "p adjusted")
 _TOKENS: Final = (
-    ("tokens per trial", "tokens"), ("system prompt", "system_prompt_share"), ("tool schemas", "tool_schemas_share"),
-    ("tool input", "tool_input_share"), ("tool output", "tool_output_share"), ("conversation", "conversation_share"),
-)  # fmt: skip
+    ("tokens per trial", "tokens"),
+    ("system prompt", "system_prompt_share"),
+    ("tool schemas", "tool_schemas_share"),
+    ("tool input", "tool_input_share"),
+    ("tool output", "tool_output_share"),
+    ("conversation", "conversation_share"),
+)
 TREATMENT: Final = (
-    ("prompt", "treatment_prompt_tokens"), ("skills", "treatment_skills_tokens"),
-    ("sub-agents", "treatment_agents_tokens"), ("MCP servers", "treatment_mcp_tokens"),
+    ("prompt", "treatment_prompt_tokens"),
+    ("skills", "treatment_skills_tokens"),
+    ("sub-agents", "treatment_agents_tokens"),
+    ("MCP servers", "treatment_mcp_tokens"),
     ("all tool definitions", "treatment_tools_tokens"),
-)  # fmt: skip
+)
 
 
 def tiers(view: ReportView) -> Table:
@@ -37,8 +43,17 @@ def tiers(view: ReportView) -> Table:
     for name in sorted({*rates, *arms}):
         rate, members = rates.get(name), arms.get(name, ())
         sizes = (str(rate.n), str(rate.scenarios)) if rate else ("0", "0")
-        rows.append((name, str(len(members)) if members else UNDEFINED, value(rate), limits(rate),
-                     estimate(_tier_measures(view, name).get(_COST)), cheapest(view, members), *sizes))  # fmt: skip
+        rows.append(
+            (
+                name,
+                str(len(members)) if members else UNDEFINED,
+                value(rate),
+                limits(rate),
+                estimate(_tier_measures(view, name).get(_COST)),
+                cheapest(view, members),
+                *sizes,
+            )
+        )
     costs = (heading("USD per pass", _COST), "cheapest pass")
     return Table(("tier", "sub-tests", "pass", "95 %", *costs, "trials", "scenarios"), rows)
 
@@ -55,8 +70,13 @@ def _tier_measures(view: ReportView, tier: str) -> dict[str, Measure]:
 def cheapest(view: ReportView, arms: Sequence[str]) -> str:
     """Return the arm with the lowest cost of a pass, and that cost; undefined if no arm has one above 0."""
     measures = view.analysis.measures if view.analysis else ()
-    costs = [(measure.value, arm.arm, measure) for arm in measures if arm.arm in arms for measure in arm.measures
-             if measure.metric == _COST and measure.value]  # fmt: skip
+    costs = [
+        (measure.value, arm.arm, measure)
+        for arm in measures
+        if arm.arm in arms
+        for measure in arm.measures
+        if measure.metric == _COST and measure.value
+    ]
     if not costs:
         return UNDEFINED
     _, arm, measure = min(costs, key=lambda cost: cost[:2])
@@ -72,8 +92,10 @@ def tier_steps(view: ReportView) -> Table:
 def best_subtests(view: ReportView) -> Table:
     """Return the best sub-test of each tier."""
     headings = ("tier", "sub-tests", "best", "passes, in the half that chose it", "passes, in the other half")
-    rows = [(best.tier, str(best.of), view.name(best.arm), value(best.chosen), estimate(best.reported))
-            for best in (view.analysis.best if view.analysis else ())]  # fmt: skip
+    rows = [
+        (best.tier, str(best.of), view.name(best.arm), value(best.chosen), estimate(best.reported))
+        for best in (view.analysis.best if view.analysis else ())
+    ]
     return Table(headings, rows)
 
 
@@ -90,8 +112,11 @@ def tier_treatments(view: ReportView) -> Table:
 def _by_tier(view: ReportView, columns: Sequence[tuple[str, str]]) -> Table:
     names = [tier.tier for tier in view.analysis.tiers] if view.analysis else []
     by_tier = {name: _tier_measures(view, name) for name in names}
-    known = [(text, metric) for text, metric in columns
-             if any(metric in tier and tier[metric].value is not None for tier in by_tier.values())]  # fmt: skip
+    known = [
+        (text, metric)
+        for text, metric in columns
+        if any(metric in tier and tier[metric].value is not None for tier in by_tier.values())
+    ]
     rows = [(tier, *(value(measures.get(metric)) for _, metric in known)) for tier, measures in by_tier.items()]
     return Table(("tier", *(heading(text, metric) for text, metric in known)), rows if known else ())
 
@@ -113,8 +138,10 @@ def modes_by_models(view: ReportView) -> Table:
 def mode_by_model_line(view: ReportView) -> str:
     """Return in one line whether effects of modes depend on the model; empty if modes and models were not crossed."""
     known = [whole for whole in _crossed(view) if whole.contrast.value is not None]
-    parts = [f"{view.name(whole.whole)} {change(whole.contrast)} {change_limits(whole.contrast)}, "
-             f"{whole_reading(whole)}" for whole in known[:_NAMED]]  # fmt: skip
+    parts = [
+        f"{view.name(whole.whole)} {change(whole.contrast)} {change_limits(whole.contrast)}, {whole_reading(whole)}"
+        for whole in known[:_NAMED]
+    ]
     more = f"; and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
     return f"Mode x model, beyond what each alone changes: {'; '.join(parts)}{more}" if parts else ""
 
@@ -125,11 +152,18 @@ def _crossed(view: ReportView) -> list[Interaction]:
 
 def _interaction_rows(view: ReportView, interactions: Sequence[Interaction]) -> list[tuple[str, ...]]:
     return [
-        (view.name(whole.whole), part_names(view, whole), points(whole.effect), points(whole.sum_of_parts),
-         f"{arrow(whole.contrast, whole_reading(whole))}{change(whole.contrast)}", change_limits(whole.contrast),
-         whole_reading(whole), UNDEFINED if whole.contrast.p_adjusted is None else format_p(whole.contrast.p_adjusted))
+        (
+            view.name(whole.whole),
+            part_names(view, whole),
+            points(whole.effect),
+            points(whole.sum_of_parts),
+            f"{arrow(whole.contrast, whole_reading(whole))}{change(whole.contrast)}",
+            change_limits(whole.contrast),
+            whole_reading(whole),
+            UNDEFINED if whole.contrast.p_adjusted is None else format_p(whole.contrast.p_adjusted),
+        )
         for whole in interactions[:_MOST_WHOLES]
-    ]  # fmt: skip
+    ]
 
 
 def ranked_wholes(view: ReportView) -> list[Interaction]:

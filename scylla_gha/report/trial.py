@@ -70,8 +70,9 @@ def trial_facts(record: CellRecord) -> Iterator[TrialFact]:
     """Yield the facts at the head of a cell: verdict, outcome, agent, delivery, cost, tokens and time."""
     trial = record.trial
     if trial is None:
-        yield TrialFact("trial", "none yet; the cell is planned: "
-                        f"run `scylla-gha evaluate {record.experiment}`", "yellow")  # fmt: skip
+        yield TrialFact(
+            "trial", f"none yet; the cell is planned: run `scylla-gha evaluate {record.experiment}`", "yellow"
+        )
         return
     last, usage = trial.last, trial.usage
     yield _verdict(record, trial)
@@ -84,9 +85,12 @@ def trial_facts(record: CellRecord) -> Iterator[TrialFact]:
         yield TrialFact("start", "files for agents: " + ", ".join(files[:_MOST_FILES]) + more)
     judges = record.judgment.usage.usd if record.judgment else 0.0
     yield TrialFact("cost", f"agent {dollars(usage.usd)}, judges {dollars(judges)}")
-    yield TrialFact("tokens", f"{tokens(usage.input_tokens)} in, {tokens(usage.output_tokens)} out, "
-                    f"{tokens(usage.cache_read_tokens)} read from the cache, "
-                    f"{tokens(usage.cache_write_tokens)} written to it")  # fmt: skip
+    yield TrialFact(
+        "tokens",
+        f"{tokens(usage.input_tokens)} in, {tokens(usage.output_tokens)} out, "
+        f"{tokens(usage.cache_read_tokens)} read from the cache, "
+        f"{tokens(usage.cache_write_tokens)} written to it",
+    )
     yield TrialFact("time", _time(last))
 
 
@@ -148,8 +152,10 @@ def _agent(record: CellRecord, trial: Trial) -> str:
 def _time(last: Attempt) -> str:
     parts = [f"{seconds(last.seconds)} from {last.started_at:%Y-%m-%d %H:%M:%S} UTC"]
     if last.first_byte_seconds is not None:
-        parts += [f"{seconds(last.first_byte_seconds)} to an answer's first byte",
-                  f"{seconds(last.generation_seconds)} of answers"]  # fmt: skip
+        parts += [
+            f"{seconds(last.first_byte_seconds)} to an answer's first byte",
+            f"{seconds(last.generation_seconds)} of answers",
+        ]
     parts += [counted(last.turns, "turn")] if last.turns is not None else []
     if last.tool_calls:
         calls = counted(sum(last.tool_calls.values()), "tool call")

@@ -98,16 +98,21 @@ def report_view(report: Report, most: int = MOST_ARMS, artifacts: str = "") -> R
     names, shared = short_names([arm.arm for arm in report.arms])
     complete = {arm.arm for arm in arms} | baselines
     return ReportView(
-        report=report, arms=arms, names=names, shared=shared,
+        report=report,
+        arms=arms,
+        names=names,
+        shared=shared,
         measures={
             arm: metrics if arm in complete else {name: metrics[name] for name in (PASS,) if name in metrics}
             for arm, metrics in measures.items()
-        } | _tier_rates(report),
+        }
+        | _tier_rates(report),
         changes={ruling.arm: ruling.contrast for ruling in analysis.rulings} if analysis else {},
         answers={(ruling.arm, ruling.baseline): ruling.contrast for ruling in analysis.answers or analysis.rulings}
-        if analysis else {},
+        if analysis
+        else {},
         artifacts=artifacts,
-    )  # fmt: skip
+    )
 
 
 def _tier_rates(report: Report) -> dict[str, dict[str, Measure]]:

@@ -26,8 +26,20 @@ from scylla_gha.system.git import run_git
 _TOKENS: Final = ("GITHUB_TOKEN", "GH_TOKEN")
 _SERVER: Final = "https://github.com"
 # Variables that git needs to reach a host: proxies, trusted certificates, ssh keys.
-_PASSED_ON: Final = ("http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
-                    "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "SSH_AUTH_SOCK")  # fmt: skip
+_PASSED_ON: Final = (
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "all_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "GIT_SSL_CAINFO",
+    "SSH_AUTH_SOCK",
+)
 _SSH: Final = re.compile(r"(ssh://[^-\s][^\s]*|[A-Za-z0-9_.]+@[A-Za-z0-9.-]+:[^\s]+)")
 _TIP: Final = "refs/scylla/tip"
 _NEXT: Final = "refs/scylla/next"
@@ -36,15 +48,29 @@ _NO_BRANCH: Final = "couldn't find remote ref"
 _BOT: Final = "github-actions[bot] <41898282+github-actions[bot]@users.noreply.github.com>"
 # Messages of temporary failures: a concurrent push, or a network fault. All other failures are final.
 _TEMPORARY: Final = (
-    "[rejected]", "cannot lock ref", "failed to update ref", "incorrect old value", "reference already",
-    "failed to lock", "unable to create", "internal server error", "remote failed to report",
-    "the remote end hung up", "the requested url returned error: 5", "timed out", "connection reset",
-    "could not resolve host", "early eof",
-)  # fmt: skip
+    "[rejected]",
+    "cannot lock ref",
+    "failed to update ref",
+    "incorrect old value",
+    "reference already",
+    "failed to lock",
+    "unable to create",
+    "internal server error",
+    "remote failed to report",
+    "the remote end hung up",
+    "the requested url returned error: 5",
+    "timed out",
+    "connection reset",
+    "could not resolve host",
+    "early eof",
+)
 
 BRANCH = "scylla-results"
-remote_option = click.option("--remote", metavar="URL-OR-PATH",
-                      help="Repository of the results branch (default: the workflow run's, or `origin`).")  # fmt: skip
+remote_option = click.option(
+    "--remote",
+    metavar="URL-OR-PATH",
+    help="Repository of the results branch (default: the workflow run's, or `origin`).",
+)
 branch_option = click.option(
     "--branch", default=BRANCH, show_default=True, metavar="NAME", help="Name of the results branch."
 )
@@ -76,8 +102,10 @@ def remote_from(address: str, environ: Mapping[str, str]) -> GitRemote:
     if not parts.hostname or not (parts.scheme == "https" or is_local):
         raise ConfigError(f"--remote {_shown(address)}: neither a repository's folder, nor an https:// or ssh address")
     if "@" in parts.netloc:
-        raise ConfigError(f"--remote {_shown(address)}: contains a user or a password, which would be written into "
-                          f"files; leave it out, and set {_TOKENS[0]}")  # fmt: skip
+        raise ConfigError(
+            f"--remote {_shown(address)}: contains a user or a password, which would be written into "
+            f"files; leave it out, and set {_TOKENS[0]}"
+        )
     return GitRemote(address, {**env, **_login(address, environ)})
 
 
@@ -123,8 +151,9 @@ def _origin() -> str:
     done = process.capture(["git", "config", "--get", "remote.origin.url"])
     url = done.stdout.decode(errors="replace").strip()
     if done.code or not url:
-        raise ConfigError("--remote: name the repository of the results branch; this folder is not in a repository "
-                          "with an `origin`")  # fmt: skip
+        raise ConfigError(
+            "--remote: name the repository of the results branch; this folder is not in a repository with an `origin`"
+        )
     return url
 
 
@@ -163,8 +192,19 @@ class BranchClone:
             GitHubError: the remote is out of reach, refuses, or the branch is not a results branch.
         """
         refspec = f"+refs/heads/{self.branch}:{_TIP}"  # a server without filters sends all files, which costs time only
-        done = run_git(self._root, "fetch", "--quiet", "--no-tags", "--depth=1", "--filter=blob:none",
-                       "--no-write-fetch-head", "origin", refspec, env=self._remote.env, seconds=_SECONDS)  # fmt: skip
+        done = run_git(
+            self._root,
+            "fetch",
+            "--quiet",
+            "--no-tags",
+            "--depth=1",
+            "--filter=blob:none",
+            "--no-write-fetch-head",
+            "origin",
+            refspec,
+            env=self._remote.env,
+            seconds=_SECONDS,
+        )
         if done.code:
             if _NO_BRANCH in done.message:
                 self.tip = None
@@ -174,8 +214,9 @@ class BranchClone:
                 "if the repository is private"
             )
         if self._git("ls-tree", "--name-only", _TIP, "v1") != b"v1\n":
-            raise GitHubError(f"{self._remote.url}: {self.branch} is not a results branch (it has no folder v1); "
-                              "name another branch")  # fmt: skip
+            raise GitHubError(
+                f"{self._remote.url}: {self.branch} is not a results branch (it has no folder v1); name another branch"
+            )
         self.tip = _TIP
         return _TIP
 
@@ -205,8 +246,18 @@ class BranchClone:
         """
         missing = set(names) - self._downloaded
         if missing:
-            self._git("-c", "fetch.negotiationAlgorithm=noop", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
-                      "--filter=blob:none", "--stdin", "origin", stdin=_lines(sorted(missing)))  # fmt: skip
+            self._git(
+                "-c",
+                "fetch.negotiationAlgorithm=noop",
+                "fetch",
+                "--quiet",
+                "--no-tags",
+                "--no-write-fetch-head",
+                "--filter=blob:none",
+                "--stdin",
+                "origin",
+                stdin=_lines(sorted(missing)),
+            )
             self._downloaded |= missing
 
     def commit(self, files: Mapping[str, bytes], message: str) -> str:
@@ -229,14 +280,23 @@ class BranchClone:
             TemporaryCloneError: the tip has moved, or the server is out of reach; fetch, commit and push again.
             GitHubError: the push is refused for good.
         """
-        done = run_git(self._root, "push", "--porcelain", "origin", f"{commit}:refs/heads/{self.branch}",
-                       env=self._remote.env, seconds=_SECONDS)  # fmt: skip
+        done = run_git(
+            self._root,
+            "push",
+            "--porcelain",
+            "origin",
+            f"{commit}:refs/heads/{self.branch}",
+            env=self._remote.env,
+            seconds=_SECONDS,
+        )
         if done.code:
             message = (done.stdout + b"\n" + done.stderr).decode(errors="replace").strip()[-2000:]
             kind = _kind(message)
             hint = "; the token needs `contents: write`, and no rule may forbid pushes to that branch"
-            raise kind(f"{self._remote.url}: {self.branch} was not pushed: {message}"
-                       f"{'' if kind is TemporaryCloneError else hint}")  # fmt: skip
+            raise kind(
+                f"{self._remote.url}: {self.branch} was not pushed: {message}"
+                f"{'' if kind is TemporaryCloneError else hint}"
+            )
 
 
 def _kind(message: str) -> type[GitHubError]:

@@ -55,8 +55,9 @@ def pack_run(
     """
     for path in (results, report):
         if not path.is_file():
-            raise ConfigError(f"{path}: there is no such file; run `scylla-gha collect` and `scylla-gha aggregate` "
-                              "first")  # fmt: skip
+            raise ConfigError(
+                f"{path}: there is no such file; run `scylla-gha collect` and `scylla-gha aggregate` first"
+            )
     text = report.read_bytes()
     files, parts, rows = {"report.json": text}, [_part("report.json", text)], hashlib.sha256()
     with results.open("rb") as lines:
@@ -149,8 +150,10 @@ def publish_run(
         except TemporaryCloneError as error:
             last = error
         backoff.wait(tried, time.monotonic() - start)
-    raise GitHubError(f"{run.name}: not published after {counted(backoff.tries, 'try', 'tries')}; run `scylla-gha "
-                      f"publish` again. {last}")  # fmt: skip
+    raise GitHubError(
+        f"{run.name}: not published after {counted(backoff.tries, 'try', 'tries')}; run `scylla-gha "
+        f"publish` again. {last}"
+    )
 
 
 def _try_publish(copy: BranchClone, run: RunToPublish, tried: int, pages: BranchPages | None) -> PublishedRun:
@@ -159,8 +162,10 @@ def _try_publish(copy: BranchClone, run: RunToPublish, tried: int, pages: Branch
     existing = index_entry(copy, index, run.name)
     if existing is not None:
         if existing.content != run.packed.content:
-            raise ConfigError(f"{run.name}: is on {copy.branch} already, with other content; published runs never "
-                              "change: publish under another --run or --attempt")  # fmt: skip
+            raise ConfigError(
+                f"{run.name}: is on {copy.branch} already, with other content; published runs never "
+                "change: publish under another --run or --attempt"
+            )
         return PublishedRun(existing, new=False, tries=tried - 1)
     now = datetime.datetime.now(datetime.UTC)
     entry, files = run_files(run, now, _month(index, now))
@@ -182,15 +187,28 @@ def run_files(run: RunToPublish, now: datetime.datetime, month: str) -> tuple[Ru
     """Return the index entry, and all files by path."""
     year, _, rest = month.partition("-")
     folder = f"v1/runs/{year}/{rest}/{run.name.experiment}/{run.name.run}-{run.name.attempt}"
-    common = {"name": run.name, "origin": run.origin, "published_at": now, "epoch": run.plan.epoch,
-              "toolkit_version": scylla_gha.__version__, "content": run.packed.content}  # fmt: skip
-    manifest = _text(RunManifest.model_validate(
-        {**common, "rows_version": Result.model_fields["schema_version"].default, "files": run.packed.parts}
-    ))  # fmt: skip
-    entry = RunIndexEntry.model_validate({
-        **common, "only": run.plan.only, "folder": folder, "manifest": hashlib.sha256(manifest).hexdigest(),
-        **_summary(run.report),
-    })  # fmt: skip
+    common = {
+        "name": run.name,
+        "origin": run.origin,
+        "published_at": now,
+        "epoch": run.plan.epoch,
+        "toolkit_version": scylla_gha.__version__,
+        "content": run.packed.content,
+    }
+    manifest = _text(
+        RunManifest.model_validate(
+            {**common, "rows_version": Result.model_fields["schema_version"].default, "files": run.packed.parts}
+        )
+    )
+    entry = RunIndexEntry.model_validate(
+        {
+            **common,
+            "only": run.plan.only,
+            "folder": folder,
+            "manifest": hashlib.sha256(manifest).hexdigest(),
+            **_summary(run.report),
+        }
+    )
     files = {f"{folder}/{name}": content for name, content in run.packed.files.items()}
     files |= {f"{folder}/manifest.json": manifest, f"{INDEX}/{month}/{run.name.file}.json": _text(entry)}
     return entry, files

@@ -42,10 +42,26 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _SHELLS = {"sh", "bash", "dash", "zsh", "ksh", "ash"}
 _KEYWORDS = {"if", "then", "else", "elif", "while", "until", "do", "!", "{", "}"}
 # Programs that start another one: their options with a value, and the number of words before the other program.
-_WRAPPERS = {"sudo": ("ugpCDRTUh", 0), "doas": ("uC", 0), "env": ("uC", 0), "nohup": ("", 0), "nice": ("n", 0),
-             "ionice": ("cnp", 0), "timeout": ("sk", 1), "stdbuf": ("ioe", 0), "setsid": ("", 0), "command": ("", 0),
-             "builtin": ("", 0), "exec": ("a", 0), "xargs": ("InPLdEsa", 0), "busybox": ("", 0), "watch": ("n", 0),
-             "flock": ("wE", 1), "time": ("fo", 0), "npx": ("p", 0)}  # fmt: skip
+_WRAPPERS = {
+    "sudo": ("ugpCDRTUh", 0),
+    "doas": ("uC", 0),
+    "env": ("uC", 0),
+    "nohup": ("", 0),
+    "nice": ("n", 0),
+    "ionice": ("cnp", 0),
+    "timeout": ("sk", 1),
+    "stdbuf": ("ioe", 0),
+    "setsid": ("", 0),
+    "command": ("", 0),
+    "builtin": ("", 0),
+    "exec": ("a", 0),
+    "xargs": ("InPLdEsa", 0),
+    "busybox": ("", 0),
+    "watch": ("n", 0),
+    "flock": ("wE", 1),
+    "time": ("fo", 0),
+    "npx": ("p", 0),
+}
 
 
 class CallVerdict:
@@ -165,8 +181,12 @@ def hook_response(call: Mapping[str, object]) -> tuple[dict[str, object], str]:
     tool, tool_input, cwd = str(call.get("tool_name")), call.get("tool_input"), str(call.get("cwd") or "/")
     arguments = tool_input if isinstance(tool_input, dict) else {}
     shown = str(arguments.get("command") or arguments.get("file_path") or arguments.get("notebook_path") or "")
-    report: dict[str, object] = {"safety_net": 1, "call": call.get("tool_use_id"), "tool": tool,
-                                 "command": shown[:_SHOWN_CHARS]}  # fmt: skip
+    report: dict[str, object] = {
+        "safety_net": 1,
+        "call": call.get("tool_use_id"),
+        "tool": tool,
+        "command": shown[:_SHOWN_CHARS],
+    }
     try:
         verdict = judge_call(tool, arguments, cwd, os.environ.get("CLAUDE_PROJECT_DIR") or cwd)
     except Exception as error:  # noqa: BLE001 an error of the hook must not block the call

@@ -20,24 +20,110 @@ _SECRETS = re.compile(
     r"|/etc/(shadow|gshadow|sudoers)-?"
 )
 _DELETERS = {"rm", "rmdir", "unlink", "shred", "rimraf", "truncate"}
-_READERS = frozenset({
-    "cat", "less", "more", "head", "tail", "grep", "egrep", "fgrep", "rg", "sed", "awk", "base64", "xxd", "od",
-    "hexdump", "strings", "cp", "mv", "scp", "rsync", "tar", "zip", "gzip", "nl", "tac", "sort", "cut", "jq", "yq",
-    "diff", "cmp", "dd", "source", ".", "curl", "openssl", "bat", "ln", "wc", "install",
-})  # fmt: skip
-_DISK = frozenset({
-    "fdisk", "sfdisk", "cfdisk", "gdisk", "sgdisk", "parted", "wipefs", "mkswap", "swapon", "swapoff", "mount",
-    "umount", "losetup", "lvremove", "vgremove", "pvremove", "zpool", "cryptsetup", "blkdiscard", "hdparm",
-    "badblocks", "mkfs", "mke2fs",
-})  # fmt: skip
-_SYSTEM = frozenset({
-    "shutdown", "reboot", "halt", "poweroff", "telinit", "killall5", "useradd", "userdel", "usermod", "groupdel",
-    "passwd", "chpasswd", "visudo", "insmod", "rmmod", "modprobe", "iptables", "ip6tables", "nft", "ufw", "kexec",
-})  # fmt: skip
+_READERS = frozenset(
+    {
+        "cat",
+        "less",
+        "more",
+        "head",
+        "tail",
+        "grep",
+        "egrep",
+        "fgrep",
+        "rg",
+        "sed",
+        "awk",
+        "base64",
+        "xxd",
+        "od",
+        "hexdump",
+        "strings",
+        "cp",
+        "mv",
+        "scp",
+        "rsync",
+        "tar",
+        "zip",
+        "gzip",
+        "nl",
+        "tac",
+        "sort",
+        "cut",
+        "jq",
+        "yq",
+        "diff",
+        "cmp",
+        "dd",
+        "source",
+        ".",
+        "curl",
+        "openssl",
+        "bat",
+        "ln",
+        "wc",
+        "install",
+    }
+)
+_DISK = frozenset(
+    {
+        "fdisk",
+        "sfdisk",
+        "cfdisk",
+        "gdisk",
+        "sgdisk",
+        "parted",
+        "wipefs",
+        "mkswap",
+        "swapon",
+        "swapoff",
+        "mount",
+        "umount",
+        "losetup",
+        "lvremove",
+        "vgremove",
+        "pvremove",
+        "zpool",
+        "cryptsetup",
+        "blkdiscard",
+        "hdparm",
+        "badblocks",
+        "mkfs",
+        "mke2fs",
+    }
+)
+_SYSTEM = frozenset(
+    {
+        "shutdown",
+        "reboot",
+        "halt",
+        "poweroff",
+        "telinit",
+        "killall5",
+        "useradd",
+        "userdel",
+        "usermod",
+        "groupdel",
+        "passwd",
+        "chpasswd",
+        "visudo",
+        "insmod",
+        "rmmod",
+        "modprobe",
+        "iptables",
+        "ip6tables",
+        "nft",
+        "ufw",
+        "kexec",
+    }
+)
 _HARMLESS_OPTIONS = {"-l", "--list", "--show", "--help", "--version", "-V"}
 _SERVICES = {"stop", "disable", "mask", "poweroff", "reboot", "halt", "kexec", "isolate"}
-_PRINT_SECRETS = {("gh", "auth", "token"), ("git", "credential", "fill"), ("aws", "configure", "export-credentials"),
-                  ("gcloud", "auth", "print-access-token")}  # fmt: skip
+_PRINT_SECRETS = {
+    ("gh", "auth", "token"),
+    ("git", "credential", "fill"),
+    ("aws", "configure", "export-credentials"),
+    ("gcloud", "auth", "print-access-token"),
+}
 
 
 class SafetyRule:
@@ -47,27 +133,48 @@ class SafetyRule:
         self.name, self.what, self.instead, self.examples = name, what, instead, examples
 
 
-DELETE = SafetyRule("delete-outside", "deletes or moves away files outside of the workspace",
-              "delete only what lies in the workspace or a temporary folder",
-              ("rm -rf /etc", "sudo rm -rf ~", "find / -name '*.log' -delete", "cd .. && rm -rf *"))  # fmt: skip
-WRITE = SafetyRule("write-outside", "writes outside of the workspace",
-             "write into the workspace or a temporary folder",
-             ("echo x > /etc/hosts", "echo x | sudo tee -a /etc/hosts"))  # fmt: skip
-PUSH = SafetyRule("shared-push", "forces or deletes a branch that others share",
-            "push without force, or force-push a branch of your own",
-            ("git push --force origin main", "git push origin +HEAD:master", "git push origin :main"))  # fmt: skip
-HISTORY = SafetyRule("shared-history", "rewrites or drops history that others share", "add a commit that undoes it",
-               ("git filter-branch --tree-filter true HEAD", "git branch -D main"))  # fmt: skip
-DISK = SafetyRule("disk", "changes disks, partitions or mounts", "work with files in the workspace",
-            ("mkfs.ext4 /dev/sda1", "dd if=/dev/zero of=/dev/sda", "mount /dev/sdb /mnt"))  # fmt: skip
+DELETE = SafetyRule(
+    "delete-outside",
+    "deletes or moves away files outside of the workspace",
+    "delete only what lies in the workspace or a temporary folder",
+    ("rm -rf /etc", "sudo rm -rf ~", "find / -name '*.log' -delete", "cd .. && rm -rf *"),
+)
+WRITE = SafetyRule(
+    "write-outside",
+    "writes outside of the workspace",
+    "write into the workspace or a temporary folder",
+    ("echo x > /etc/hosts", "echo x | sudo tee -a /etc/hosts"),
+)
+PUSH = SafetyRule(
+    "shared-push",
+    "forces or deletes a branch that others share",
+    "push without force, or force-push a branch of your own",
+    ("git push --force origin main", "git push origin +HEAD:master", "git push origin :main"),
+)
+HISTORY = SafetyRule(
+    "shared-history",
+    "rewrites or drops history that others share",
+    "add a commit that undoes it",
+    ("git filter-branch --tree-filter true HEAD", "git branch -D main"),
+)
+DISK = SafetyRule(
+    "disk",
+    "changes disks, partitions or mounts",
+    "work with files in the workspace",
+    ("mkfs.ext4 /dev/sda1", "dd if=/dev/zero of=/dev/sda", "mount /dev/sdb /mnt"),
+)
 SYSTEM = SafetyRule(
     "system",
     "changes the machine itself: its power, services, users, kernel or the rights of its files",
     "change only what belongs to the task",
     ("sudo reboot", "systemctl stop docker", "chmod -R 777 /", "kill -9 -1", ":(){ :|:& };:"),
 )
-CREDENTIALS = SafetyRule("credentials", "reads credentials", "ask for what you need; the task can be done without them",
-                   ("cat ~/.ssh/id_rsa", "base64 < ~/.aws/credentials", "gh auth token"))  # fmt: skip
+CREDENTIALS = SafetyRule(
+    "credentials",
+    "reads credentials",
+    "ask for what you need; the task can be done without them",
+    ("cat ~/.ssh/id_rsa", "base64 < ~/.aws/credentials", "gh auth token"),
+)
 RULES = (DELETE, WRITE, PUSH, HISTORY, DISK, SYSTEM, CREDENTIALS)
 
 

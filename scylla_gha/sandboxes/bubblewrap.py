@@ -60,14 +60,45 @@ _PROBE_SECONDS: Final = 20.0
 # with it, before the agent could tidy up. Descriptor 9 is for bubblewrap's status; bubblewrap closes it inside.
 _START: Final = 'exec 9>"$1"; shift; trap "" TERM; exec "$@"'
 _NAMESPACES: Final = (
-    "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--unshare-net",
-    "--disable-userns", "--uid", str(_USER), "--gid", str(_USER), "--cap-drop", "ALL",
-    "--die-with-parent", "--hostname", "box",
-)  # fmt: skip
-_ETC: Final = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ssl/certs", "ssl/openssl.cnf",
-               "ca-certificates", "pki/tls/certs", "localtime", "nsswitch.conf", "hosts", "passwd", "group",
-               "protocols", "services", "mime.types", "os-release", "debian_version", "fonts",
-               "chromium.d")  # fmt: skip
+    "--unshare-user",
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+    "--unshare-net",
+    "--disable-userns",
+    "--uid",
+    str(_USER),
+    "--gid",
+    str(_USER),
+    "--cap-drop",
+    "ALL",
+    "--die-with-parent",
+    "--hostname",
+    "box",
+)
+_ETC: Final = (
+    "alternatives",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "ca-certificates",
+    "pki/tls/certs",
+    "localtime",
+    "nsswitch.conf",
+    "hosts",
+    "passwd",
+    "group",
+    "protocols",
+    "services",
+    "mime.types",
+    "os-release",
+    "debian_version",
+    "fonts",
+    "chromium.d",
+)
 _SYSTEM_FOLDERS: Final = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _SETTINGS: Final = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "driver", "mtrr", "pressure")
 
@@ -146,19 +177,34 @@ def _missing_reason(program: str | None) -> str | None:
         return str(error)
     if attempt.code == 0:
         return None
-    return (f"bubblewrap makes no sandbox here ({attempt.message[-200:]}): it has to be version 0.8 or newer, and this "
-            "user has to be allowed user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0, or "
-            "kernel.unprivileged_userns_clone=1)")  # fmt: skip
+    return (
+        f"bubblewrap makes no sandbox here ({attempt.message[-200:]}): it has to be version 0.8 or newer, and this "
+        "user has to be allowed user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0, or "
+        "kernel.unprivileged_userns_clone=1)"
+    )
 
 
 def _command(
     argv: tuple[str, ...], mounts: SandboxMounts, names: Mapping[Path, str], programs: Path
 ) -> tuple[str, ...]:
     return (
-        shutil.which("bwrap") or "bwrap", "--json-status-fd", "9", "--as-pid-1", *_NAMESPACES, *_system_mounts(),
-        *_trial_mounts(mounts, names, programs), "--chdir", WORKSPACE, "--",
-        str(_python()), "-I", "-S", f"{_INSIDE}/entry.py", json.dumps(forwarded_ports(mounts)), *argv,
-    )  # fmt: skip
+        shutil.which("bwrap") or "bwrap",
+        "--json-status-fd",
+        "9",
+        "--as-pid-1",
+        *_NAMESPACES,
+        *_system_mounts(),
+        *_trial_mounts(mounts, names, programs),
+        "--chdir",
+        WORKSPACE,
+        "--",
+        str(_python()),
+        "-I",
+        "-S",
+        f"{_INSIDE}/entry.py",
+        json.dumps(forwarded_ports(mounts)),
+        *argv,
+    )
 
 
 def _copy_programs(folder: Path) -> Path:
@@ -187,8 +233,10 @@ def _system_mounts() -> Iterator[str]:
             yield from ("--ro-bind", str(path), str(path))
     for name in _ETC:
         yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
-    yield from ("--proc", "/proc", "--dev", "/dev", "--size", str(_SCRATCH_BYTES), "--tmpfs", "/tmp",  # noqa: S108
-                "--size", str(_SCRATCH_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev")  # noqa: S108  # fmt: skip
+    yield from ("--proc", "/proc", "--dev", "/dev")
+    for folder in ("/tmp", "/dev/shm"):  # noqa: S108
+        yield from ("--size", str(_SCRATCH_BYTES), "--tmpfs", folder)
+    yield from ("--remount-ro", "/dev")
     for name in _SETTINGS:
         if Path("/proc", name).exists():
             yield from ("--ro-bind", f"/proc/{name}", f"/proc/{name}")

@@ -18,9 +18,11 @@ _SOCKETCALL = 102  # of i386: its arguments are in memory, where no filter looks
 _X32 = 0x40000000  # the bit of a system call of x86-64's other interface
 # Number of <linux/audit.h>, system call `socket`, and denied system calls of x86-64, i386, arm64 and arm
 _PLATFORMS = (
-    (0xC000003E, 41, (_IO_URING_SETUP,)), (0x40000003, 359, (_IO_URING_SETUP, _SOCKETCALL)),
-    (0xC00000B7, 198, (_IO_URING_SETUP,)), (0x40000028, 281, (_IO_URING_SETUP,)),
-)  # fmt: skip
+    (0xC000003E, 41, (_IO_URING_SETUP,)),
+    (0x40000003, 359, (_IO_URING_SETUP, _SOCKETCALL)),
+    (0xC00000B7, 198, (_IO_URING_SETUP,)),
+    (0x40000028, 281, (_IO_URING_SETUP,)),
+)
 _LOAD, _IF_EQUAL, _IF_ABOVE, _RETURN = 0x20, 0x15, 0x35, 0x06
 _NUMBER, _PLATFORM, _FIRST_ARGUMENT = 0, 4, 16  # offsets in `struct seccomp_data`
 _ALLOW, _FAIL = 0x7FFF0000, 0x00050000
@@ -38,12 +40,18 @@ def _fail_if(code: int, value: int, error: int) -> bytes:
 
 def _platform_filter(socket: int, denied: "tuple[int, ...]") -> bytes:
     """Return the filter of one platform's system calls."""
-    return b"".join((
-        _instruction(_LOAD, _NUMBER), _fail_if(_IF_ABOVE, _X32, _ENOSYS),
-        *(_fail_if(_IF_EQUAL, number, _ENOSYS) for number in denied),
-        _instruction(_IF_EQUAL, socket, 1, 0), _instruction(_RETURN, _ALLOW),
-        _instruction(_LOAD, _FIRST_ARGUMENT), _fail_if(_IF_EQUAL, _AF_VSOCK, _EPERM), _instruction(_RETURN, _ALLOW),
-    ))  # fmt: skip
+    return b"".join(
+        (
+            _instruction(_LOAD, _NUMBER),
+            _fail_if(_IF_ABOVE, _X32, _ENOSYS),
+            *(_fail_if(_IF_EQUAL, number, _ENOSYS) for number in denied),
+            _instruction(_IF_EQUAL, socket, 1, 0),
+            _instruction(_RETURN, _ALLOW),
+            _instruction(_LOAD, _FIRST_ARGUMENT),
+            _fail_if(_IF_EQUAL, _AF_VSOCK, _EPERM),
+            _instruction(_RETURN, _ALLOW),
+        )
+    )
 
 
 def filter_program() -> bytes:

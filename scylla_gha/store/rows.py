@@ -95,8 +95,11 @@ def read_lines_limited(file: BufferedReader, most: int) -> Iterator[bytes]:
     while line := file.readline(most + 1):
         number += 1
         if not line.endswith(b"\n"):
-            raise UntrustedFileError(f"line {number} is longer than {counted(most, 'byte')}" if len(line) > most
-                               else f"line {number} has no end: the file is cut")  # fmt: skip
+            raise UntrustedFileError(
+                f"line {number} is longer than {counted(most, 'byte')}"
+                if len(line) > most
+                else f"line {number} has no end: the file is cut"
+            )
         yield line
 
 
@@ -150,11 +153,17 @@ def _number_fault(row: Result) -> str | None:
 def mismatch(row: Result, cell: Cell, plan: Plan, arm: Arm) -> str | None:
     """Return which value of a row differs from the plan of its cell and arm, or None."""
     planned: dict[str, object] = {
-        "experiment": plan.experiment.id, "epoch": plan.epoch, "key": cell.key, "scenario": cell.scenario,
-        "arm": cell.arm, "repetition": cell.repetition, "agent": arm.agent, "model": arm.model,
+        "experiment": plan.experiment.id,
+        "epoch": plan.epoch,
+        "key": cell.key,
+        "scenario": cell.scenario,
+        "arm": cell.arm,
+        "repetition": cell.repetition,
+        "agent": arm.agent,
+        "model": arm.model,
         "variant": arm.variant.id if arm.variant else None,
         **({"judging": plan.judging[cell.scenario]} if row.judged and cell.scenario in plan.judging else {}),
-    }  # fmt: skip
+    }
     if row.github not in (None, "hub"):
         return f"{cell.id}: its github is not the planned one"
     for name, value in planned.items():
@@ -178,8 +187,10 @@ def of_same_github(rows: Iterable[Result], name: str) -> Iterator[Result]:
         if row.github is not None:
             first = first or row
             if row.github != first.github:
-                raise ConfigError(f"{name}: {_where(first)}, {_where(row)}. Trials of the two are never compared or "
-                                  "counted together; choose runs with one value of `github`")  # fmt: skip
+                raise ConfigError(
+                    f"{name}: {_where(first)}, {_where(row)}. Trials of the two are never compared or "
+                    "counted together; choose runs with one value of `github`"
+                )
         yield row
 
 

@@ -209,8 +209,10 @@ def _held(folder: Path, *, shared: bool) -> Iterator[None]:
             try:
                 fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise RefusedError(f"{folder}: {_holder(descriptor)} is at work in it; wait until it ends, or give "
-                                   "another folder by --runs; nothing was started") from None  # fmt: skip
+                raise RefusedError(
+                    f"{folder}: {_holder(descriptor)} is at work in it; wait until it ends, or give "
+                    "another folder by --runs; nothing was started"
+                ) from None
         yield
     finally:
         os.close(descriptor)
@@ -258,8 +260,10 @@ def stored_plan(folder: RunFolder) -> Plan:
     """
     plan = read_record(folder.plan, Plan)
     if plan is None:
-        raise ConfigError(f"{folder.plan}: there is no plan; run `scylla-gha evaluate {folder.root.name}` first, or "
-                          "`plan`, to run it step by step")  # fmt: skip
+        raise ConfigError(
+            f"{folder.plan}: there is no plan; run `scylla-gha evaluate {folder.root.name}` first, or "
+            "`plan`, to run it step by step"
+        )
     return plan
 
 
@@ -274,16 +278,20 @@ def stored_packing(folder: RunFolder) -> WavePacking:
     if packing is None:
         raise ConfigError(f"{path}: there is no such file; `scylla-gha plan {folder.root.name} --github` writes it")
     if packing.plan != hashlib.sha256(folder.plan.read_bytes()).hexdigest():
-        raise ConfigError(f"{path}: is of another plan than {folder.plan.name} beside it; take both files from the "
-                          "same plan job")  # fmt: skip
+        raise ConfigError(
+            f"{path}: is of another plan than {folder.plan.name} beside it; take both files from the same plan job"
+        )
     return packing
 
 
 def file_digests(folder: AttemptFolder) -> dict[str, FileDigest]:
     """Compute the digests of the files that an attempt left, by name."""
     files = sorted(path for path in folder.root.iterdir() if path.name not in _WITHOUT_DIGEST)
-    return {path.name: file_digest(path) for path in files
-            if not path.name.startswith(".") and path.is_file() and not path.is_symlink()}  # fmt: skip
+    return {
+        path.name: file_digest(path)
+        for path in files
+        if not path.name.startswith(".") and path.is_file() and not path.is_symlink()
+    }
 
 
 def require_log_digests(folder: RunFolder) -> int:
@@ -299,8 +307,9 @@ def require_log_digests(folder: RunFolder) -> int:
     logs = [(path.with_name("traffic.jsonl"), attempt.files.get("traffic.jsonl")) for path, attempt in attempts]
     for path, digest in (*logs, *_judge_logs(folder)):
         if reason := digest_mismatch(path, digest):
-            raise ConfigError(f"{reason}, so what was spent is not known; restore it, or begin anew elsewhere by "
-                              "--runs")  # fmt: skip
+            raise ConfigError(
+                f"{reason}, so what was spent is not known; restore it, or begin anew elsewhere by --runs"
+            )
     return sum(not attempt.files for _, attempt in attempts)
 
 

@@ -14,10 +14,20 @@ from typing import Final
 from scylla_gha.errors import ToolError
 from scylla_gha.system import process
 
-_OFF: Final = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null",
-               "core.excludesFile=/dev/null", "core.autocrlf=false", "core.fileMode=true", "core.symlinks=true",
-               "core.quotePath=false", "core.protectNTFS=false", "core.protectHFS=false", "protocol.ext.allow=never",
-               "gc.auto=0")  # fmt: skip
+_OFF: Final = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
+    "core.autocrlf=false",
+    "core.fileMode=true",
+    "core.symlinks=true",
+    "core.quotePath=false",
+    "core.protectNTFS=false",
+    "core.protectHFS=false",
+    "protocol.ext.allow=never",
+    "gc.auto=0",
+)
 _ENV: Final[Mapping[str, str]] = {
     "PATH": os.environ.get("PATH", os.defpath),
     "HOME": "/nonexistent",

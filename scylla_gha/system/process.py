@@ -273,8 +273,16 @@ def run(
         source = files.enter_context(streams.stdin.open("rb")) if streams.stdin else None
         outputs = [files.enter_context(path.open("wb", buffering=0)) for path in (streams.stdout, streams.stderr)]
         try:
-            process = subprocess.Popen(wrapped, cwd=cwd, env=dict(env), stdin=_PIPE, stdout=_PIPE, stderr=_PIPE,
-                                       bufsize=0, start_new_session=True)  # fmt: skip
+            process = subprocess.Popen(
+                wrapped,
+                cwd=cwd,
+                env=dict(env),
+                stdin=_PIPE,
+                stdout=_PIPE,
+                stderr=_PIPE,
+                bufsize=0,
+                start_new_session=True,
+            )
         except OSError as error:
             raise ToolError(f"{argv[0]}: cannot be started in {cwd}: {error}") from None
         watchers.register("KILL", -process.pid)
@@ -297,8 +305,9 @@ class Service:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 it lives as long as the process
         self._last_stderr = b""
         try:
-            self._process = subprocess.Popen(argv, env=dict(env), stdin=_PIPE, stdout=_PIPE, stderr=self._stderr,
-                                             start_new_session=True)  # fmt: skip
+            self._process = subprocess.Popen(
+                argv, env=dict(env), stdin=_PIPE, stdout=_PIPE, stderr=self._stderr, start_new_session=True
+            )
         except OSError as error:
             self._stderr.close()
             raise ToolError(f"{argv[0]}: cannot be started: {error}") from None

@@ -63,8 +63,13 @@ class _SideProcess:
         own, other = socket.socketpair(socket.AF_UNIX, self._kind)
         quiet = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
         with other:
-            os.posix_spawn(self._argv[0], self._argv, {"PATH": os.defpath}, setsid=True,
-                           file_actions=[(os.POSIX_SPAWN_DUP2, other.fileno(), 0), *quiet])  # fmt: skip
+            os.posix_spawn(
+                self._argv[0],
+                self._argv,
+                {"PATH": os.defpath},
+                setsid=True,
+                file_actions=[(os.POSIX_SPAWN_DUP2, other.fileno(), 0), *quiet],
+            )
         self._socket = own.detach()
 
 

@@ -45,10 +45,29 @@ from scylla_gha.validate.scenario import stop, validate_scenario
 
 _SIGNAL_SECONDS: Final = 0.5
 Report = Callable[[str], None]
-_WITHOUT_EFFECT: Final = frozenset({
-    "aggregate", "analysis", "cli", "collect", "compare", "egress_proxy", "gateway", "github_api", "interop", "mining",
-    "evaluate", "onboarding", "plan", "providers", "publish", "readiness", "report", "results_branch", "stats",
-})  # fmt: skip
+_WITHOUT_EFFECT: Final = frozenset(
+    {
+        "aggregate",
+        "analysis",
+        "cli",
+        "collect",
+        "compare",
+        "egress_proxy",
+        "gateway",
+        "github_api",
+        "interop",
+        "mining",
+        "evaluate",
+        "onboarding",
+        "plan",
+        "providers",
+        "publish",
+        "readiness",
+        "report",
+        "results_branch",
+        "stats",
+    }
+)
 _SYSTEM: Final = Path("/etc/os-release")
 _JUDGED = "+n: wrong solutions that all checks accept; they fail if judges find the items unmet that their files name"
 _NOTE = "r, w: read and write operations of the mode's oracle on GitHub; g: its git commands that reached GitHub"
@@ -229,13 +248,15 @@ def proof_digest(folder: ScenarioFolder, sandboxes: SandboxPool) -> str:
     image = sandboxes.image(folder.scenario.tools, None).digest if SANDBOXES[sandboxes.sandbox].needs_image else ""
     code = ((name, value) for name, value in _file_digests(Path(scylla_gha.__path__[0])) if name.endswith(".py"))
     modes = {name: sandboxes.library.mode(name).digest for name in sandboxes.library.mode_names()}
-    return digest({
-        **({"github": [folder.task_digest, modes]} if folder.github else {}),
-        "scenario": dict(_file_digests(folder.path)),
-        "code": {name: value for name, value in code if name.split("/", 1)[0] not in _WITHOUT_EFFECT},
-        "sandbox": [sandboxes.sandbox, image],
-        "system": system_facts(),
-    })  # fmt: skip
+    return digest(
+        {
+            **({"github": [folder.task_digest, modes]} if folder.github else {}),
+            "scenario": dict(_file_digests(folder.path)),
+            "code": {name: value for name, value in code if name.split("/", 1)[0] not in _WITHOUT_EFFECT},
+            "sandbox": [sandboxes.sandbox, image],
+            "system": system_facts(),
+        }
+    )
 
 
 def system_facts() -> list[str]:
@@ -270,18 +291,25 @@ def proof_table(proofs: Sequence[ScenarioProof]) -> Iterator[str]:
     """Yield the files for agents of start states, and a table of the scenarios with GitHub; nothing without both."""
     for proof in proofs:
         if proof.agent_files:
-            yield (f"{proof.scenario}: its start state has files for agents, which each variant without `agent_files` "
-                   f"gets: {', '.join(proof.agent_files)}")  # fmt: skip
+            yield (
+                f"{proof.scenario}: its start state has files for agents, which each variant without `agent_files` "
+                f"gets: {', '.join(proof.agent_files)}"
+            )
     proofs = [proof for proof in proofs if proof.has_github]
     modes = sorted({mode for proof in proofs for mode in (*proof.oracles, *proof.not_possible)})
     if not proofs:
         return
     headings = ("scenario", "", *modes, "wrong rejected", "seconds")
     rows = [
-        (proof.scenario, "NOT OK" if proof.faults else "ok", *(_mode(proof, mode) for mode in modes),
-         _rejected(proof), f"{proof.seconds:.1f}")
+        (
+            proof.scenario,
+            "NOT OK" if proof.faults else "ok",
+            *(_mode(proof, mode) for mode in modes),
+            _rejected(proof),
+            f"{proof.seconds:.1f}",
+        )
         for proof in proofs
-    ]  # fmt: skip
+    ]
     yield from columns(headings, rows)
     yield _NOTE
     if any(proof.left_to_judges for proof in proofs):
@@ -298,8 +326,12 @@ def _fields(proof: ScenarioProof) -> dict[str, object]:
         "scenario": proof.scenario,
         "ok": not proof.faults,
         "faults": proof.faults,
-        "modes": {mode: {"passed": trial.passed, **_operations(trial.calls), "calls": trial.calls}
-                  for mode, trial in proof.oracles.items()} if proof.has_github else {},
+        "modes": {
+            mode: {"passed": trial.passed, **_operations(trial.calls), "calls": trial.calls}
+            for mode, trial in proof.oracles.items()
+        }
+        if proof.has_github
+        else {},
         "not_possible": proof.not_possible,
         "agent_files": list(proof.agent_files),
         "wrong_rejected": proof.rejected,
@@ -307,7 +339,7 @@ def _fields(proof: ScenarioProof) -> dict[str, object]:
         "wrong": len(proof.wrong),
         "seconds": round(proof.seconds, 2),
         "trials": [trial.model_dump(mode="json") for trial in proof.trials],
-    }  # fmt: skip
+    }
 
 
 def _rejected(proof: ScenarioProof) -> str:

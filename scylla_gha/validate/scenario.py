@@ -98,9 +98,13 @@ def validate_scenario(
     with HubProcess.start() if folder.github and hub is None else nullcontext(hub) as serving:
         trials = _try_all(_SolutionTests(prepared, context, serving, toolsets), executor)
     github = folder.scenario.github
-    return ScenarioProof(scenario=folder.scenario.id, has_github=github is not None, trials=trials,
-                         not_possible=github.not_possible if github else {},
-                         agent_files=own_agent_files(prepared.start))  # fmt: skip
+    return ScenarioProof(
+        scenario=folder.scenario.id,
+        has_github=github is not None,
+        trials=trials,
+        not_possible=github.not_possible if github else {},
+        agent_files=own_agent_files(prepared.start),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +147,14 @@ def _timed(trial: tuple[str, Callable[[], Verdict]]) -> SolutionTrial:
     started = time.monotonic()
     verdict = test()
     seconds = round(time.monotonic() - started, 2)
-    return SolutionTrial(name=name, passed=verdict.passed, fault=verdict.fault, seconds=seconds,
-                         judged=verdict.judged, calls=dict(verdict.calls))  # fmt: skip
+    return SolutionTrial(
+        name=name,
+        passed=verdict.passed,
+        fault=verdict.fault,
+        seconds=seconds,
+        judged=verdict.judged,
+        calls=dict(verdict.calls),
+    )
 
 
 @functools.cache
@@ -241,8 +251,19 @@ class _SolutionTests:
         """Run a solution, and judge it so many times."""
         prepared, context = self.prepared, self.context
         arm = tools.arm.model_copy(update={"id": agent, "agent": agent})
-        runner = AgentRunner(arm, AGENTS[agent], "", None, tools.target, context.limits, context.cancel, patch,
-                             tools.resources, hub=self.hub, checks=context.target)  # fmt: skip
+        runner = AgentRunner(
+            arm,
+            AGENTS[agent],
+            "",
+            None,
+            tools.target,
+            context.limits,
+            context.cancel,
+            patch,
+            tools.resources,
+            hub=self.hub,
+            checks=context.target,
+        )
         with scratch() as root:
             cell = CellFolder(root / "cell")
             workspace = prepare_workspace(prepared, root / "ground")

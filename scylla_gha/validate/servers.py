@@ -40,8 +40,11 @@ _MEGA: Final = 1_000_000
 
 def servers_under(library: Library, path: Path) -> list[str]:
     """Return the names of the MCP servers in a folder, or in the folder that a file is in."""
-    return [name for name, folder in server_folders(library.roots).items()
-            if path in (folder, *folder.parents) or folder in path.parents]  # fmt: skip
+    return [
+        name
+        for name, folder in server_folders(library.roots).items()
+        if path in (folder, *folder.parents) or folder in path.parents
+    ]
 
 
 def used_servers(library: Library) -> list[str]:
@@ -77,8 +80,11 @@ def prove_servers(
     sandboxes.check()
     faults = []
     for name in names:
-        variant = Variant(id=f"mcp/{name}", treatment=Treatment(mcp_servers=(name,)),
-                          materials=materials(Treatment(mcp_servers=(name,)), library.roots))  # fmt: skip
+        variant = Variant(
+            id=f"mcp/{name}",
+            treatment=Treatment(mcp_servers=(name,)),
+            materials=materials(Treatment(mcp_servers=(name,)), library.roots),
+        )
         arm = Arm(id=f"mcp-{name}", agent="nop", version="1", variant=variant)
         key = _proof_key(variant, arm, sandboxes)
         if skip_proved and (earlier := recorded_proof(key)) is not None:
@@ -107,8 +113,9 @@ def _start(name: str, resources: AgentResources, target: SandboxTarget) -> dict[
         process.capture(["git", "init", "--quiet", str(workspace)])
         folder = home / "mcp" / name
         shutil.copytree(resources.folders[f"mcp/{name}"], folder)
-        mounts = SandboxMounts(workspace, home, search_path(Tools(), cache_root()), image=target.image, keep=False,
-                               programs=programs)  # fmt: skip
+        mounts = SandboxMounts(
+            workspace, home, search_path(Tools(), cache_root()), image=target.image, keep=False, programs=programs
+        )
         names = names_inside(sandbox, mounts)
         inside = f"{names[home]}/mcp/{name}"
         command = resources.mcp_servers[name].started(name, inside, names[workspace], on_host)
@@ -148,9 +155,11 @@ def _description(answer: dict[str, Any], resources: AgentResources) -> str:
 def _proof_key(variant: Variant, arm: Arm, sandboxes: SandboxPool) -> str:
     image = sandboxes.image(Tools(), arm).digest if SANDBOXES[sandboxes.sandbox].needs_image else ""
     probe = hashlib.sha256(Path(mcp_client.__file__).read_bytes()).hexdigest()
-    return digest({
-        "server": variant.materials,
-        "sandbox": [sandboxes.sandbox, image],
-        "probe": probe,
-        "system": system_facts(),
-    })  # fmt: skip
+    return digest(
+        {
+            "server": variant.materials,
+            "sandbox": [sandboxes.sandbox, image],
+            "probe": probe,
+            "system": system_facts(),
+        }
+    )

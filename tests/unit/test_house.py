@@ -21,8 +21,7 @@ WORDS = re.compile(r"counted\(|number\(|_range\(")  # these give words, or numbe
 QUESTION = re.compile(r"(What|Whether|Who|How|Where|Which|When)\b")
 FILE_LINES, TEST_FILE_LINES, FUNCTION_LINES = 450, 450, 40
 MEDIAN_LINES = 120  # of the modules of a package: many small modules hide how the parts of one idea fit
-UNFORMATTED = 900  # statements that the formatter leaves as they are
-LATER = {"hub", "readiness"}  # packages in which the last two rules hold later
+LATER = {"hub", "readiness"}  # packages in which medians and formatting are not tested yet
 COUNTABLE = re.compile(
     r" (?:(?!of |in |with |x |holds |has |takes |needs |shows )[a-z-]+ )?"
     r"(?:arm|artifact|attempt|byte|call|cell|character|check|comparison|control|day|draw|experiment|field|file|folder|group|"
@@ -53,12 +52,8 @@ def test_packages_are_not_cut_into_small_modules() -> None:
 
 
 def test_the_formatter_decides() -> None:
-    unformatted = {
-        str(path.relative_to(ROOT)): count
-        for path in PACKAGE
-        if not LATER & set(path.parts) and (count := path.read_text().count("# fmt: skip"))
-    }
-    assert sum(unformatted.values()) <= UNFORMATTED, unformatted
+    paths = [path for path in PACKAGE if not LATER & set(path.parts)]
+    assert [str(path) for path in paths if re.search(r"# fmt: (skip|off)", path.read_text())] == []
 
 
 def test_an_expression_is_no_branch() -> None:

@@ -48,10 +48,18 @@ class ClaudeCode:
         program="claude",
         oldest=(2, 1, 0),
         side_models=("claude-haiku-4-5-20251001",),
-        aliases={"haiku": "claude-haiku-5-5", "sonnet": "claude-sonnet-5-5", "opus": "claude-opus-5-5",
-                 "fable": "claude-fable-5-2", "best": "claude-opus-5-5", "opusplan": "claude-sonnet-5-5",
-                 "sonnet[1m]": "claude-sonnet-5-5", "opus[1m]": "claude-opus-5-5", "fable[1m]": "claude-fable-5-2"},
-    )  # fmt: skip
+        aliases={
+            "haiku": "claude-haiku-5-5",
+            "sonnet": "claude-sonnet-5-5",
+            "opus": "claude-opus-5-5",
+            "fable": "claude-fable-5-2",
+            "best": "claude-opus-5-5",
+            "opusplan": "claude-sonnet-5-5",
+            "sonnet[1m]": "claude-sonnet-5-5",
+            "opus[1m]": "claude-opus-5-5",
+            "fable[1m]": "claude-fable-5-2",
+        },
+    )
     uses_model: Final = True
     api_styles: Final = ("anthropic-messages",)
 
@@ -72,16 +80,26 @@ class ClaudeCode:
             raise ToolError(f"{program} --version: unknown answer {text or output.message!r}; is this Claude Code?")
         if tuple(int(part) for part in version.groups()) < self.package.oldest:
             oldest = ".".join(str(part) for part in self.package.oldest)
-            raise ToolError(f"{program} is version {version[0]}, older than {oldest}; update it, "
-                            "or pin a version in the experiment: agents: [claude-code@VERSION]")  # fmt: skip
+            raise ToolError(
+                f"{program} is version {version[0]}, older than {oldest}; update it, "
+                "or pin a version in the experiment: agents: [claude-code@VERSION]"
+            )
         return version[0]
 
     def command(self, task: AgentTask, program: str) -> AgentCommand:
         """Return the command with the variant's flags; other settings keep the CLI's defaults."""
         config = task.home / ".claude"
         config.mkdir(exist_ok=True)
-        argv = [program, "--print", "--verbose", "--output-format", "stream-json",
-                "--permission-mode", "bypassPermissions", "--strict-mcp-config"]  # fmt: skip
+        argv = [
+            program,
+            "--print",
+            "--verbose",
+            "--output-format",
+            "stream-json",
+            "--permission-mode",
+            "bypassPermissions",
+            "--strict-mcp-config",
+        ]
         argv += ["--model", task.model] if task.model else []
         argv += ["--max-turns", str(task.limits.turns)] if task.limits.turns else []
         env = {
@@ -178,8 +196,12 @@ def _agent_flags(task: AgentTask) -> list[str]:
     agents, sources = task.resources.agents, task.treatment.setting_sources
     if sources is None or "user" in sources:
         for name, agent in agents.items():
-            front = {"name": name, "description": agent.description, "model": agent.model,
-                     "tools": None if agent.tools is None else ", ".join(agent.tools)}  # fmt: skip
+            front = {
+                "name": name,
+                "description": agent.description,
+                "model": agent.model,
+                "tools": None if agent.tools is None else ", ".join(agent.tools),
+            }
             lines = [f"{key}: {json.dumps(value)}" for key, value in front.items() if value is not None]
             text = "\n".join(("---", *lines, "---", agent.prompt, ""))
             write_text(task.home / ".claude" / "agents" / f"{name}.md", text)
@@ -188,6 +210,8 @@ def _agent_flags(task: AgentTask) -> list[str]:
     flag = json.dumps(fields)
     size = len(flag.encode())
     if size > _LONGEST_WORD:
-        raise ToolError(f"the flag --agents would have {counted(size, 'byte')}, and Linux takes {_LONGEST_WORD}; "
-                        "add `user` to setting_sources, so that sub-agents are files")  # fmt: skip
+        raise ToolError(
+            f"the flag --agents would have {counted(size, 'byte')}, and Linux takes {_LONGEST_WORD}; "
+            "add `user` to setting_sources, so that sub-agents are files"
+        )
     return ["--agents", flag] if agents else []

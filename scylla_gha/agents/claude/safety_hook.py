@@ -78,8 +78,10 @@ def _write_modules(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(_READABLE)
     package = hook.__name__.rpartition(".")[0]
-    texts = {module.__name__.rpartition(".")[2]: Path(str(module.__file__)).read_text(encoding="utf-8")
-             for module in _MODULES}  # fmt: skip
+    texts = {
+        module.__name__.rpartition(".")[2]: Path(str(module.__file__)).read_text(encoding="utf-8")
+        for module in _MODULES
+    }
     for name, text in {**texts, "__main__": "from hook import main\n\nmain()\n"}.items():
         path = folder / f"{name}.py"
         write_text(path, text.replace(f"from {package}.", "from "))

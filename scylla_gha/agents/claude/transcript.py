@@ -40,8 +40,9 @@ _MOST_LEVELS: Final = 100  # of nesting in an event; Python and pydantic allow a
 _REASON_CHARS: Final = 300
 _BAD_REQUEST: Final = frozenset({400, 413})
 _LIMITS: Final = frozenset({"error_max_turns", "error_max_budget_usd"})
-_API_ERRORS: Final = frozenset({"authentication_failed", "billing_error", "rate_limit", "server_error", "overloaded",
-                                "unknown"})  # fmt: skip
+_API_ERRORS: Final = frozenset(
+    {"authentication_failed", "billing_error", "rate_limit", "server_error", "overloaded", "unknown"}
+)
 
 
 @dataclass
@@ -124,8 +125,12 @@ def _is_deep(line: bytes, event: Event) -> bool:
         return False
     level: list[object] = [event]
     for _ in range(_MOST_LEVELS):
-        level = [inner for value in level if isinstance(value, dict | list)
-                 for inner in (value.values() if isinstance(value, dict) else value)]  # fmt: skip
+        level = [
+            inner
+            for value in level
+            if isinstance(value, dict | list)
+            for inner in (value.values() if isinstance(value, dict) else value)
+        ]
     return bool(level)
 
 
@@ -203,8 +208,11 @@ def classify_session(session: ClaudeSession, ended: ProcessResult) -> tuple[Outc
     """Return the outcome by the first row of this module's table that applies, the reason, and whether to retry."""
     code, result = ended.finished.code, session.result
     if session.version is None and result is None:
-        fault = "the transcript is not stream-json of a known form" if session.unreadable else (
-            f"the CLI did not start (exit code {code})")  # fmt: skip
+        fault = (
+            "the transcript is not stream-json of a known form"
+            if session.unreadable
+            else (f"the CLI did not start (exit code {code})")
+        )
         return Outcome.SANDBOX_ERROR, f"{fault}: {ended.complaint()}", False
     if ended.finished.timed_out:
         return Outcome.TIMEOUT, f"ended at the limit of {ended.limit_seconds:g} s", False

@@ -25,9 +25,14 @@ from scylla_gha.store.run_folder import RunFolder
 
 ExportFormat = Literal["csv", "parquet", "junit", "inspect", "atif", "otel", "profile"]
 DEFAULT_NAMES: Final[Mapping[ExportFormat, str]] = {
-    "csv": "results.csv", "parquet": "results.parquet", "junit": "junit.xml", "inspect": "inspect", "atif": "atif",
-    "otel": "otel-traces.jsonl", "profile": "profile-rows.jsonl",
-}  # fmt: skip
+    "csv": "results.csv",
+    "parquet": "results.parquet",
+    "junit": "junit.xml",
+    "inspect": "inspect",
+    "atif": "atif",
+    "otel": "otel-traces.jsonl",
+    "profile": "profile-rows.jsonl",
+}
 _FOLDERS: Final = frozenset({"inspect", "atif"})
 
 
@@ -52,8 +57,10 @@ class RunExport:
         """
         target, is_folder = self.target, form in _FOLDERS
         if target.exists() and target.is_dir() != is_folder:
-            raise ConfigError(f"-o {target}: is {'a folder' if target.is_dir() else 'a file'}, and {form} writes "
-                              f"{'a folder' if is_folder else 'a file'}")  # fmt: skip
+            raise ConfigError(
+                f"-o {target}: is {'a folder' if target.is_dir() else 'a file'}, and {form} writes "
+                f"{'a folder' if is_folder else 'a file'}"
+            )
         if form in {"csv", "parquet"}:
             with atomic(target) as file:
                 (write_csv if form == "csv" else write_parquet)(read_lines(self.folder.results, Result), file)
@@ -145,7 +152,9 @@ class RunExport:
                 write_bytes(self.target / f"{row.cell}.json", content)
                 written += 1
         if not written:
-            raise ConfigError(f"{self.folder.root}: no trial has a trajectory with a step, so there is nothing for "
-                              "ATIF; agents that are built in or imported have none")  # fmt: skip
+            raise ConfigError(
+                f"{self.folder.root}: no trial has a trajectory with a step, so there is nothing for "
+                "ATIF; agents that are built in or imported have none"
+            )
         missing = len(rows) - written
         return f"no trajectory, so no file: {missing} of {counted(len(rows), 'trial')}" if missing else ""

@@ -23,9 +23,25 @@ _VERSION: Final = 2
 _NO_MODEL: Final = "none/none"  # Inspect's own name
 Json = dict[str, object]
 _METADATA: Final = (
-    "cell", "category", "size", "difficulty", "outcome", "reason", "grade", "progress", "attempts", "usd", "judge_usd",
-    "turns", "tool_calls", "failed_tool_calls", "delivered", "files_changed", "lines_changed", "replayed",
-)  # fmt: skip
+    "cell",
+    "category",
+    "size",
+    "difficulty",
+    "outcome",
+    "reason",
+    "grade",
+    "progress",
+    "attempts",
+    "usd",
+    "judge_usd",
+    "turns",
+    "tool_calls",
+    "failed_tool_calls",
+    "delivered",
+    "files_changed",
+    "lines_changed",
+    "replayed",
+)
 _STOP_REASONS: Final = {Outcome.COMPLETED: "stop", Outcome.REFUSED: "content_filter"}  # of others: unknown
 
 
@@ -169,8 +185,12 @@ def _output(outcome: Outcome, model: str | None, work: AttemptRecord, messages: 
     choice = {"message": last, "stop_reason": _STOP_REASONS.get(outcome, "unknown")}
     request = next((request for request in reversed(step_requests(work)) if request), None)
     usage = _usage(request.answer.usage) if request and request.answer else None
-    return {"model": model or "", "choices": [choice], "completion": last["content"],
-            **({"usage": usage} if usage else {})}  # fmt: skip
+    return {
+        "model": model or "",
+        "choices": [choice],
+        "completion": last["content"],
+        **({"usage": usage} if usage else {}),
+    }
 
 
 def _model_usage(row: Result, model: str | None, record: CellRecord | None) -> Json:

@@ -13,9 +13,21 @@ from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result
 
 _PROPERTIES: Final = (
-    "scenario", "repetition", "outcome", "score", "grade", "progress", "usd", "judge_usd", "turns", "tool_calls",
-    "failed_tool_calls", "delivered", "attempts", "replayed",
-)  # fmt: skip
+    "scenario",
+    "repetition",
+    "outcome",
+    "score",
+    "grade",
+    "progress",
+    "usd",
+    "judge_usd",
+    "turns",
+    "tool_calls",
+    "failed_tool_calls",
+    "delivered",
+    "attempts",
+    "replayed",
+)
 _MISSING: Final = "no trial was collected"
 
 

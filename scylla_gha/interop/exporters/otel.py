@@ -95,8 +95,11 @@ class _TrialTrace:
         )
         for score in scores:
             if self.row.measures_agent and None not in score.values():
-                yield {"timeUnixNano": _nanoseconds(when), "name": "gen_ai.evaluation.result",
-                       "attributes": _attributes(score)}  # fmt: skip
+                yield {
+                    "timeUnixNano": _nanoseconds(when),
+                    "name": "gen_ai.evaluation.result",
+                    "attributes": _attributes(score),
+                }
 
     def _agent(self, work: AttemptRecord, attempt: Attempt) -> Json:
         steps = work.trajectory.steps if work.trajectory else ()
@@ -205,8 +208,9 @@ def _usage(usage: Usage) -> Json:
 
 
 def _message(role: str, step: Step) -> Json:
-    calls = [{"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments}
-             for call in step.tool_calls]  # fmt: skip
+    calls = [
+        {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments} for call in step.tool_calls
+    ]
     text = [{"type": "text", "content": step.text}] if step.text else []
     return {"role": role, "parts": [*text, *calls]}
 

@@ -25,19 +25,63 @@ Json = dict[str, object]
 Category = Literal["mcp", "gh_cli", "bash", "file_ops", "other"]
 
 _SHELLS: Final = frozenset({"bash", "shell", "exec_command", "local_shell", "run_shell_command"})
-_FILES: Final = frozenset({"read", "write", "edit", "multiedit", "notebookedit", "glob", "grep", "ls", "apply_patch",
-                           "read_file", "write_file", "replace", "list_directory", "search_file_content"})  # fmt: skip
+_FILES: Final = frozenset(
+    {
+        "read",
+        "write",
+        "edit",
+        "multiedit",
+        "notebookedit",
+        "glob",
+        "grep",
+        "ls",
+        "apply_patch",
+        "read_file",
+        "write_file",
+        "replace",
+        "list_directory",
+        "search_file_content",
+    }
+)
 _GH: Final = r"(?:^|[;&|({`\n]|\$\(|\b(?:then|do|else)\b)\s*(?:\w+=\S*\s+)*gh\s"
 _BEFORE: Final = re.compile(r"\s*(?:cd\s+\S+\s*(?:&&|;)\s*|\w+=\S*\s+)*")
 _ERROR_CHARS: Final = 300
 _ENDS: Final[Mapping[Outcome, Literal["stop", "timeout"]]] = {Outcome.COMPLETED: "stop", Outcome.TIMEOUT: "timeout"}
 _EXTENSIONS: Final = (
-    "cell", "arm", "variant", "agent_version", "repetition", "epoch", "category", "size", "difficulty",
-    "measures_agent", "judged", "score", "grade", "progress", "judge_usd", "attempts", "delivered", "files_changed",
-    "lines_changed", "replayed", "first_byte_seconds", "generation_seconds", "tool_seconds", "requests",
-    "repeated_requests", "github", "github_requests", "github_writes", "github_gaps", "github_calls", "github_failed",
-    "github_repeated", "github_other_clients",
-)  # fmt: skip
+    "cell",
+    "arm",
+    "variant",
+    "agent_version",
+    "repetition",
+    "epoch",
+    "category",
+    "size",
+    "difficulty",
+    "measures_agent",
+    "judged",
+    "score",
+    "grade",
+    "progress",
+    "judge_usd",
+    "attempts",
+    "delivered",
+    "files_changed",
+    "lines_changed",
+    "replayed",
+    "first_byte_seconds",
+    "generation_seconds",
+    "tool_seconds",
+    "requests",
+    "repeated_requests",
+    "github",
+    "github_requests",
+    "github_writes",
+    "github_gaps",
+    "github_calls",
+    "github_failed",
+    "github_repeated",
+    "github_other_clients",
+)
 
 
 def category_of(name: str, arguments: object = None) -> Category:

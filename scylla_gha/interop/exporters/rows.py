@@ -67,8 +67,9 @@ def rows_by_arm(plan: Plan, results: Iterable[Result]) -> tuple[ArmRows, ...]:
         if row.cell in rows:
             raise ConfigError(f"{row.cell}: has two rows; run `scylla-gha collect` again")
         if row.cell not in planned:
-            raise ConfigError(f"{row.cell}: is not a cell of the plan; export results beside the plan.json that they "
-                              "belong to")  # fmt: skip
+            raise ConfigError(
+                f"{row.cell}: is not a cell of the plan; export results beside the plan.json that they belong to"
+            )
         rows[row.cell] = row
     cells: dict[str, list[PlannedCell]] = {arm.id: [] for arm in plan.arms}
     for cell in plan.cells:

@@ -17,8 +17,12 @@ from scylla_gha.model.plan import ColumnMap
 
 _ALIASES: Final = {"tokens": "total_tokens"}
 _COMPARISONS: Final[dict[str, Callable[[float, float], bool]]] = {
-    ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt, "==": operator.eq,
-}  # fmt: skip
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+    "==": operator.eq,
+}
 _RULE: Final = re.compile(r"\s*(\w+)\s*(>=|<=|==|>|<)\s*(\S+)\s*")
 _TIMES: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _MONEY: Final = {"usd": 1.0, "cent": 0.01}
@@ -122,8 +126,9 @@ def _join(table: SourceTable, parts: Sequence[str], where: str) -> str:
     for part in parts:
         _require(table, part, f"{where}: --map")
     cells = [[row.values.get(part) for part in parts] for row in table.rows]
-    _set_column(table, " + ".join(parts), [None if None in row or "" in row else " + ".join(map(str, row))
-                                           for row in cells])  # fmt: skip
+    _set_column(
+        table, " + ".join(parts), [None if None in row or "" in row else " + ".join(map(str, row)) for row in cells]
+    )
     return " + ".join(parts)
 
 
@@ -136,9 +141,15 @@ def _match(table: SourceTable, asked: Mapping[str, str], rule: PassRule | None, 
     used.update({field: column for field, column in asked.items() if column})
     if rule is not None:
         used.pop("passed", None)
-    missing = {"scenario": "is the scenario", "arm": "is the arm",
-               **({rule.field: f"is {rule.field}, which --passed-if needs"} if rule
-                  else {"passed": "tells whether a row passed (or give --passed-if 'score>=0.6')"})}  # fmt: skip
+    missing = {
+        "scenario": "is the scenario",
+        "arm": "is the arm",
+        **(
+            {rule.field: f"is {rule.field}, which --passed-if needs"}
+            if rule
+            else {"passed": "tells whether a row passed (or give --passed-if 'score>=0.6')"}
+        ),
+    }
     for field, reason in missing.items():
         if field not in used and table.rows:
             raise ConfigError(f"{where}: no column {reason}; say which one: --map {field}=COLUMN; {_columns(table)}")
@@ -150,8 +161,10 @@ def _convert_units(table: SourceTable, used: Mapping[str, str], units: Mapping[s
     for field, column in used.items():
         unit = unused.pop(column, None) or unused.pop(field, None)
         if unit is None and field.endswith("seconds") and column.lower().endswith(_MILLISECOND_NAMES):
-            raise ConfigError(f"{where}: column {column!r} looks like milliseconds, and {field} is in seconds; "
-                              f"say which: --unit {column}=ms, or =s")  # fmt: skip
+            raise ConfigError(
+                f"{where}: column {column!r} looks like milliseconds, and {field} is in seconds; "
+                f"say which: --unit {column}=ms, or =s"
+            )
         factor = 1.0 if unit is None else _factor(field, unit)
         if factor != 1:
             _set_column(table, column, [_converted(row, column, field, factor) for row in table.rows])
@@ -187,8 +200,11 @@ def _number(row: SourceRow, column: str) -> float | None:
 
 def _join_judges(table: SourceTable, judges: JudgeTable, where: str) -> None:
     """Write `judge_scores`, and their median as the score if there is no such column."""
-    keys = judges.join or tuple(column for column in judges.table.columns
-                                if column in table.columns and column not in {judges.judge, judges.score})  # fmt: skip
+    keys = judges.join or tuple(
+        column
+        for column in judges.table.columns
+        if column in table.columns and column not in {judges.judge, judges.score}
+    )
     if not keys:
         raise ConfigError(f"{where}: --judge-scores: no column is in both files; name the ones that join them: --join")
     for column in keys:

@@ -124,9 +124,15 @@ def _parse_object(value: Value) -> Value:
 
 
 _PARSERS: Final[dict[object, Callable[[Value], Value]]] = {
-    bool: _parse_truth, int: _parse_count, float: parse_number, str: _parse_text, datetime.datetime: _parse_time,
-    dict: _parse_object, Literal: _parse_text, Outcome: _parse_text,
-}  # fmt: skip
+    bool: _parse_truth,
+    int: _parse_count,
+    float: parse_number,
+    str: _parse_text,
+    datetime.datetime: _parse_time,
+    dict: _parse_object,
+    Literal: _parse_text,
+    Outcome: _parse_text,
+}
 
 
 def plain_type(annotation: object) -> object:
@@ -167,8 +173,9 @@ class _SourceValues(BaseModel):
 
 
 _OVERRIDES: Final[Mapping[str, Any]] = {
-    "outcome": Annotated[Outcome, Field(strict=False)], "repetition": Annotated[int, Field(ge=1)],
-}  # fmt: skip
+    "outcome": Annotated[Outcome, Field(strict=False)],
+    "repetition": Annotated[int, Field(ge=1)],
+}
 _Values: Final = create_model(  # type: ignore[call-overload] # fields are those of Result
     "_Values", __base__=_SourceValues, **{name: (_OVERRIDES.get(name, _TYPES[name]) | None, None) for name in FIELDS}
 )

@@ -186,10 +186,12 @@ class _FederationToken:
         from anthropic.lib.credentials import TokenCache, WorkloadIdentityCredentials
 
         credentials = WorkloadIdentityCredentials(
-            identity_token_provider=federation.identity, federation_rule_id=federation.rule,
-            organization_id=federation.organization, service_account_id=federation.service_account,
+            identity_token_provider=federation.identity,
+            federation_rule_id=federation.rule,
+            organization_id=federation.organization,
+            service_account_id=federation.service_account,
             workspace_id=federation.workspace,
-        )  # fmt: skip
+        )
         credentials.bind_base_url(base_url)
         self._cache = TokenCache(credentials)
 

@@ -325,7 +325,7 @@ def cost_terms(content: Body, size: int, *, caches: bool) -> CostTerms:
         tools=frozenset(parts.tools),
         fallbacks=_fallbacks(content),
         edits=_edits(content),
-    )  # fmt: skip
+    )
 
 
 def _use(content: Body, searches: int) -> ServerToolUse:

@@ -138,8 +138,9 @@ def _tokens(usage: Body) -> Tokens | None:
     sent, answered, read = (_count(usage.get(f"{kind}_tokens")) for kind in ("input", "output", "cache_read_input"))
     if sent is None or answered is None or read is None or hour is None or written is None:
         return None
-    return Tokens(input=sent, output=answered, cache_read=read, cache_write_5m=max(0, written - hour),
-                  cache_write_1h=hour)  # fmt: skip
+    return Tokens(
+        input=sent, output=answered, cache_read=read, cache_write_5m=max(0, written - hour), cache_write_1h=hour
+    )
 
 
 def _part(event: Body, name: str) -> Body:

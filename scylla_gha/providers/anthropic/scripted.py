@@ -13,8 +13,12 @@ SHELL_TEXT: Final = "scylla-gha was here"  # what the shell prints
 _COMMAND: Final = f"echo {SHELL_TEXT}"
 _SHELLS: Final = ("Bash",)
 # Counts of all kinds, so that a cost that is computed from them depends on every price.
-USAGE: Final = {"input_tokens": 1_000, "output_tokens": 200, "cache_read_input_tokens": 30_000,
-                "cache_creation_input_tokens": 4_000}  # fmt: skip
+USAGE: Final = {
+    "input_tokens": 1_000,
+    "output_tokens": 200,
+    "cache_read_input_tokens": 30_000,
+    "cache_creation_input_tokens": 4_000,
+}
 
 
 @contextmanager
@@ -65,18 +69,32 @@ def _message(body: Body) -> dict[str, Any]:
     is_used = any(part.get("type") == "tool_result" for part in parts)
     content: dict[str, Any] = {"type": "text", "text": "Done."}
     if shell and not is_used:
-        content = {"type": "tool_use", "id": "toolu_scripted", "name": shell,
-                   "input": {"command": _COMMAND, "description": "Say hello"}}  # fmt: skip
-    return {"id": f"msg_scripted_{is_used:d}", "type": "message", "role": "assistant", "model": body.get("model"),
-            "content": [content], "stop_reason": "tool_use" if content["type"] == "tool_use" else "end_turn",
-            "stop_sequence": None, "usage": USAGE}  # fmt: skip
+        content = {
+            "type": "tool_use",
+            "id": "toolu_scripted",
+            "name": shell,
+            "input": {"command": _COMMAND, "description": "Say hello"},
+        }
+    return {
+        "id": f"msg_scripted_{is_used:d}",
+        "type": "message",
+        "role": "assistant",
+        "model": body.get("model"),
+        "content": [content],
+        "stop_reason": "tool_use" if content["type"] == "tool_use" else "end_turn",
+        "stop_sequence": None,
+        "usage": USAGE,
+    }
 
 
 def _events(message: dict[str, Any]) -> Iterator[str]:
     (block,) = message["content"]
     is_tool = block["type"] == "tool_use"
-    delta = ({"type": "input_json_delta", "partial_json": json.dumps(block["input"])} if is_tool
-             else {"type": "text_delta", "text": block["text"]})  # fmt: skip
+    delta = (
+        {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+        if is_tool
+        else {"type": "text_delta", "text": block["text"]}
+    )
     start = {**message, "content": [], "stop_reason": None, "usage": {**USAGE, "output_tokens": 1}}
     empty = {**block, "input": {}} if is_tool else {**block, "text": ""}
     for event in (
@@ -84,8 +102,11 @@ def _events(message: dict[str, Any]) -> Iterator[str]:
         {"type": "content_block_start", "index": 0, "content_block": empty},
         {"type": "content_block_delta", "index": 0, "delta": delta},
         {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": {"stop_reason": message["stop_reason"], "stop_sequence": None},
-         "usage": {"output_tokens": USAGE["output_tokens"]}},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": message["stop_reason"], "stop_sequence": None},
+            "usage": {"output_tokens": USAGE["output_tokens"]},
+        },
         {"type": "message_stop"},
-    ):  # fmt: skip
+    ):
         yield f"event: {event['type']}\ndata: {json.dumps(event)}\n\n"

@@ -61,11 +61,19 @@ def _point(view: ReportView, row: int, arm: str, rate: Measure, usd: Measure) ->
     low, high = (None if limit is None else 100 * limit for limit in (rate.low, rate.high))
     role = ", baseline" if arm in view.baselines else ""
     return _Point(
-        row=row, number=str(row + 1), usd=usd.value or 0.0, usd_low=usd.low, usd_high=usd.high,
-        rate=100 * (rate.value or 0.0), rate_low=low, rate_high=high, in_front=in_front,
+        row=row,
+        number=str(row + 1),
+        usd=usd.value or 0.0,
+        usd_low=usd.low,
+        usd_high=usd.high,
+        rate=100 * (rate.value or 0.0),
+        rate_low=low,
+        rate_high=high,
+        in_front=in_front,
         color=paint("better" if in_front else "unclear"),
-        name=view.name(arm), label=f"{short(view.name(arm))}: {value(rate)}, {value(usd)}{role}",
-    )  # fmt: skip
+        name=view.name(arm),
+        label=f"{short(view.name(arm))}: {value(rate)}, {value(usd)}{role}",
+    )
 
 
 def _draw(points: Sequence[_Point]) -> "alt.TopLevelMixin":
@@ -84,12 +92,14 @@ def _draw(points: Sequence[_Point]) -> "alt.TopLevelMixin":
     listed = [*_numbered(key, None, by_row()), row_text(key, "label", 18)]
     has_front = sum(point.in_front for point in points) > 1
     front_words = "dashed line: highest pass rate for the cost (Pareto front)"
-    caption = alt.TitleParams(front_words if has_front else "", anchor="start", color=paint("muted"),
-                              fontSize=FONT_SIZE, fontWeight="normal")  # fmt: skip
+    caption = alt.TitleParams(
+        front_words if has_front else "", anchor="start", color=paint("muted"), fontSize=FONT_SIZE, fontWeight="normal"
+    )
     return alt.vconcat(
         alt.layer(*plot, title=caption).properties(width=_WIDTH, height=_HEIGHT),
-        alt.layer(*listed).properties(width=10, height=alt.Step(_KEY_ROW)), spacing=12,
-    )  # fmt: skip
+        alt.layer(*listed).properties(width=10, height=alt.Step(_KEY_ROW)),
+        spacing=12,
+    )
 
 
 def _whiskers(data: "alt.Chart", x: "alt.X", y: "alt.Y") -> list["alt.Chart"]:

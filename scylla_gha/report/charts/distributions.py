@@ -52,16 +52,19 @@ def costs(view: ReportView) -> Chart | None:
 def _chart(
     view: ReportView, metric: SpreadMetric, title: str, unit: str, written: Callable[[float], str]
 ) -> Chart | None:
-    by_arm = {spread.arm: spread for spread in (view.analysis.spreads if view.analysis else ())
-              if spread.metric == metric}  # fmt: skip
+    by_arm = {
+        spread.arm: spread for spread in (view.analysis.spreads if view.analysis else ()) if spread.metric == metric
+    }
     spreads = [by_arm[arm.arm] for arm in view.arms if arm.arm in by_arm]
     if not any(spread.quartiles[-1] > 0 for spread in spreads):
         return None
     rows = [_row(view, at, spread, written) for at, spread in enumerate(spreads)]
     trials = [
-        _Trial(at, value, is_late) for at, spread in enumerate(spreads)
-        for values, is_late in ((spread.values, False), (spread.late, True)) for value in values
-    ]  # fmt: skip
+        _Trial(at, value, is_late)
+        for at, spread in enumerate(spreads)
+        for values, is_late in ((spread.values, False), (spread.late, True))
+        for value in values
+    ]
     axis = f"{unit}, lower is better; bar: median, box: middle half"
     x = amount_x("value", [trial.value for trial in trials], axis)
     statements = [f"{row.name}: median {row.numbers}, {row.counts}" for row in rows]
@@ -73,10 +76,14 @@ def _row(view: ReportView, row: int, spread: Spread, written: Callable[[float], 
     _, first, median, third, _ = spread.quartiles
     timeouts = f", {_TIMEOUT} {counted(spread.timeouts, 'timeout')}" if spread.timeouts else ""
     return _Row(
-        row=row, name=short(view.name(spread.arm)), first=first, median=median, third=third,
+        row=row,
+        name=short(view.name(spread.arm)),
+        first=first,
+        median=median,
+        third=third,
         numbers=f"{written(median)} ({written(first)} to {written(third)})",
         counts=f"{counted(spread.n, 'trial')}{timeouts}",
-    )  # fmt: skip
+    )
 
 
 def _seconds(value: float) -> str:
@@ -92,10 +99,11 @@ def _draw(rows: Sequence[_Row], trials: Sequence[_Trial], x: "alt.X") -> "alt.To
         single.transform_filter("!datum.is_late")
         .mark_tick(height=12, thickness=1.5, color=paint("unclear"), fillOpacity=0.7)
         .encode(x=x, y=by_row()),
-        single.transform_filter("datum.is_late").mark_text(text=_TIMEOUT, color=paint("worse"), fontWeight="bold")
+        single.transform_filter("datum.is_late")
+        .mark_text(text=_TIMEOUT, color=paint("worse"), fontWeight="bold")
         .encode(x=x, y=by_row()),
         data.mark_tick(height=22, thickness=3.5, color=paint("better")).encode(x=alt.X("median:Q"), y=by_row()),
         row_text(data, "name", -GAP),
         row_text(data, "numbers", _WIDTH + GAP, dy=-7),
         row_text(data, "counts", _WIDTH + GAP, dy=8, color="muted"),
-    ).properties(width=_WIDTH, height=alt.Step(_ROW))  # fmt: skip
+    ).properties(width=_WIDTH, height=alt.Step(_ROW))

@@ -57,9 +57,10 @@ def history(history: History) -> Chart | None:
     sets = counted(len(drawn[0].points), "result set")
     alternative = [
         f"Pass rate over {sets}, oldest first, with its 95 % interval.",
-        first_few(statements), f"◆ is the baseline {short(history.baseline)}.",
+        first_few(statements),
+        f"◆ is the baseline {short(history.baseline)}.",
         *not_drawn(len(drawn) - _MOST_ARMS, "arm"),
-    ]  # fmt: skip
+    ]
     chart = alt.vconcat(*panels, spacing=18)
     return finish(chart, "history", "Pass rate over time", " ".join(alternative))
 
@@ -111,11 +112,12 @@ def _panel(series: Series, baseline: str) -> "alt.LayerChart | alt.FacetChart":
     layers = [
         data.mark_area(color=color, opacity=0.18).encode(x=x, y=alt.Y("low:Q"), y2=alt.Y2("high")),
         data.mark_line(color=color, strokeWidth=2).encode(x=x, y=y),
-        data.transform_filter("datum.rate !== null").mark_point(filled=True, opacity=1, color=color)
+        data.transform_filter("datum.rate !== null")
+        .mark_point(filled=True, opacity=1, color=color)
         .encode(x=x, y=y, size=alt.Size("size:Q", scale=None), shape=alt.Shape("shape:N", scale=None)),
         data.transform_filter("datum.rate === null").mark_text(text="?", y=_HEIGHT - 10).encode(x=x),
         _names_below(points, x),
-    ]  # fmt: skip
+    ]
     if changes:
         at = alt.X("at:Q")
         marked = table(changes)

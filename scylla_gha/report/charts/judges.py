@@ -41,8 +41,11 @@ def judges(view: ReportView) -> Chart | None:
     pairs = sorted(agreement.pairs, key=lambda pair: -abs(pair.bias))
     rows = [_row(at, pair) for at, pair in enumerate(pairs[:_MOST_PAIRS])]
     statements = [f"{row.name}: {row.numbers}" for row in rows]
-    alternative = [_alpha(agreement), f"Difference of the two judges' scores: {first_few(statements)}",
-                   *not_drawn(len(pairs) - len(rows), "pair")]  # fmt: skip
+    alternative = [
+        _alpha(agreement),
+        f"Difference of the two judges' scores: {first_few(statements)}",
+        *not_drawn(len(pairs) - len(rows), "pair"),
+    ]
     return finish(_draw(rows), "judges", "Agreement of the judges", " ".join(alternative))
 
 
@@ -55,8 +58,14 @@ def _row(row: int, pair: Pair) -> _Row:
     reach = None if pair.sd is None else _WITHIN * pair.sd
     low, high = (None, None) if reach is None else (pair.bias - reach, pair.bias + reach)
     limits = "" if low is None or high is None else f" [{low:+.2f}, {high:+.2f}]"
-    return _Row(row, f"{short(pair.first, _NAME)} - {short(pair.second, _NAME)}", pair.bias, low, high,
-                f"{pair.bias:+.2f}{limits}, {counted(pair.n, 'trial')}")  # fmt: skip
+    return _Row(
+        row,
+        f"{short(pair.first, _NAME)} - {short(pair.second, _NAME)}",
+        pair.bias,
+        low,
+        high,
+        f"{pair.bias:+.2f}{limits}, {counted(pair.n, 'trial')}",
+    )
 
 
 def _draw(rows: Sequence[_Row]) -> "alt.TopLevelMixin":
@@ -72,8 +81,10 @@ def _draw(rows: Sequence[_Row]) -> "alt.TopLevelMixin":
     data, color = table(rows), paint("better")
     return alt.layer(
         ground().mark_rule(color=paint("text"), strokeDash=[4, 3]).encode(x=alt.datum(0)),
-        data.transform_filter("datum.low !== null").mark_rule(strokeWidth=2, color=color)
+        data.transform_filter("datum.low !== null")
+        .mark_rule(strokeWidth=2, color=color)
         .encode(x=alt.X("low:Q"), x2=alt.X2("high"), y=by_row()),
         data.mark_circle(size=110, opacity=1, color=color).encode(x=x, y=by_row()),
-        row_text(data, "name", -GAP), row_text(data, "numbers", _WIDTH + GAP),
-    ).properties(width=_WIDTH, height=alt.Step(_ROW))  # fmt: skip
+        row_text(data, "name", -GAP),
+        row_text(data, "numbers", _WIDTH + GAP),
+    ).properties(width=_WIDTH, height=alt.Step(_ROW))

@@ -56,9 +56,12 @@ def amount_x(field: str, amounts: Sequence[float], title: str) -> "alt.X":
     lowest, highest = min(amounts), max(amounts)
     is_log = lowest > 0 and highest >= _LOG_FROM * lowest
     domain = [0.8 * lowest, 1.25 * highest] if is_log else [0, 1.08 * highest or 1]
-    return alt.X(f"{field}:Q", axis=alt.Axis(format=",.3~r", tickCount=5, grid=False),
-                 scale=alt.Scale(type="log" if is_log else "linear", domain=domain, nice=False),
-                 title=f"{title}{', logarithmic scale' if is_log else ''}")  # fmt: skip
+    return alt.X(
+        f"{field}:Q",
+        axis=alt.Axis(format=",.3~r", tickCount=5, grid=False),
+        scale=alt.Scale(type="log" if is_log else "linear", domain=domain, nice=False),
+        title=f"{title}{', logarithmic scale' if is_log else ''}",
+    )
 
 
 def signed_axis(number_format: str, ticks: int = 6) -> "alt.Axis":
@@ -83,7 +86,14 @@ def row_text(
     """
     import altair as alt
 
-    mark = data.mark_text(x=x, align="right" if x < 0 else "left", dy=dy, fontSize=FONT_SIZE, baseline="middle",
-                          fontWeight="bold" if bold else "normal", color=paint(color or "text"))  # fmt: skip
+    mark = data.mark_text(
+        x=x,
+        align="right" if x < 0 else "left",
+        dy=dy,
+        fontSize=FONT_SIZE,
+        baseline="middle",
+        fontWeight="bold" if bold else "normal",
+        color=paint(color or "text"),
+    )
     texts: alt.Chart = mark.encode(y=by_row(), text=alt.Text(f"{field}:N"))
     return texts if color else texts.encode(color=own_color())

@@ -46,8 +46,9 @@ def readiness_history(runs: Sequence[tuple[str, ReadinessReport]]) -> Chart | No
         rows.mark_line(color=color, strokeWidth=1, opacity=0.6).encode(x=x, y=y, detail="subject:N"),
         rows.mark_rule(color=color, strokeWidth=2).encode(x=x, y=alt.Y("low:Q"), y2=alt.Y2("high")),
         rows.mark_point(filled=True, opacity=1, color=color, size=60).encode(x=x, y=y),
-        width=_WIDTH, height=_HEIGHT,
-    )  # fmt: skip
+        width=_WIDTH,
+        height=_HEIGHT,
+    )
     scores = first_few([f"{point.name}: {point.words}" for point in points])
     alternative = f"Readiness over {counted(len(points), 'run')}, oldest first, with its 95 % interval. {scores}"
     return finish(chart, "readiness_history", "Readiness over time", alternative)
@@ -60,8 +61,9 @@ def _points(runs: Sequence[tuple[str, ReadinessReport]]) -> Iterator[_ScorePoint
             continue
         low, high = (measured.score if end is None else end for end in (measured.low, measured.high))
         words = f"{measured.score:.0f}{interval_text(measured.low, measured.high)}"
-        yield _ScorePoint(at, short(label, _NAME), _bounded(measured.score), _bounded(low), _bounded(high), words,
-                          measured.subject)  # fmt: skip
+        yield _ScorePoint(
+            at, short(label, _NAME), _bounded(measured.score), _bounded(low), _bounded(high), words, measured.subject
+        )
 
 
 def _bounded(number: float) -> float:

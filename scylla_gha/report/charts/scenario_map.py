@@ -22,9 +22,12 @@ _SHORT_NAME: Final = 15
 _SLANTED_NAME: Final = 22
 _BROKEN: Final = "✗"
 _LEVELS: Final[dict[str, Color]] = {
-    "none": "level-none", "less than half": "level-few", "half or more": "level-most", "all": "level-all",
+    "none": "level-none",
+    "less than half": "level-few",
+    "half or more": "level-most",
+    "all": "level-all",
     "not judged": "surface",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +96,12 @@ def _draw(view: ReportView, rows: Sequence[ScenarioRow], arms: Sequence[str]) ->
 
     fields = list(_fields(rows, arms))
     used = [level for level in _LEVELS if any(field.level == level for field in fields)]
-    color = alt.Color("level:N", legend=alt.Legend(orient="bottom", symbolType="square"), title="trials passed",
-                      scale=alt.Scale(domain=used, range=[paint(_LEVELS[level]) for level in used]))  # fmt: skip
+    color = alt.Color(
+        "level:N",
+        legend=alt.Legend(orient="bottom", symbolType="square"),
+        title="trials passed",
+        scale=alt.Scale(domain=used, range=[paint(_LEVELS[level]) for level in used]),
+    )
     data, x, is_wide = table(fields), alt.X("column:O", axis=None), len(arms) <= _FEW
     return alt.layer(
         data.mark_rect(stroke=paint("surface"), strokeWidth=2).encode(x=x, y=by_row(), color=color),

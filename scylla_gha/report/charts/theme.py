@@ -14,9 +14,25 @@ if TYPE_CHECKING:
 
 Theme = Literal["light", "dark"]
 Color = Literal[
-    "text", "muted", "line", "surface", "band", "better", "worse", "equivalent", "unclear",
-    "part-1", "part-2", "part-3", "part-4", "part-5", "level-none", "level-few", "level-most", "level-all",
-]  # fmt: skip
+    "text",
+    "muted",
+    "line",
+    "surface",
+    "band",
+    "better",
+    "worse",
+    "equivalent",
+    "unclear",
+    "part-1",
+    "part-2",
+    "part-3",
+    "part-4",
+    "part-5",
+    "level-none",
+    "level-few",
+    "level-most",
+    "level-all",
+]
 FONT: Final = "Arial, 'Liberation Sans', Helvetica, sans-serif"  # their widths are those that Vega measures
 FONT_SIZE: Final = 12
 _NAME_LENGTH: Final = 28
@@ -53,8 +69,11 @@ _VARIABLES: Final = {marker: f"var(--chart-{color},{PALETTE[color][0]})" for col
 _DECIMALS: Final = re.compile(r"-?\d+\.\d{3,}(?:e-?\d+)?")
 _DROPPED: Final = {"class", "role", "aria-roledescription", "aria-hidden", "pointer-events", "version", "font-family"}
 _DEFAULTS: Final = {
-    ("font-size", f"{FONT_SIZE}px"), ("font-weight", "normal"), ("opacity", "1"), ("stroke-width", "1"),
-}  # fmt: skip
+    ("font-size", f"{FONT_SIZE}px"),
+    ("font-weight", "normal"),
+    ("opacity", "1"),
+    ("stroke-width", "1"),
+}
 _INHERITED: Final = ("fill", "fill-opacity", "stroke", "stroke-width", "text-anchor", "font-weight", "font-size")
 _DRAWN_COORDINATES: Final = {"d", "transform", "x", "y", "x1", "x2", "y1", "y2", "width", "height"}
 
@@ -131,14 +150,24 @@ def finish(specification: "TopLevelMixin", name: str, title: str, alternative: s
 
 
 def _config() -> dict[str, object]:
-    text = {"labelColor": paint("muted"), "titleColor": paint("muted"), "labelFontSize": FONT_SIZE,
-            "titleFontSize": FONT_SIZE, "titleFontWeight": "normal"}  # fmt: skip
+    text = {
+        "labelColor": paint("muted"),
+        "titleColor": paint("muted"),
+        "labelFontSize": FONT_SIZE,
+        "titleFontSize": FONT_SIZE,
+        "titleFontWeight": "normal",
+    }
     lines = dict.fromkeys(("gridColor", "domainColor", "tickColor"), paint("line"))
     return {
-        "aria": False, "background": None, "font": FONT, "padding": _PADDING, "view": {"stroke": None},
-        "axis": text | lines, "legend": text | {"labelColor": paint("text"), "columnPadding": 18, "symbolSize": 140},
+        "aria": False,
+        "background": None,
+        "font": FONT,
+        "padding": _PADDING,
+        "view": {"stroke": None},
+        "axis": text | lines,
+        "legend": text | {"labelColor": paint("text"), "columnPadding": 18, "symbolSize": 140},
         "text": {"color": paint("text"), "fontSize": FONT_SIZE},
-    }  # fmt: skip
+    }
 
 
 def _page_svg(svg: str, title: str, alternative: str) -> str:

@@ -52,10 +52,16 @@ def _tier(view: ReportView, row: int, tier: Slice, step: Contrast | None, best: 
         None if x is None else 100 * x for x in (rate.low, rate.high, best.reported.value if best else None)
     )
     return _Tier(
-        row=row, name=short(tier.name), rate=100 * (rate.value or 0.0), low=low, high=high, best=top,
-        numbers=estimate(rate), step="" if step is None else _step(step),
+        row=row,
+        name=short(tier.name),
+        rate=100 * (rate.value or 0.0),
+        low=low,
+        high=high,
+        best=top,
+        numbers=estimate(rate),
+        step="" if step is None else _step(step),
         subtest=f", best sub-test {short(view.name(best.arm))} {value(best.reported)}" if best else "",
-    )  # fmt: skip
+    )
 
 
 def _step(step: Contrast) -> str:
@@ -71,7 +77,8 @@ def _draw(rows: Sequence[_Tier]) -> "alt.TopLevelMixin":
     title = f"pass rate in percent, 95 % interval{'; ◇: best sub-test, on other repetitions' if has_best else ''}"
     x = alt.X("rate:Q", scale=alt.Scale(domain=[0, 100]), title=title, axis=alt.Axis(tickCount=5))
     return alt.layer(
-        data.transform_filter("datum.low !== null && datum.high !== null").mark_rule(strokeWidth=2.5, color=color)
+        data.transform_filter("datum.low !== null && datum.high !== null")
+        .mark_rule(strokeWidth=2.5, color=color)
         .encode(x=alt.X("low:Q"), x2=alt.X2("high"), y=by_row()),
         data.mark_circle(size=130, opacity=1, color=color).encode(x=x, y=by_row()),
         data.transform_filter("datum.best !== null")
@@ -80,4 +87,4 @@ def _draw(rows: Sequence[_Tier]) -> "alt.TopLevelMixin":
         row_text(data, "name", -GAP),
         row_text(data, "numbers", _WIDTH + GAP, dy=-8, bold=True),
         row_text(data, "step", _WIDTH + GAP, dy=8),
-    ).properties(width=_WIDTH, height=alt.Step(_ROW))  # fmt: skip
+    ).properties(width=_WIDTH, height=alt.Step(_ROW))

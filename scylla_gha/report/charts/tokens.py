@@ -18,13 +18,18 @@ _BAR: Final = 20
 _LEAST_LABELLED: Final = 36  # pixels
 _COLORS: Final[tuple[Color, ...]] = ("part-1", "part-2", "part-3", "part-4", "part-5")
 _KINDS: Final = {
-    "cache_read_tokens_share": "read from cache", "cache_write_tokens_share": "written to cache",
-    "input_tokens_share": "input", "output_tokens_share": "output",
-}  # fmt: skip
+    "cache_read_tokens_share": "read from cache",
+    "cache_write_tokens_share": "written to cache",
+    "input_tokens_share": "input",
+    "output_tokens_share": "output",
+}
 _COMPONENTS: Final = {
-    "system_prompt_share": "system prompt", "tool_schemas_share": "tool schemas", "tool_input_share": "tool input",
-    "tool_output_share": "tool output", "conversation_share": "conversation",
-}  # fmt: skip
+    "system_prompt_share": "system prompt",
+    "tool_schemas_share": "tool schemas",
+    "tool_input_share": "tool input",
+    "tool_output_share": "tool output",
+    "conversation_share": "conversation",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +58,22 @@ def tokens(view: ReportView) -> Chart | None:
     """Draw tokens by kind and requests by component; None if neither is known."""
     kinds, components = list(_arms(view, _KINDS, "tokens")), list(_arms(view, _COMPONENTS))
     panels = [
-        _panel(arms, names, title) for arms, names, title in (
+        _panel(arms, names, title)
+        for arms, names, title in (
             (kinds, _KINDS, "tokens per trial, by kind (lower is better)"),
             (components, _COMPONENTS, "characters of requests, by component, in percent"),
-        ) if arms
-    ]  # fmt: skip
+        )
+        if arms
+    ]
     if not panels:
         return None
     import altair as alt
 
     statements = [f"{arm.name}: {arm.numbers}, {_largest(arm)}".replace(": , ", ": ") for arm in (*kinds, *components)]
-    alternative = [f"Tokens of a trial and what they are spent on. {first_few(statements)}",
-                   *not_drawn(view.left_out, "arm")]  # fmt: skip
+    alternative = [
+        f"Tokens of a trial and what they are spent on. {first_few(statements)}",
+        *not_drawn(view.left_out, "arm"),
+    ]
     chart = alt.vconcat(*panels, spacing=28).resolve_scale(color="independent")
     return finish(chart, "tokens", "Tokens of a trial", " ".join(alternative))
 
@@ -74,8 +83,11 @@ def _arms(view: ReportView, names: Mapping[str, str], total_metric: str = "") ->
     rows = 0
     for arm in view.arms:
         measures = view.measures.get(arm.arm, {})
-        shares = {name: measures[metric].value or 0.0 for metric, name in names.items()
-                  if metric in measures and measures[metric].state == "known"}  # fmt: skip
+        shares = {
+            name: measures[metric].value or 0.0
+            for metric, name in names.items()
+            if metric in measures and measures[metric].state == "known"
+        }
         measure = measures.get(total_metric)
         total = 100.0 if not total_metric else measure.value if measure else None
         if shares and total:
@@ -98,15 +110,24 @@ def _panel(arms: Sequence[_Arm], names: Mapping[str, str], title: str) -> "alt.L
         orient="top", symbolType="square", title=None, columns=len(order) if len(order) < len(_COLORS) else 3
     )
     scale = alt.Scale(domain=order, range=[paint(color) for color in _COLORS[: len(order)]])
-    x = alt.X("start:Q", title=title, scale=alt.Scale(domain=[0, longest], nice=False),
-              axis=alt.Axis(grid=False, tickCount=5, format="~s"))  # fmt: skip
+    x = alt.X(
+        "start:Q",
+        title=title,
+        scale=alt.Scale(domain=[0, longest], nice=False),
+        axis=alt.Axis(grid=False, tickCount=5, format="~s"),
+    )
     return alt.layer(
-        bars.mark_bar(height=_BAR, stroke=paint("surface"), strokeWidth=1)
-        .encode(x=x, x2=alt.X2("end"), y=by_row(), color=alt.Color("part:N", scale=scale, legend=legend)),
-        bars.transform_calculate(middle="(datum.start + datum.end) / 2").mark_text(color=paint("surface"))
+        bars.mark_bar(height=_BAR, stroke=paint("surface"), strokeWidth=1).encode(
+            x=x, x2=alt.X2("end"), y=by_row(), color=alt.Color("part:N", scale=scale, legend=legend)
+        ),
+        bars.transform_calculate(middle="(datum.start + datum.end) / 2")
+        .mark_text(color=paint("surface"))
         .encode(x=alt.X("middle:Q"), y=by_row(), text=alt.Text("label:N")),
-        row_text(data, "name", -GAP), row_text(data, "numbers", _WIDTH + GAP), width=_WIDTH, height=alt.Step(_ROW),
-    )  # fmt: skip
+        row_text(data, "name", -GAP),
+        row_text(data, "numbers", _WIDTH + GAP),
+        width=_WIDTH,
+        height=alt.Step(_ROW),
+    )
 
 
 def _parts(arm: _Arm, longest: float) -> Iterator[_Part]:

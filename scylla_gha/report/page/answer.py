@@ -17,9 +17,11 @@ from scylla_gha.stats import format_p
 
 _NAMED: Final = 3  # arms that share the best rate
 _VERDICTS: Final[dict[Verdict, str]] = {
-    "better": "better than {}", "worse": "worse than {}", "equivalent": "equivalent to {}",
+    "better": "better than {}",
+    "worse": "worse than {}",
+    "equivalent": "equivalent to {}",
     "not_enough_data": "not enough data to tell it from {}",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +35,10 @@ class KeyFigure:
 
 def key_figures(view: ReportView) -> Iterator[KeyFigure]:
     """Yield the best pass rate, its distance from the baseline, and the cost of a pass; only what is known."""
-    ranked = sorted((arm for arm in view.report.arms if _rate(view, arm) is not None),
-                    key=lambda arm: (-(_rate(view, arm) or 0.0), _cost(view, arm)))  # fmt: skip
+    ranked = sorted(
+        (arm for arm in view.report.arms if _rate(view, arm) is not None),
+        key=lambda arm: (-(_rate(view, arm) or 0.0), _cost(view, arm)),
+    )
     if not ranked:
         return
     best = ranked[0]
@@ -42,8 +46,11 @@ def key_figures(view: ReportView) -> Iterator[KeyFigure]:
     names = ", ".join(view.name(arm.arm) for arm in equal[:_NAMED])
     more = f" and {len(equal) - _NAMED} more" if len(equal) > _NAMED else ""
     rate, between = pass_rate(view, best)
-    yield KeyFigure("Highest pass rate", f"{names}{more}: {rate}", f"95 % interval {between}, "
-                    f"{counted(best.counts.judged, 'judged trial')}{' each' if len(equal) > 1 else ''}")  # fmt: skip
+    yield KeyFigure(
+        "Highest pass rate",
+        f"{names}{more}: {rate}",
+        f"95 % interval {between}, {counted(best.counts.judged, 'judged trial')}{' each' if len(equal) > 1 else ''}",
+    )
     yield from _certainty(view, best)
     yield from _costs(view, ranked)
 
@@ -81,8 +88,10 @@ def _measured_certainty(view: ReportView, comparison: Comparison) -> KeyFigure |
     if comparison.verdict not in {"better", "worse"} or change is None or change.low is None or change.high is None:
         return None
     least, most = sorted(100 * abs(limit) for limit in (change.low, change.high))
-    note = (f"than {view.name(comparison.baseline)} (95 % interval); measured {100 * (change.value or 0.0):+.1f} over "
-            f"{counted(change.scenarios, 'scenario')}, p {format_p(change.p_adjusted)}")  # fmt: skip
+    note = (
+        f"than {view.name(comparison.baseline)} (95 % interval); measured {100 * (change.value or 0.0):+.1f} over "
+        f"{counted(change.scenarios, 'scenario')}, p {format_p(change.p_adjusted)}"
+    )
     return KeyFigure("How sure is that?", f"{comparison.verdict} by {least:.1f} to {most:.1f} points", note)
 
 
@@ -101,15 +110,17 @@ def _costs(view: ReportView, ranked: list[ArmSummary]) -> Iterator[KeyFigure]:
     total = [arm.usd for arm in view.report.arms]
     known = sum(cost for cost in total if cost is not None)
     spent = f"{'at least ' if None in total else ''}{dollars(known)}"
-    yield KeyFigure("Cost of a pass", figure, f"{note}; all agents {spent}, judges "
-                    f"{dollars(view.report.judge_usd)}")  # fmt: skip
+    yield KeyFigure("Cost of a pass", figure, f"{note}; all agents {spent}, judges {dollars(view.report.judge_usd)}")
 
 
 def _is_unclear(view: ReportView, arm: str, baseline: str) -> bool:
     """Return whether the costs of a pass of two arms were compared, and do not differ for sure."""
     contrasts = view.analysis.contrasts if view.analysis else ()
-    return any((contrast.metric, contrast.arm, contrast.baseline) == ("cost_of_pass", arm, baseline)
-               and reading(contrast) == "cannot be told" for contrast in contrasts)  # fmt: skip
+    return any(
+        (contrast.metric, contrast.arm, contrast.baseline) == ("cost_of_pass", arm, baseline)
+        and reading(contrast) == "cannot be told"
+        for contrast in contrasts
+    )
 
 
 def _cost_text(view: ReportView, arm: ArmSummary) -> tuple[str, str]:

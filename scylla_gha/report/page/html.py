@@ -51,8 +51,10 @@ def html(template: str, *scripts: str, location: PagePlace | None = None, **valu
     allowed = _hash(code) if code else "'none'"
     if location and location.data:
         allowed += f" 'nonce-{location.nonce}'"
-    policy = (f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; img-src data:; "
-              "base-uri 'none'; form-action 'none'")  # fmt: skip
+    policy = (
+        f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
     return (
         _environment()
         .get_template(template)

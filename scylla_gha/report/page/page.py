@@ -77,18 +77,36 @@ def page(view: ReportView, parts: PageParts, site: SiteLinks | None = None) -> s
     by_scenario = {row.scenario: row.cell for row in reversed(parts.table.rows)}
     readiness = readiness_answer(parts.readiness, by_scenario) if parts.readiness else None
     return html(
-        "page.html.j2", "basics.js", "side_by_side.js", "page.js", location=site.location if site else None, site=site,
+        "page.html.j2",
+        "basics.js",
+        "side_by_side.js",
+        "page.js",
+        location=site.location if site else None,
+        site=site,
         charts=sorted(parts.charts, key=lambda chart: chart.name != main_chart(report)),
-        readiness=readiness, report=report, view=view,
-        headings=HEADINGS, counts_note=COUNTS_NOTE, totals=_totals(report), banner=banner(report),
-        verdict_counts=verdict_counts(view, _MOST_VERDICTS), verdicts=list(verdict_lines(view, _MOST_VERDICTS)),
+        readiness=readiness,
+        report=report,
+        view=view,
+        headings=HEADINGS,
+        counts_note=COUNTS_NOTE,
+        totals=_totals(report),
+        banner=banner(report),
+        verdict_counts=verdict_counts(view, _MOST_VERDICTS),
+        verdicts=list(verdict_lines(view, _MOST_VERDICTS)),
         for_more_data=None if readiness else command_for_more_data(report),
-        hypothesis=hypothesis_line(report), mode_by_model=mode_by_model_line(view), figures=list(key_figures(view)),
-        answers=five_answers(view), arm_rows=[(arm.arm, arm_row(view, arm, wide=True)) for arm in view.arms],
-        marks=marks(numbered_notes), notes=[(note.number, note_text(view, note)) for note in numbered_notes],
-        failures=report.failures[:_MOST_FAILURES], excluded=report.excluded[:_MOST_EXCLUDED],
-        names=names, trials=list(parts.trials), rows="" if site else packed(trial_columns(parts.table)),
-    )  # fmt: skip
+        hypothesis=hypothesis_line(report),
+        mode_by_model=mode_by_model_line(view),
+        figures=list(key_figures(view)),
+        answers=five_answers(view),
+        arm_rows=[(arm.arm, arm_row(view, arm, wide=True)) for arm in view.arms],
+        marks=marks(numbered_notes),
+        notes=[(note.number, note_text(view, note)) for note in numbered_notes],
+        failures=report.failures[:_MOST_FAILURES],
+        excluded=report.excluded[:_MOST_EXCLUDED],
+        names=names,
+        trials=list(parts.trials),
+        rows="" if site else packed(trial_columns(parts.table)),
+    )
 
 
 def _totals(report: Report) -> str:

@@ -102,21 +102,32 @@ def readiness_answer(report: ReadinessReport, cells: Mapping[str, str]) -> Readi
     missed = [row for row, is_missed in rows if is_missed]
     comparison = report.comparison
     return ReadinessAnswer(
-        report=report, headline=headline(report), subject=subject_line(report),
-        change=change_text(comparison) if comparison else "", cost=dollars(report.usd if report.score else 0),
+        report=report,
+        headline=headline(report),
+        subject=subject_line(report),
+        change=change_text(comparison) if comparison else "",
+        cost=dollars(report.usd if report.score else 0),
         bars=[ScoreBar.of(row) for row in report.score.dimensions] if report.score else (),
         flipped=list(_flipped(report, comparison, cells)) if comparison else (),
         flipped_left_out=max(0, len(comparison.flipped) - _MOST_FLIPPED) if comparison else 0,
-        twins=[twin_text(twin) for twin in report.twins], missed=missed,
+        twins=[twin_text(twin) for twin in report.twins],
+        missed=missed,
         others=[row for row, is_missed in rows if not is_missed],
         counts=f"{len(missed)} of {counted(len(rows), 'anchor')}",
-    )  # fmt: skip
+    )
 
 
 def unavailable_page(report: ReadinessReport) -> str:
     """Return the page of a measurement in which no agent was asked: it has no trials."""
-    return html("readiness.html.j2", "basics.js", "plain.js", location=PagePlace("readiness"), banner="",
-                site=None, readiness=readiness_answer(report, {}))  # fmt: skip
+    return html(
+        "readiness.html.j2",
+        "basics.js",
+        "plain.js",
+        location=PagePlace("readiness"),
+        banner="",
+        site=None,
+        readiness=readiness_answer(report, {}),
+    )
 
 
 def _rows(score: ReadinessScore, side: str, cells: Mapping[str, str]) -> Iterator[tuple[AnchorRow, bool]]:
@@ -125,17 +136,23 @@ def _rows(score: ReadinessScore, side: str, cells: Mapping[str, str]) -> Iterato
     for anchor in ranked:
         parts = ", ".join(f"{part} {_PERCENT * share:.0f}" for part, share in anchor.parts.items())
         row = AnchorRow(
-            anchor.anchor, DIMENSIONS[anchor.dimension],
+            anchor.anchor,
+            DIMENSIONS[anchor.dimension],
             "-" if anchor.score is None else f"{_PERCENT * anchor.score:.0f}",
-            parts or ", ".join(anchor.outcomes) or "not run", cells.get(scenario_id(anchor.item, side), ""), side,
-        )  # fmt: skip
+            parts or ", ".join(anchor.outcomes) or "not run",
+            cells.get(scenario_id(anchor.item, side), ""),
+            side,
+        )
         yield row, anchor.is_solved is False
 
 
 def _flipped(report: ReadinessReport, comparison: ScoreComparison, cells: Mapping[str, str]) -> Iterator[FlippedAnchor]:
     sides = (("before", "", report.score), ("after", _HEAD, report.head))
-    anchors = {(name, (anchor.dimension, anchor.anchor)): scenario_id(anchor.item, side)
-               for name, side, score in sides for anchor in _anchors(score)}  # fmt: skip
+    anchors = {
+        (name, (anchor.dimension, anchor.anchor)): scenario_id(anchor.item, side)
+        for name, side, score in sides
+        for anchor in _anchors(score)
+    }
     for change in comparison.flipped[:_MOST_FLIPPED]:
         scenarios = ((name, anchors.get((name, (change.dimension, change.anchor)), "")) for name, _, _ in sides)
         links = tuple((name, cells[scenario]) for name, scenario in scenarios if scenario in cells)

@@ -106,12 +106,20 @@ def page_trial(record: CellRecord | UnreadableCell) -> PageTrial:
     requests = [_page_request(request, asked[0].asked.at) for request in asked]
     steps = [_page_request(request, asked[0].asked.at) if request else None for request in step_requests(work)]
     return PageTrial(
-        cell=record.id, facts=tuple(_facts(record)), task=task_text(record),
-        checks=judgment.checks, items=judgment.items, answers=judgment.answers,
-        steps=steps_after_task(work), step_requests=tuple(steps), final_message=conversation.final_message,
-        patch=work.patch, changed_files=diff.files if diff else (), requests=tuple(requests),
+        cell=record.id,
+        facts=tuple(_facts(record)),
+        task=task_text(record),
+        checks=judgment.checks,
+        items=judgment.items,
+        answers=judgment.answers,
+        steps=steps_after_task(work),
+        step_requests=tuple(steps),
+        final_message=conversation.final_message,
+        patch=work.patch,
+        changed_files=diff.files if diff else (),
+        requests=tuple(requests),
         files=tuple(_files(record)),
-    )  # fmt: skip
+    )
 
 
 def _facts(record: CellRecord) -> Iterator[tuple[str, str]]:
@@ -125,17 +133,24 @@ def _page_request(request: LoggedRequest, start: datetime.datetime) -> PageReque
     answer = request.answer
     counts = answer.tokens if answer else None
     return PageRequest(
-        second=round((request.asked.at - start).total_seconds(), 1), seconds=request.seconds, model=request.asked.model,
-        prompt=counts.prompt if counts else None, cached=counts.cache_read if counts else None,
-        output=counts.output if counts else None, usd=request.usd,
+        second=round((request.asked.at - start).total_seconds(), 1),
+        seconds=request.seconds,
+        model=request.asked.model,
+        prompt=counts.prompt if counts else None,
+        cached=counts.cache_read if counts else None,
+        output=counts.output if counts else None,
+        usd=request.usd,
         error=(answer.error or answer.fault) if answer else "no answer",
-    )  # fmt: skip
+    )
 
 
 def _files(record: CellRecord) -> Iterator[str]:
     """Yield the paths of a cell's records, from the folder of the page."""
-    yield from (f"{record.id}/{name}.json" for name, part in (("trial", record.trial), ("judgment", record.judgment))
-                if part is not None)  # fmt: skip
+    yield from (
+        f"{record.id}/{name}.json"
+        for name, part in (("trial", record.trial), ("judgment", record.judgment))
+        if part is not None
+    )
     for work in record.works:
         names = list(work.attempt.files) if work.attempt else []
         yield from (f"{record.id}/attempt-{work.number}/{name}" for name in names[:_MOST_FILES])

@@ -85,11 +85,13 @@ class TrialColumns:
 def trial_columns(table: TrialTable) -> TrialColumns:
     """Return a table by columns; page.js makes rows of them."""
     return TrialColumns(
-        table.arms, table.has_files, table.is_site,
+        table.arms,
+        table.has_files,
+        table.is_site,
         [None if row.cell == f"{row.scenario}--{row.arm}--r{row.repetition:02d}" else row.cell for row in table.rows],
         {name: _text_column(list(map(attrgetter(name), table.rows))) for name in _TEXTS},
         {name: list(map(attrgetter(name), table.rows)) for name in _NUMBERS},
-    )  # fmt: skip
+    )
 
 
 def _text_column(texts: list[str | None]) -> TextColumn:
@@ -123,11 +125,19 @@ def _trial_row(result: Result, exclusion: str) -> TrialRow:
     kinds = (result.input_tokens, result.output_tokens, result.cache_read_tokens, result.cache_write_tokens)
     known = [count for count in kinds if count is not None]
     return TrialRow(
-        cell=one_line(result.cell), scenario=one_line(result.scenario), arm=one_line(result.arm),
-        repetition=result.repetition, status=status, outcome=result.outcome.value, why=one_line(why)[:_MOST_WORDS],
-        score=result.score, grade=result.grade, usd=_rounded(result.usd, 6), seconds=_rounded(result.seconds, 2),
+        cell=one_line(result.cell),
+        scenario=one_line(result.scenario),
+        arm=one_line(result.arm),
+        repetition=result.repetition,
+        status=status,
+        outcome=result.outcome.value,
+        why=one_line(why)[:_MOST_WORDS],
+        score=result.score,
+        grade=result.grade,
+        usd=_rounded(result.usd, 6),
+        seconds=_rounded(result.seconds, 2),
         tokens=sum(known) if len(known) == len(kinds) else result.total_tokens,
-    )  # fmt: skip
+    )
 
 
 def _status(result: Result) -> TrialStatus:
@@ -140,8 +150,15 @@ def _missing_rows(report: Report, cells: dict[str, Cell]) -> Iterator[TrialRow]:
     for excluded in report.excluded:
         cell = cells.get(excluded.cell)
         if excluded.outcome in NO_TRIAL and cell is not None:
-            yield TrialRow(cell.id, cell.scenario, cell.arm, cell.repetition, "missing", excluded.outcome,
-                           one_line(excluded.reason)[:_MOST_WORDS])  # fmt: skip
+            yield TrialRow(
+                cell.id,
+                cell.scenario,
+                cell.arm,
+                cell.repetition,
+                "missing",
+                excluded.outcome,
+                one_line(excluded.reason)[:_MOST_WORDS],
+            )
 
 
 def _rounded(value: float | None, digits: int) -> float | None:

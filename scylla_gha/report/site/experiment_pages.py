@@ -78,22 +78,31 @@ def experiment_files(experiment: SiteExperiment, latest: LatestRun | None) -> It
 def _home(experiment: SiteExperiment, latest: LatestRun | None) -> SitePage:
     page = experiment.paths.home
     values: dict[str, Any] = {
-        "experiment": experiment, "latest": latest, "history": experiment.history,
+        "experiment": experiment,
+        "latest": latest,
+        "history": experiment.history,
         "readiness": readiness_table(experiment, page, _MOST_RUNS),
         "runs": run_table(experiment.runs, page, _MOST_RUNS, _INDEX),
         "pulls": run_table(experiment.pulls, page, _MOST_RUNS, _INDEX),
-    }  # fmt: skip
-    charts: dict[str, list[Chart | None]] = {"History": [history(experiment.history) if experiment.history else None],
-                                             "Readiness": [_readiness_chart(experiment)]}  # fmt: skip
+    }
+    charts: dict[str, list[Chart | None]] = {
+        "History": [history(experiment.history) if experiment.history else None],
+        "Readiness": [_readiness_chart(experiment)],
+    }
     if latest is not None:
         values |= _answer(latest, page)
         charts["Answer"] = [latest.charts.get("forest"), latest.charts.get("cost_pass")]
     parts = sections("site_experiment.md.j2", values, charts)
     figures = tuple(key_figures(latest.view)) if latest else ()
     parts = [replace(part, figures=figures) if part.title == "Answer" else part for part in parts]
-    return SitePage(page, latest.report.question if latest else experiment.name, experiment.name, parts,
-                    lead=latest.lead if latest else "",
-                    banner=banner(latest.report) if latest else "")  # fmt: skip
+    return SitePage(
+        page,
+        latest.report.question if latest else experiment.name,
+        experiment.name,
+        parts,
+        lead=latest.lead if latest else "",
+        banner=banner(latest.report) if latest else "",
+    )
 
 
 def _readiness_chart(experiment: SiteExperiment) -> Chart | None:
@@ -106,17 +115,26 @@ def _answer(latest: LatestRun, page: str) -> dict[str, Any]:
     lines = list(verdict_lines(view, _MOST_VERDICTS))
     matrix = outcomes.scenario_matrix(view, len(latest.report.scenarios))
     linked = [(page_link(name, paths.scenario(name), page), *cells) for name, *cells in matrix.table.rows]
-    more = {"arm against arm": paths.arms, "tiers": paths.tiers, "judges": paths.judges,
-            "all trials of this run": paths.run(latest.run.entry.name), "glossary": GLOSSARY}  # fmt: skip
+    more = {
+        "arm against arm": paths.arms,
+        "tiers": paths.tiers,
+        "judges": paths.judges,
+        "all trials of this run": paths.run(latest.run.entry.name),
+        "glossary": GLOSSARY,
+    }
     return {
-        "verdicts": lines, "left_out": len(latest.report.answer) - len(lines),
-        "hypothesis": hypothesis_line(latest.report), "mode_by_model": tiers.mode_by_model_line(latest.view),
+        "verdicts": lines,
+        "left_out": len(latest.report.answer) - len(lines),
+        "hypothesis": hypothesis_line(latest.report),
+        "mode_by_model": tiers.mode_by_model_line(latest.view),
         "verdict_counts": verdict_counts(view, _MOST_VERDICTS),
-        "arms": _arm_table(view), "counts_note": COUNTS_NOTE, "matrix": matrix,
+        "arms": _arm_table(view),
+        "counts_note": COUNTS_NOTE,
+        "matrix": matrix,
         "scenarios": replace(matrix.table, rows=linked),
         "links": Markdown(", ".join(page_link(name, target, page) for name, target in more.items())),
         "notes": [note_text(view, note) for note in notes(view)],
-    }  # fmt: skip
+    }
 
 
 def _arm_table(view: ReportView) -> Table:
@@ -129,14 +147,18 @@ def _arms(latest: LatestRun) -> SitePage:
     rates = [{arm: list(counts) for arm, counts in row.passed.items()} for row in latest.report.scenarios]
     arms = [arm.arm for arm in latest.report.arms]
     data = {
-        "arms": [latest.view.name(arm) for arm in arms], "scenarios": [row.scenario for row in latest.report.scenarios],
+        "arms": [latest.view.name(arm) for arm in arms],
+        "scenarios": [row.scenario for row in latest.report.scenarios],
         "passed": [[row[arm] for arm in arms] for row in rates],
         "first": max(0, next((at for at, arm in enumerate(arms) if arm in latest.view.baselines), 0)),
-    }  # fmt: skip
+    }
     widgets: dict[str, Widget] = {"Any two arms": "pairs"} if len(arms) > 1 else {}
-    parts = sections("site_arms.md.j2", {"paired": paired, "is_pair": len(arms) > 1},
-                     {"Against the baseline": [latest.charts.get("forest")],
-                      "Scenarios": [latest.charts.get("scenario_map")]}, widgets)  # fmt: skip
+    parts = sections(
+        "site_arms.md.j2",
+        {"paired": paired, "is_pair": len(arms) > 1},
+        {"Against the baseline": [latest.charts.get("forest")], "Scenarios": [latest.charts.get("scenario_map")]},
+        widgets,
+    )
     return _page(latest, latest.experiment.paths.arms, "Arm against arm", parts, data if widgets else None)
 
 
@@ -148,10 +170,26 @@ def _paired(view: ReportView) -> Table:
         contrast = view.changes.get(comparison.arm)
         # The numbers before the first semicolon have columns of their own.
         why = comparison.why.partition("; ")[2] if contrast and contrast.p_adjusted is not None else comparison.why
-        rows.append((view.name(comparison.arm), view.name(comparison.baseline), *_contrast_cells(contrast),
-                     comparison.verdict.replace("_", " "), why))  # fmt: skip
-    headings = ("arm", "against", "change of the pass rate", "95 %", "won/tied/lost", "scenarios", "adjusted p",
-                "verdict", "why")  # fmt: skip
+        rows.append(
+            (
+                view.name(comparison.arm),
+                view.name(comparison.baseline),
+                *_contrast_cells(contrast),
+                comparison.verdict.replace("_", " "),
+                why,
+            )
+        )
+    headings = (
+        "arm",
+        "against",
+        "change of the pass rate",
+        "95 %",
+        "won/tied/lost",
+        "scenarios",
+        "adjusted p",
+        "verdict",
+        "why",
+    )
     return Table(headings, rows, len(compared) - _MOST_PAIRED, "arm")
 
 
@@ -165,25 +203,37 @@ def _contrast_cells(contrast: Contrast | None) -> tuple[str, ...]:
 def _tiers(latest: LatestRun) -> SitePage:
     view = latest.view
     values = {
-        "tiers": tiers.tiers(view), "steps": tiers.tier_steps(view), "best": tiers.best_subtests(view),
-        "tokens": tiers.tier_tokens(view), "treatments": tiers.tier_treatments(view), "wholes": tiers.wholes(view),
+        "tiers": tiers.tiers(view),
+        "steps": tiers.tier_steps(view),
+        "best": tiers.best_subtests(view),
+        "tokens": tiers.tier_tokens(view),
+        "treatments": tiers.tier_treatments(view),
+        "wholes": tiers.wholes(view),
         "answers": five_answers(view),
-    }  # fmt: skip
+    }
     parts = sections("site_tiers.md.j2", values, {"Ladder": [latest.charts.get("tier_ladder")]})
     return _page(latest, latest.experiment.paths.tiers, "Tiers", parts)
 
 
 def _judges(latest: LatestRun) -> SitePage:
     agreement = latest.view.analysis.agreement if latest.view.analysis else None
-    values = {
-        "agreement": agreement, "measures": outcomes.agreement_measures(agreement),
-        "pairs": outcomes.judge_pairs(agreement), "alphas": outcomes.scenario_alphas(agreement),
-        "alpha_good": outcomes.ALPHA_GOOD, "alpha_fair": outcomes.ALPHA_FAIR,
-    } if agreement else {"agreement": None}  # fmt: skip
+    values = (
+        {
+            "agreement": agreement,
+            "measures": outcomes.agreement_measures(agreement),
+            "pairs": outcomes.judge_pairs(agreement),
+            "alphas": outcomes.scenario_alphas(agreement),
+            "alpha_good": outcomes.ALPHA_GOOD,
+            "alpha_fair": outcomes.ALPHA_FAIR,
+        }
+        if agreement
+        else {"agreement": None}
+    )
     parts = sections("site_judges.md.j2", values, {"Agreement": [latest.charts.get("judges")]})
     return _page(latest, latest.experiment.paths.judges, "Judges", parts)
 
 
 def _page(latest: LatestRun, path: str, title: str, parts: Sequence[Any], data: object = None) -> SitePage:
-    return SitePage(path, f"{title}: {latest.experiment.name}", title, parts, latest.trail, latest.lead,
-                    banner(latest.report), data)  # fmt: skip
+    return SitePage(
+        path, f"{title}: {latest.experiment.name}", title, parts, latest.trail, latest.lead, banner(latest.report), data
+    )

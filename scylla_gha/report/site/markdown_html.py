@@ -11,8 +11,25 @@ from scylla_gha.model.printable_text import one_line
 if TYPE_CHECKING:
     from markdown import Markdown as Converter
 
-_TAGS: Final = {"a", "br", "code", "em", "h2", "h3", "li", "ol", "p", "strong", "table", "tbody", "td", "th", "thead",
-                "tr", "ul"}  # fmt: skip
+_TAGS: Final = {
+    "a",
+    "br",
+    "code",
+    "em",
+    "h2",
+    "h3",
+    "li",
+    "ol",
+    "p",
+    "strong",
+    "table",
+    "tbody",
+    "td",
+    "th",
+    "thead",
+    "tr",
+    "ul",
+}
 _ESCAPED: Final = ["<", "~", "|"]  # by `templates.escape`, beside those that the package knows
 _TABLE: Final = re.compile(r"<table>(.*?)</table>", re.DOTALL)
 _ROW: Final = re.compile(r"<tr>(.*?)</tr>", re.DOTALL)
@@ -52,8 +69,10 @@ def _region(inside: str, label: str, number: int) -> str:
 
     name = _attribute(f"{label}, table {number}" if number > 1 else label)
     lines = "\n".join(line(row, names[1]) for row in body)
-    return (f'<div class="scroll" role="region" aria-label="{name}" tabindex="0"><table>\n<thead>{line(head, names[0])}'
-            f"</thead>\n<tbody>\n{lines}\n</tbody>\n</table></div>")  # fmt: skip
+    return (
+        f'<div class="scroll" role="region" aria-label="{name}" tabindex="0"><table>\n<thead>{line(head, names[0])}'
+        f"</thead>\n<tbody>\n{lines}\n</tbody>\n</table></div>"
+    )
 
 
 def _mark(column: list[str]) -> str:

@@ -51,8 +51,12 @@ def overview_files(experiments: Sequence[SiteExperiment], branch: str) -> Iterat
         branch: name of the results branch.
     """
     cards = [_card(experiment) for experiment in experiments]
-    values = {"cards": cards, "branch": branch, "table": Table(_HEADINGS, [_row(card) for card in cards]),
-              "glossary": page_link("What the words mean", GLOSSARY, OVERVIEW)}  # fmt: skip
+    values = {
+        "cards": cards,
+        "branch": branch,
+        "table": Table(_HEADINGS, [_row(card) for card in cards]),
+        "glossary": page_link("What the words mean", GLOSSARY, OVERVIEW),
+    }
     charts = {card.experiment.name: (_chart(card.experiment),) for card in cards[:_MOST_CHARTS]}
     counts = f"{counted(len(cards), 'experiment')}, {counted(sum(len(card.experiment.runs) for card in cards), 'run')}"
     pulls = sum(len(card.experiment.pulls) for card in cards)
@@ -70,9 +74,19 @@ def _card(experiment: SiteExperiment) -> _Card:
     if latest is None or report is None:
         return _Card(experiment, home, None, "", "", "", (), 0, {}, runs)
     lines = list(verdict_lines(report_view(report), _MOST_VERDICTS))
-    return _Card(experiment, home, latest, run_facts(latest), banner(report), report.question, lines,
-                 len(report.answer) - len(lines), badge_values(report), runs,
-                 headline(latest.readiness) if latest.readiness else "")  # fmt: skip
+    return _Card(
+        experiment,
+        home,
+        latest,
+        run_facts(latest),
+        banner(report),
+        report.question,
+        lines,
+        len(report.answer) - len(lines),
+        badge_values(report),
+        runs,
+        headline(latest.readiness) if latest.readiness else "",
+    )
 
 
 def _row(card: _Card) -> tuple[str, ...]:

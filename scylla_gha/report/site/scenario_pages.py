@@ -32,14 +32,22 @@ def scenario_files(latest: LatestRun, table: TrialTable | None) -> Iterator[Site
     for part in latest.view.analysis.slices if latest.view.analysis else ():
         if part.by == "scenario":
             slices.setdefault(part.name, {})[part.arm] = part
-    earlier = [(run, {row.scenario: row.passed for row in run.report.scenarios})
-               for run in latest.experiment.followed if run.report and run.is_measured
-               and run.report.github in (None, latest.report.github)][:_MOST_RUNS]  # fmt: skip
+    earlier = [
+        (run, {row.scenario: row.passed for row in run.report.scenarios})
+        for run in latest.experiment.followed
+        if run.report and run.is_measured and run.report.github in (None, latest.report.github)
+    ][:_MOST_RUNS]
     for scenario in latest.report.scenarios:
         name = scenario.scenario
         data = TrialTable(tuple(trials.get(name, ())), table.arms, has_files=False, is_site=True) if table else None
-        yield from page_files(_page(latest, name, (_rates(latest, scenario.passed, slices.get(name, {})),
-                                                   _history(latest, name, earlier)), data))  # fmt: skip
+        yield from page_files(
+            _page(
+                latest,
+                name,
+                (_rates(latest, scenario.passed, slices.get(name, {})), _history(latest, name, earlier)),
+                data,
+            )
+        )
 
 
 def _page(latest: LatestRun, name: str, tables: tuple[Table, Table], data: TrialTable | None) -> SitePage:
@@ -47,8 +55,9 @@ def _page(latest: LatestRun, name: str, tables: tuple[Table, Table], data: Trial
     widgets: dict[str, Widget] = {"Trials": "trials"} if data else {}
     values = {"rates": tables[0], "history": tables[1], "has_trials": data is not None}
     parts = sections("site_scenario.md.j2", values, widgets=widgets)
-    return SitePage(path, name, name, parts, latest.trail, latest.lead, banner(latest.report),
-                    trial_columns(data) if data else None)  # fmt: skip
+    return SitePage(
+        path, name, name, parts, latest.trail, latest.lead, banner(latest.report), trial_columns(data) if data else None
+    )
 
 
 def _rates(latest: LatestRun, passed: Mapping[str, tuple[int, int]], slices: Mapping[str, Slice]) -> Table:
@@ -56,8 +65,14 @@ def _rates(latest: LatestRun, passed: Mapping[str, tuple[int, int]], slices: Map
     for arm in latest.view.arms:
         passes, judged = passed[arm.arm]
         rate = slices[arm.arm].rate if arm.arm in slices else None
-        rows.append((latest.view.name(arm.arm), f"{passes}/{judged}", percent(passes / judged) if judged else UNDEFINED,
-                     limits(rate)))  # fmt: skip
+        rows.append(
+            (
+                latest.view.name(arm.arm),
+                f"{passes}/{judged}",
+                percent(passes / judged) if judged else UNDEFINED,
+                limits(rate),
+            )
+        )
     return Table(
         ("arm", "passed of judged", "pass rate", "95 %"), rows, latest.view.left_out, "arm", "the trials below"
     )
@@ -73,6 +88,10 @@ def _history(
     for run, by_scenario in runs:
         passed = by_scenario.get(name, {})
         counts = [passed.get(arm, (0, 0)) for arm in arms]
-        rows.append((page_link(run.label, paths.run(run.entry.name), paths.scenario(name)),
-                     *(f"{count[0]}/{count[1]}" if count[1] else UNDEFINED for count in counts)))  # fmt: skip
+        rows.append(
+            (
+                page_link(run.label, paths.run(run.entry.name), paths.scenario(name)),
+                *(f"{count[0]}/{count[1]}" if count[1] else UNDEFINED for count in counts),
+            )
+        )
     return Table(("run", *(latest.view.name(arm) for arm in arms)), rows)

@@ -91,8 +91,10 @@ class SiteExperiment:
 def run_facts(run: SiteRun) -> str:
     """Return a run's name, date, branch or pull request, and commit in one line of plain text."""
     origin = run.entry.origin
-    where = [f"pull request {origin.pull}, not part of the history" if origin.pull is not None else origin.branch,
-             origin.head[:9] if origin.head else None]  # fmt: skip
+    where = [
+        f"pull request {origin.pull}, not part of the history" if origin.pull is not None else origin.branch,
+        origin.head[:9] if origin.head else None,
+    ]
     return ", ".join([f"run {run.entry.name}", f"published {run.label} UTC", *filter(None, where), *_notes(run)])
 
 
@@ -107,8 +109,9 @@ def readiness_table(experiment: SiteExperiment, page: str, most: int) -> Table:
     paths = experiment.paths
     rows = [
         (page_link(run.label, paths.run(run.entry.name), page), headline(run.readiness), subject_line(run.readiness))
-        for run in experiment.readiness[:most] if run.readiness
-    ]  # fmt: skip
+        for run in experiment.readiness[:most]
+        if run.readiness
+    ]
     return Table(
         ("published", "score of 100 with its 95 % interval", "of"), rows, len(experiment.readiness) - most, "run"
     )

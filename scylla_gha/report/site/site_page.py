@@ -80,8 +80,16 @@ def page_files(page: SitePage) -> Iterator[SiteFile]:
     yield from data
     widget: Widget = next((section.widget for section in page.sections if section.widget), "")
     sections = [(section, markdown_html(section.text, section.title)) for section in page.sections]
-    text = html("site.html.j2", *_SCRIPTS[widget], location=location, title=page.title, lead=page.lead,
-                banner=page.banner, sections=sections, widget=widget)  # fmt: skip
+    text = html(
+        "site.html.j2",
+        *_SCRIPTS[widget],
+        location=location,
+        title=page.title,
+        lead=page.lead,
+        banner=page.banner,
+        sections=sections,
+        widget=widget,
+    )
     yield SiteFile(page.path, text.encode())
 
 
@@ -114,8 +122,12 @@ def sections(
         widgets: by heading.
     """
     parts = [
-        SiteSection(title, text, tuple(chart for chart in (charts or {}).get(title, ()) if chart),
-                    (widgets or {}).get(title, ""))
+        SiteSection(
+            title,
+            text,
+            tuple(chart for chart in (charts or {}).get(title, ()) if chart),
+            (widgets or {}).get(title, ""),
+        )
         for title, text in render_parts(template, values).items()
-    ]  # fmt: skip
+    ]
     return [section for section in parts if section.text or section.charts or section.widget]

@@ -80,8 +80,14 @@ class DockerSandbox:
 
     def sized(self, limits: TrialLimits) -> "DockerSandbox":
         """Return the sandbox with containers of an experiment's size."""
-        return DockerSandbox(ContainerSize(memory_bytes=limits.memory_mb * MIB, disk_bytes=limits.disk_mb * MIB,
-                                           processes=limits.processes, cpus=limits.cpus))  # fmt: skip
+        return DockerSandbox(
+            ContainerSize(
+                memory_bytes=limits.memory_mb * MIB,
+                disk_bytes=limits.disk_mb * MIB,
+                processes=limits.processes,
+                cpus=limits.cpus,
+            )
+        )
 
     def run(
         self,
@@ -190,8 +196,13 @@ class _ContainerRun:
         own = {self.mounts.cwd, self.mounts.home}
         with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) as file:
             names = neutral_names(self.mounts)
-            pack_tar(((folder, name.removeprefix("/home/"), AGENT if folder in own else 0)
-                      for folder, name in names.items()), file)  # fmt: skip
+            pack_tar(
+                (
+                    (folder, name.removeprefix("/home/"), AGENT if folder in own else 0)
+                    for folder, name in names.items()
+                ),
+                file,
+            )
             file.seek(0)
             self.container.put("/home", file)
 

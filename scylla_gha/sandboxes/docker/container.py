@@ -90,8 +90,15 @@ class Container:
         self, argv: tuple[str, ...], cwd: str, env: Mapping[str, str], *, on_terminal: bool = False
     ) -> ContainerProcess:
         """Prepare a process that is not trusted."""
-        created = self.api.exec_create(self.name, list(argv), stdin=True, user=f"{AGENT}:{AGENT}", workdir=cwd,
-                                       environment=dict(env), tty=on_terminal)  # fmt: skip
+        created = self.api.exec_create(
+            self.name,
+            list(argv),
+            stdin=True,
+            user=f"{AGENT}:{AGENT}",
+            workdir=cwd,
+            environment=dict(env),
+            tty=on_terminal,
+        )
         return ContainerProcess(self.api, created["Id"], on_terminal)
 
     def ask_to_end(self) -> None:
@@ -157,8 +164,14 @@ class Container:
             cap_drop=["ALL"],
             security_opt=["no-new-privileges"],
         )
-        self.api.create_container(self.api.inspect_container(self.name)["Image"], ["/bin/sh", "-c", "kill -KILL -1"],
-                                  name=name, user=f"{AGENT}:{AGENT}", labels=_labels(), host_config=limits)  # fmt: skip
+        self.api.create_container(
+            self.api.inspect_container(self.name)["Image"],
+            ["/bin/sh", "-c", "kill -KILL -1"],
+            name=name,
+            user=f"{AGENT}:{AGENT}",
+            labels=_labels(),
+            host_config=limits,
+        )
         try:
             self.api.start(name)
             self.api.wait(name)
@@ -172,9 +185,14 @@ class Container:
 
 @contextlib.contextmanager
 def running_container(
-    api: "APIClient", image: str, size: ContainerSize, mounts: SandboxMounts, limits: ProcessLimits, *,
+    api: "APIClient",
+    image: str,
+    size: ContainerSize,
+    mounts: SandboxMounts,
+    limits: ProcessLimits,
+    *,
     answer_seconds: float,
-) -> Iterator[Container]:  # fmt: skip
+) -> Iterator[Container]:
     """Start a container and always remove it afterwards; after a good end, in the background.
 
     It also ends by itself, with its folders, when this process ends, since the supervisor's input ends then.
@@ -208,10 +226,15 @@ def _started(api: "APIClient", name: str, image: str, settings: Mapping[str, Any
             if engine.OURS not in (api.inspect_image(image)["Config"]["Labels"] or {}):  # type: ignore[no-untyped-call]
                 raise SandboxError(f"{image} is not an image of the toolkit; `scylla-gha image list` shows those")
             api.create_container(
-                image, ["/usr/bin/python3", "-I", "-S", SUPERVISOR_FILE], name=name, hostname="box",
-                user=f"{SUPERVISOR}:{SUPERVISOR}", stdin_open=True, labels=_labels(),
+                image,
+                ["/usr/bin/python3", "-I", "-S", SUPERVISOR_FILE],
+                name=name,
+                hostname="box",
+                user=f"{SUPERVISOR}:{SUPERVISOR}",
+                stdin_open=True,
+                labels=_labels(),
                 host_config=api.create_host_config(**settings),
-            )  # fmt: skip
+            )
             supervisor = stack.enter_context(
                 raw_socket(api.attach_socket(name, {"stdin": 1, "stdout": 1, "stream": 1}))
             )
@@ -234,19 +257,38 @@ def _settings(size: ContainerSize, mounts: SandboxMounts, limits: ProcessLimits)
     from docker.types import DriverConfig, LogConfig, Mount, Ulimit
 
     disk = f"size={size.disk_bytes},nr_inodes={size.files},mode=0755,nosuid,nodev"
-    volumes = [Mount("/home", None, type="volume", no_copy=True, labels=_labels(),
-                     driver_config=DriverConfig("local", {"type": "tmpfs", "device": "tmpfs", "o": disk}))]  # fmt: skip
+    volumes = [
+        Mount(
+            "/home",
+            None,
+            type="volume",
+            no_copy=True,
+            labels=_labels(),
+            driver_config=DriverConfig("local", {"type": "tmpfs", "device": "tmpfs", "o": disk}),
+        )
+    ]
     if mounts.sockets is not None:
         volumes.append(Mount(SOCKETS, str(mounts.sockets), type="bind", read_only=True))
     volumes += [Mount(name, str(folder), type="bind", read_only=True) for name, folder in mounts.managed.items()]
     memory = size.memory_bytes + size.disk_bytes + size.scratch_bytes
     return {
-        "network_mode": "none", "read_only": True, "cap_drop": ["ALL"], "security_opt": ["no-new-privileges"],
-        "init": True, "ipc_mode": "private", "auto_remove": True, "log_config": LogConfig(type="none"),
+        "network_mode": "none",
+        "read_only": True,
+        "cap_drop": ["ALL"],
+        "security_opt": ["no-new-privileges"],
+        "init": True,
+        "ipc_mode": "private",
+        "auto_remove": True,
+        "log_config": LogConfig(type="none"),
         "mounts": volumes,
         "tmpfs": {"/tmp": f"size={size.scratch_bytes},nr_inodes={size.files},mode=1777,nosuid,nodev,exec"},  # noqa: S108
-        "shm_size": 64 * MIB, "mem_limit": memory, "memswap_limit": memory, "pids_limit": size.processes,
+        "shm_size": 64 * MIB,
+        "mem_limit": memory,
+        "memswap_limit": memory,
+        "pids_limit": size.processes,
         "nano_cpus": int(min(size.cpus, os.cpu_count() or 1) * 1e9),
-        "ulimits": [Ulimit(name="core", soft=0, hard=0),
-                    Ulimit(name="fsize", soft=limits.file_bytes, hard=limits.file_bytes)],
-    }  # fmt: skip
+        "ulimits": [
+            Ulimit(name="core", soft=0, hard=0),
+            Ulimit(name="fsize", soft=limits.file_bytes, hard=limits.file_bytes),
+        ],
+    }

@@ -37,17 +37,21 @@ def connect() -> "APIClient":
 
     host = os.environ.get("DOCKER_HOST") or _SOCKET
     if not host.startswith("unix://"):
-        raise SandboxError(f"DOCKER_HOST is {host!r}; the sandbox shares a socket with the engine, so it has to be on "
-                        "this machine: set it to unix:///PATH, or unset it")  # fmt: skip
+        raise SandboxError(
+            f"DOCKER_HOST is {host!r}; the sandbox shares a socket with the engine, so it has to be on "
+            "this machine: set it to unix:///PATH, or unset it"
+        )
     try:
         with socket.socket(socket.AF_UNIX) as probe:  # the client would leave its own open where nobody answers
             probe.connect(host.removeprefix("unix://"))
         api = docker.APIClient(base_url=host, version=_version(host), timeout=_SECONDS)
     except (OSError, DockerException) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise SandboxError(f"no container engine answers at {host} ({why}); start one (on Debian and Ubuntu: "
-                        "apt-get install docker.io), join the group docker if it runs but may not be used, or set "
-                        "DOCKER_HOST to its socket") from None  # fmt: skip
+        raise SandboxError(
+            f"no container engine answers at {host} ({why}); start one (on Debian and Ubuntu: "
+            "apt-get install docker.io), join the group docker if it runs but may not be used, or set "
+            "DOCKER_HOST to its socket"
+        ) from None
     # No proxy leads to a socket, and looking for one in the environment fails if another thread changes that.
     api.trust_env = False
     return api
@@ -61,8 +65,10 @@ def _version(host: str) -> str:
     with contextlib.closing(docker.APIClient(base_url=host, version="auto", timeout=_SECONDS)) as api:
         version: str = api.api_version
     if tuple(int(part) for part in version.split(".")) < _OLDEST:
-        raise SandboxError(f"the container engine at {host} speaks version {version} of its interface, and 1.41 is "
-                        "needed; update it to Docker 20.10 or newer")  # fmt: skip
+        raise SandboxError(
+            f"the container engine at {host} speaks version {version} of its interface, and 1.41 is "
+            "needed; update it to Docker 20.10 or newer"
+        )
     return version
 
 
