@@ -19,16 +19,14 @@ from scylla_gha.model import Record, Sha256
 from scylla_gha.model.publication import RunIndexEntry, RunPage
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
-from scylla_gha.report.charts.forest import forest
+from scylla_gha.report.branch_readme import history_of_reports
+from scylla_gha.report.charts.arms import forest
 from scylla_gha.report.page.page import PageParts, SiteLinks, page
 from scylla_gha.report.page.trial_table import TrialTable, trial_columns, trial_table
-from scylla_gha.report.run_history import history_of_reports
 from scylla_gha.report.site.addresses import GLOSSARY, relative
-from scylla_gha.report.site.experiment_pages import experiment_files, latest_run
+from scylla_gha.report.site.experiment_pages import experiment_files, latest_run, scenario_files
 from scylla_gha.report.site.overview import overview_files
-from scylla_gha.report.site.report_faults import report_fault
-from scylla_gha.report.site.scenario_pages import scenario_files
-from scylla_gha.report.site.site_data import SiteExperiment, SiteRun, run_facts
+from scylla_gha.report.site.site_data import SiteExperiment, SiteRun, report_fault, run_facts
 from scylla_gha.report.site.site_page import SiteFile, place_of
 from scylla_gha.report.view import report_view
 from scylla_gha.results_branch.clone import BranchClone

@@ -36,9 +36,9 @@ from scylla_gha.readiness.material import repository_of
 from scylla_gha.readiness.run import Measurement, measure, unavailable_report
 from scylla_gha.readiness.side_budget import SideBudget
 from scylla_gha.readiness.suite import SUITE, SuiteSettings, suite_experiment, write_experiment
+from scylla_gha.report.badges import badge_svg, readiness_badge
 from scylla_gha.report.page.readiness_answer import unavailable_page
-from scylla_gha.report.readiness_badge import badge_svg, readiness_badge
-from scylla_gha.report.readiness_markdown import readiness_markdown
+from scylla_gha.report.readiness_text import readiness_markdown
 from scylla_gha.store.records import read_record, write_record, write_text
 from scylla_gha.store.run_folder import RunFolder
 

@@ -9,11 +9,14 @@ from typing import Final
 
 from scylla_gha.counting import counted, dollars
 from scylla_gha.model.analysis import Verdict
+from scylla_gha.model.comparison import History, Point, Series
 from scylla_gha.model.publication import RunIndexEntry
+from scylla_gha.model.report import Report
 from scylla_gha.report.badges import badge_path
 from scylla_gha.report.numbers import UNDEFINED
 from scylla_gha.report.summary import marked
 from scylla_gha.report.templates import Markdown, Table, code, escape, link, render
+from scylla_gha.report.view import PASS, ReportView, report_view
 
 _MOST_EXPERIMENTS: Final = 50
 _MOST_RUNS: Final = 10
@@ -127,3 +130,37 @@ def _evaluated(entry: RunIndexEntry, root: str) -> Markdown:
     pull = f"[pull request {origin.pull}]({root}pull/{origin.pull})" if origin.pull is not None else ""
     where = pull or (escape(origin.branch) if origin.branch else "")
     return Markdown(" ".join(filter(None, (where, code(origin.head[:7]) if origin.head else ""))) or UNDEFINED)
+
+
+def history_of_reports(reports: Sequence[tuple[str, Report]]) -> History:
+    """Return the pass rates of the newest report's arms over all reports, oldest first; no changes are searched.
+
+    Args:
+        reports: unique names of the runs, and their reports.
+    """
+    views = [(name, report_view(report)) for name, report in reports]
+    arms = [arm.arm for arm in reports[-1][1].arms]
+    series = [Series(arm=arm, points=tuple(_point(name, view, arm) for name, view in views), shifts=()) for arm in arms]
+    return History(baseline=reports[0][0], margin=0.0, series=tuple(series))
+
+
+def _point(name: str, view: ReportView, arm: str) -> Point:
+    summary = next((summary for summary in view.report.arms if summary.arm == arm), None)
+    if summary is None:
+        return Point(run=name, epoch="", trials=0, scenarios=0, rate=None, usd=None, seconds=None)
+    judged = sum(row.passed.get(arm, (0, 0))[1] > 0 for row in view.report.scenarios)
+    rate = view.measure(arm, PASS)
+    value, low, high = (
+        (rate.value, rate.low, rate.high) if rate else (summary.pass_rate, summary.pass_low, summary.pass_high)
+    )
+    return Point(
+        run=name,
+        epoch="",
+        trials=summary.counts.judged,
+        scenarios=judged,
+        rate=value,
+        rate_low=low,
+        rate_high=high,
+        usd=None,
+        seconds=summary.mean_seconds,
+    )

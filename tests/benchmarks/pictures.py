@@ -12,7 +12,7 @@ from markdown import markdown
 from playwright.sync_api import Browser
 
 from scylla_gha.publish.push_run import branch_pages
-from scylla_gha.report.charts.forest import forest
+from scylla_gha.report.charts.arms import forest
 from scylla_gha.report.comment import comment
 from scylla_gha.report.view import report_view
 from scylla_gha.results_branch.stored_runs import index_entries

@@ -8,7 +8,7 @@ import pytest
 
 from scylla_gha.onboarding.init import workflow_files
 from scylla_gha.onboarding.toolkit import Toolkit
-from scylla_gha.report.readiness_markdown import MARKER
+from scylla_gha.report.readiness_text import MARKER
 from tests.support import git_server, github_api
 from tests.support.act import REF, REPOSITORY, TOOLKIT, Ran, actions, add_workflow, git, look_at
 from tests.support.readiness_repository import readiness_repository

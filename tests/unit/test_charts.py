@@ -7,14 +7,10 @@ import pytest
 from scylla_gha.aggregate import aggregate, question_of
 from scylla_gha.model.report import Report, ScenarioRow
 from scylla_gha.report.charts import CHARTS, draw
-from scylla_gha.report.charts.cost_pass import cost_pass
-from scylla_gha.report.charts.distributions import costs, times
-from scylla_gha.report.charts.forest import forest
-from scylla_gha.report.charts.judges import judges
-from scylla_gha.report.charts.scenario_map import scenario_map
+from scylla_gha.report.charts.arms import cost_pass, forest
+from scylla_gha.report.charts.pass_rates import scenario_map, tier_ladder
 from scylla_gha.report.charts.theme import short
-from scylla_gha.report.charts.tier_ladder import tier_ladder
-from scylla_gha.report.charts.tokens import tokens
+from scylla_gha.report.charts.trials import costs, judges, times, tokens
 from scylla_gha.report.view import report_view
 from tests.support.charts import marks, painted, require_inert, texts
 from tests.support.records import make_cell, make_experiment, make_plan

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from scylla_gha.report.charts.forest import forest
+from scylla_gha.report.charts.arms import forest
 from scylla_gha.report.charts.theme import PALETTE, Color, palette_css
 from scylla_gha.report.view import report_view
 from tests.support.charts import SVG

@@ -14,9 +14,8 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.evaluate.site import SiteOptions, site_files, write_site
 from scylla_gha.model.readiness_score import REPORT_FILE
 from scylla_gha.report.site.addresses import ExperimentPaths, file_name
-from scylla_gha.report.site.markdown_html import markdown_html
-from scylla_gha.report.site.report_faults import report_fault
-from scylla_gha.report.site.site_page import SiteFile
+from scylla_gha.report.site.site_data import report_fault
+from scylla_gha.report.site.site_page import SiteFile, markdown_html
 from scylla_gha.report.templates import Table, escape
 from tests.support.branch import bare, copy_of
 from tests.support.command import scylla

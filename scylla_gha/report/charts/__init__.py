@@ -3,14 +3,10 @@
 from collections.abc import Callable
 from typing import Final
 
-from scylla_gha.report.charts.cost_pass import cost_pass
-from scylla_gha.report.charts.distributions import costs, times
-from scylla_gha.report.charts.forest import forest
-from scylla_gha.report.charts.judges import judges
-from scylla_gha.report.charts.scenario_map import scenario_map
+from scylla_gha.report.charts.arms import cost_pass, forest
+from scylla_gha.report.charts.pass_rates import scenario_map, tier_ladder
 from scylla_gha.report.charts.theme import Chart
-from scylla_gha.report.charts.tier_ladder import tier_ladder
-from scylla_gha.report.charts.tokens import tokens
+from scylla_gha.report.charts.trials import costs, judges, times, tokens
 from scylla_gha.report.view import ReportView
 
 CHARTS: Final[dict[str, Callable[[ReportView], Chart | None]]] = {

@@ -1,4 +1,4 @@
-"""History: the pass rate of each arm over result sets, with its interval, changes of level, and drift."""
+"""Charts of histories: pass rates of arms over result sets, and scores of readiness over runs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,9 +6,20 @@ from typing import TYPE_CHECKING, Final
 
 from scylla_gha.counting import counted
 from scylla_gha.model.comparison import History, Point, Series, Shift
-from scylla_gha.report.charts.layers import own_color, table
-from scylla_gha.report.charts.theme import FONT_SIZE, Chart, finish, first_few, not_drawn, paint, short
+from scylla_gha.model.readiness_score import ReadinessReport
+from scylla_gha.report.charts.theme import (
+    FONT_SIZE,
+    Chart,
+    finish,
+    first_few,
+    not_drawn,
+    own_color,
+    paint,
+    short,
+    table,
+)
 from scylla_gha.report.numbers import percent
+from scylla_gha.report.readiness_text import interval_text
 
 if TYPE_CHECKING:
     import altair as alt
@@ -21,6 +32,7 @@ _MOST_NAMES: Final = 15  # below the axis
 _NAME: Final = 18
 _LINE: Final = 14  # pixels between texts of neighbouring changes
 _WORDS: Final = {"up": "rises", "down": "drops"}
+_MOST_RUNS: Final = 30  # the newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +155,57 @@ def _names_below(points: Sequence[_Point], x: "alt.X") -> "alt.Chart":
     mark = data.mark_text(align="right", baseline="middle", angle=325, y=_HEIGHT + 10, color=paint("muted"))
     names: alt.Chart = mark.encode(x=x, text=alt.Text("name:N"))
     return names
+
+
+@dataclass(frozen=True, slots=True)
+class _ScorePoint:
+    """Score of a run, 0 to 100, and the ends of its interval within that."""
+
+    at: int
+    name: str
+    score: float
+    low: float
+    high: float
+    words: str
+    subject: str
+
+
+def readiness_history(runs: Sequence[tuple[str, ReadinessReport]]) -> Chart | None:
+    """Draw the scores of runs with labels, oldest first; None if fewer than two have a score.
+
+    A line joins the scores of one agent and model, since others do not compare.
+    """
+    points = list(_readiness_points(runs))[-_MOST_RUNS:]
+    if len(points) < 2:  # noqa: PLR2004 a line takes two points
+        return None
+    import altair as alt
+
+    x = alt.X("name:N", sort=None, title=None, axis=alt.Axis(labelAngle=-35, grid=False))
+    y = alt.Y("score:Q", title="readiness", scale=alt.Scale(domain=[0, 100], clamp=True), axis=alt.Axis(tickCount=5))
+    rows, color = table(points), paint("better")
+    chart = alt.layer(
+        rows.mark_line(color=color, strokeWidth=1, opacity=0.6).encode(x=x, y=y, detail="subject:N"),
+        rows.mark_rule(color=color, strokeWidth=2).encode(x=x, y=alt.Y("low:Q"), y2=alt.Y2("high")),
+        rows.mark_point(filled=True, opacity=1, color=color, size=60).encode(x=x, y=y),
+        width=_WIDTH,
+        height=_HEIGHT,
+    )
+    scores = first_few([f"{point.name}: {point.words}" for point in points])
+    alternative = f"Readiness over {counted(len(points), 'run')}, oldest first, with its 95 % interval. {scores}"
+    return finish(chart, "readiness_history", "Readiness over time", alternative)
+
+
+def _readiness_points(runs: Sequence[tuple[str, ReadinessReport]]) -> Iterator[_ScorePoint]:
+    for at, (label, report) in enumerate(runs):
+        measured = report.score
+        if measured is None or measured.score is None:
+            continue
+        low, high = (measured.score if end is None else end for end in (measured.low, measured.high))
+        words = f"{measured.score:.0f}{interval_text(measured.low, measured.high)}"
+        yield _ScorePoint(
+            at, short(label, _NAME), _bounded(measured.score), _bounded(low), _bounded(high), words, measured.subject
+        )
+
+
+def _bounded(number: float) -> float:
+    return min(100.0, max(0.0, number))

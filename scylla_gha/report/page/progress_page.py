@@ -9,7 +9,7 @@ from scylla_gha.counting import counted, dollars
 from scylla_gha.model.printable_text import head_and_tail
 from scylla_gha.model.trial import Step
 from scylla_gha.report.page.html import html
-from scylla_gha.report.trial_parts import value_text
+from scylla_gha.report.trial import value_text
 
 CellState = Literal["waiting", "working", "judging", "passed", "failed", "unjudged", "excluded", "unreadable"]
 _DONE: Final[frozenset[CellState]] = frozenset({"passed", "failed", "unjudged", "excluded"})

@@ -1,4 +1,4 @@
-"""Data of the site: experiments with their runs, of which some have a report that can be read."""
+"""Data of the site: experiments with their runs, and contradictions in reports that cannot be shown."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -145,3 +145,25 @@ def _notes(run: SiteRun) -> Iterator[str]:
         yield "on github.com"
     if run.fault:
         yield clipped(f"not shown in full: {run.fault}", _MOST_REASON)
+
+
+def report_fault(report: Report) -> str:
+    """Return the first contradiction of a report; empty: there is none."""
+    return next(_faults(report), "")
+
+
+def _faults(report: Report) -> Iterator[str]:
+    arms = [arm.arm for arm in report.arms]
+    if len(set(arms)) < len(arms):
+        yield "its report has an arm twice"
+    if len({row.scenario for row in report.scenarios}) < len(report.scenarios):
+        yield "its report has a scenario twice"
+    for row in report.scenarios:
+        if set(row.passed) != set(arms):
+            yield "a scenario of its report has other arms than the report"
+        if any(not 0 <= passed <= judged for passed, judged in row.passed.values()):
+            yield "a scenario of its report passed more often than it was judged"
+    if any(not {comparison.arm, comparison.baseline} <= set(arms) for comparison in report.comparisons):
+        yield "its report compares arms that it does not have"
+    if any(not failure.cells for failure in report.failures):
+        yield "a failure of its report has no trial"

@@ -1,19 +1,36 @@
-"""Scenarios by arms: passed of judged trials in each field, scenarios that no arm passed first."""
+"""Charts of pass rates: the ladder of tiers, and scenarios by arms."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from scylla_gha.counting import counted
+from scylla_gha.model.analysis import BestSubtest, Contrast, Slice
 from scylla_gha.model.report import ScenarioRow
-from scylla_gha.report.charts.layers import by_row, row_text, table
-from scylla_gha.report.charts.theme import Chart, Color, finish, listed, not_drawn, paint, short
-from scylla_gha.report.view import ReportView
+from scylla_gha.report.charts.theme import (
+    GAP,
+    Chart,
+    Color,
+    by_row,
+    finish,
+    first_few,
+    listed,
+    not_drawn,
+    paint,
+    row_text,
+    short,
+    table,
+)
+from scylla_gha.report.comparisons import arrow, family_reading
+from scylla_gha.report.metrics import change, estimate, value
+from scylla_gha.report.view import PASS, ReportView
 
 if TYPE_CHECKING:
     import altair as alt
 
-_ROW: Final = 24
+_WIDTH: Final = 270
+_ROW: Final = 38
+_MAP_ROW: Final = 24
 _MOST_SCENARIOS: Final = 60
 _FEW: Final = 5  # arms with room for names in one line
 _WIDE: Final = 112  # of a column, with few arms
@@ -28,6 +45,78 @@ _LEVELS: Final[dict[str, Color]] = {
     "all": "level-all",
     "not judged": "surface",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class _Tier:
+    """One tier; rates in percent."""
+
+    row: int
+    name: str
+    rate: float
+    low: float | None
+    high: float | None
+    best: float | None
+    numbers: str
+    step: str
+    subtest: str
+
+
+def tier_ladder(view: ReportView) -> Chart | None:
+    """Draw the tiers; None if there are fewer than two."""
+    tiers = [part for part in (view.analysis.slices if view.analysis else ()) if part.by == "tier"]
+    if view.analysis is None or len(tiers) < 2:  # noqa: PLR2004 a ladder has two steps
+        return None
+    steps = {contrast.arm: contrast for contrast in view.analysis.contrasts if contrast.metric == PASS}
+    best = {subtest.tier: subtest for subtest in view.analysis.best}
+    rows = [_tier(view, at, tier, steps.get(tier.name), best.get(tier.name)) for at, tier in enumerate(tiers)]
+    statements = [f"{row.name}: {row.numbers}{row.step and f', {row.step}'}{row.subtest}" for row in rows]
+    alternative = f"Pass rate of each tier, its sub-tests with equal weights. {first_few(statements)}"
+    return finish(_draw(rows), "tier_ladder", "Pass rate by tier", alternative)
+
+
+def _tier(view: ReportView, row: int, tier: Slice, step: Contrast | None, best: BestSubtest | None) -> _Tier:
+    rate = tier.rate
+    low, high, top = (
+        None if x is None else 100 * x for x in (rate.low, rate.high, best.reported.value if best else None)
+    )
+    return _Tier(
+        row=row,
+        name=short(tier.name),
+        rate=100 * (rate.value or 0.0),
+        low=low,
+        high=high,
+        best=top,
+        numbers=estimate(rate),
+        step="" if step is None else _step(step),
+        subtest=f", best sub-test {short(view.name(best.arm))} {value(best.reported)}" if best else "",
+    )
+
+
+def _step(step: Contrast) -> str:
+    words = family_reading(step)
+    return f"{arrow(step, words)}{change(step)}, {words}"
+
+
+def _draw(rows: Sequence[_Tier]) -> "alt.TopLevelMixin":
+    import altair as alt
+
+    data, color = table(rows), paint("better")
+    has_best = any(row.best is not None for row in rows)
+    title = f"pass rate in percent, 95 % interval{'; ◇: best sub-test, on other repetitions' if has_best else ''}"
+    x = alt.X("rate:Q", scale=alt.Scale(domain=[0, 100]), title=title, axis=alt.Axis(tickCount=5))
+    return alt.layer(
+        data.transform_filter("datum.low !== null && datum.high !== null")
+        .mark_rule(strokeWidth=2.5, color=color)
+        .encode(x=alt.X("low:Q"), x2=alt.X2("high"), y=by_row()),
+        data.mark_circle(size=130, opacity=1, color=color).encode(x=x, y=by_row()),
+        data.transform_filter("datum.best !== null")
+        .mark_point(shape="diamond", size=110, fill=paint("surface"), stroke=paint("text"), opacity=1)
+        .encode(x=alt.X("best:Q"), y=by_row()),
+        row_text(data, "name", -GAP),
+        row_text(data, "numbers", _WIDTH + GAP, dy=-8, bold=True),
+        row_text(data, "step", _WIDTH + GAP, dy=8),
+    ).properties(width=_WIDTH, height=alt.Step(_ROW))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +148,7 @@ def scenario_map(view: ReportView) -> Chart | None:
     rows = sorted((row for row in view.report.scenarios if _judged(row, arms)), key=lambda row: _rank(row, arms))
     if not rows:
         return None
-    chart = _draw(view, rows[:_MOST_SCENARIOS], arms)
+    chart = _draw_map(view, rows[:_MOST_SCENARIOS], arms)
     return finish(chart, "scenario_map", "Passed trials by scenario and arm", _alternative(view, rows, arms))
 
 
@@ -91,7 +180,7 @@ def _level(passed: int, judged: int) -> str:
     return "half or more" if 2 * passed >= judged else "less than half"
 
 
-def _draw(view: ReportView, rows: Sequence[ScenarioRow], arms: Sequence[str]) -> "alt.TopLevelMixin":
+def _draw_map(view: ReportView, rows: Sequence[ScenarioRow], arms: Sequence[str]) -> "alt.TopLevelMixin":
     import altair as alt
 
     fields = list(_fields(rows, arms))
@@ -108,7 +197,7 @@ def _draw(view: ReportView, rows: Sequence[ScenarioRow], arms: Sequence[str]) ->
         data.mark_text().encode(x=x, y=by_row(), text=alt.Text("text:N")),
         _arm_names([view.name(arm) for arm in arms], x, is_wide=is_wide),
         row_text(table([_scenario(at, row, arms) for at, row in enumerate(rows)]), "name", -10, color=None),
-    ).properties(width=alt.Step(_WIDE if is_wide else _NARROW), height=alt.Step(_ROW))
+    ).properties(width=alt.Step(_WIDE if is_wide else _NARROW), height=alt.Step(_MAP_ROW))
 
 
 def _arm_names(names: Sequence[str], x: "alt.X", *, is_wide: bool) -> "alt.Chart":
