@@ -75,8 +75,7 @@ def _tell(finished: Finished, position: str) -> None:
     if finished.code:
         print(finished.output, end="")
     how = f"{finished.tests} passed" if finished.code == 0 else "FAILED"
-    took = f"{finished.seconds:.0f} s, {finished.processor_seconds:.1f} s of processor time"
-    print(f"[{position}] {finished.name}: {how} in {took}", flush=True)
+    print(f"[{position}] {finished.name}: {how} in {finished.seconds:.0f} s", flush=True)
 
 
 def _summary(done: Sequence[Finished], covered: Sequence[TestFileRecord]) -> int:
@@ -84,8 +83,6 @@ def _summary(done: Sequence[Finished], covered: Sequence[TestFileRecord]) -> int
     for finished in done:
         if finished.code:  # once more: the whole output is far above
             print(f"{finished.name} ended with:", *finished.output.splitlines()[-LAST_LINES:], sep="\n  ")
-    seconds = sum(finished.processor_seconds for finished in done)
-    print(f"{seconds:,.0f} s of processor time")
     print(f"{sum(finished.tests for finished in done)} tests passed in {len(done) - len(failed)} files")
     if covered:
         tests = sum(record.tests for record in covered)

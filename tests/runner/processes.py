@@ -44,7 +44,6 @@ class Finished:
     code: int
     output: str
     seconds: float
-    processor_seconds: float  # of its processes, without servers that outlive it
     noted: frozenset[str]
 
     @property
@@ -94,22 +93,21 @@ class TestProcesses:
         while waiting or self._running:
             while waiting and len(self._running) < processes:
                 self._start(waiting.pop())
-            pid, status, used = os.wait3(0)
+            pid, status = os.wait()
             if pid in self._running:
                 name, started = self._running.pop(pid)
                 with contextlib.suppress(FileNotFoundError):
                     Path(recorder.MARKS, str(pid)).unlink()
-                code, seconds = os.waitstatus_to_exitcode(status), time.monotonic() - started
-                yield self._finished(name, code, seconds, used.ru_utime + used.ru_stime)
+                yield self._finished(name, os.waitstatus_to_exitcode(status), time.monotonic() - started)
 
     def _files(self, name: str) -> tuple[Path, Path]:
         folder = self._folder / name.replace("/", "--")
         return folder / "noted", folder / "output"
 
-    def _finished(self, name: str, code: int, seconds: float, processor_seconds: float) -> Finished:
+    def _finished(self, name: str, code: int, seconds: float) -> Finished:
         noted, output = self._files(name)
         text = output.read_text(errors="replace")
-        return Finished(name, code, text, seconds, processor_seconds, frozenset(noted.read_text().splitlines()))
+        return Finished(name, code, text, seconds, frozenset(noted.read_text().splitlines()))
 
     def _start(self, name: str) -> None:
         noted, output = self._files(name)

@@ -111,11 +111,10 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> SmallCheckout:
     subprocess.run(["git", "-C", root, "add", "-A"], check=True)
     made = SmallCheckout(root, cache)
     done = made.run()
-    *_, last, processor, passed, failed = done.stdout.splitlines()
+    *_, last, passed, failed = done.stdout.splitlines()
     assert (passed, failed) == ("4 tests passed in 2 files", f"FAILED {FAULTY}")
     assert re.match(r"  1 failed(, \d+ passed)? in ", last), done.stdout
     assert f"\n{FAULTY} ended with:\n" in done.stdout
-    assert 0 < int(processor.removesuffix(" s of processor time")) < 300
     assert done.returncode == 1
     return made
 
