@@ -87,5 +87,5 @@ def test_too_few_tasks_are_told_with_the_reason_and_more_are_added_later(tmp_pat
     assert (said.code, "1 of 2 tasks found in 1 commit\n" in said.err) == (0, True), said.err
     (first,) = (root / "scenarios/app").iterdir()
     assert first.name == "101-numbers-are-scaled-by-2-small-and-large"
-    none = scylla("init", "--example", "--name", "mine", cwd=root, env=env)
+    none = scylla("init", "--example", "--name", "mine", "--yes", cwd=root, env=env)
     assert "the small example is taken, as --example asks" in none.err
