@@ -6,7 +6,7 @@ servers, plugins, explicit tools and replaced system prompts can be recognised a
 The agent's process writes the sources, so quotations of them are short.
 
 A tool that the first request lists by name only is delivered: that is how the CLI gives it to the model. A skill or
-sub-agent of which only the name or a part of the description is listed is not: the model chooses it by what it is for.
+sub-agent of which only the name or a part of the description is listed is not: the model chooses it by its description.
 
 PATH is searched in the sandbox before the agent starts, for the programs of all modes. The gateway stores the first
 request before the model has answered, so the agent could not influence it. The start event
@@ -261,12 +261,12 @@ def _cut(declared: Declared, source: Observed | None) -> dict[str, str]:
 
 
 def _plain(text: str) -> str:
-    """Return a text with each space a single one, and without escapes: CLIs list descriptions on one or many lines."""
+    """Return a text with single spaces and without escapes: CLIs list descriptions on one or many lines."""
     return " ".join(html.unescape(text).split())
 
 
 def _unreported(declared: Declared, seen: Sequence[Observed]) -> Iterator[str]:
-    """Return what was declared and no source reports, though there are both sources."""
+    """Return declared parts that no source reports, if both sources exist."""
     for same in zip(*(_kinds(declared, source) for source in seen), strict=True):
         kind, names, _ = same[0]
         if all(reported is None for _, _, reported in same):

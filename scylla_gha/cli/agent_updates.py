@@ -1,4 +1,4 @@
-"""The newest versions of agent CLIs against what is stored of them: `scylla-gha agent-updates`."""
+"""Comparison of agent CLIs' newest versions with the stored facts: `scylla-gha agent-updates`."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.group("agent-updates")
 def agent_updates() -> None:
-    """Compare the newest version of each agent CLI with what is stored of it, and keep one issue of that.
+    """Compare the newest version of each agent CLI with the stored facts, and keep one issue about them.
 
     \b
     scylla-gha agent-updates measure --into updates.json

@@ -45,7 +45,7 @@ _lease = click.option(
     "minutes",
     type=click.IntRange(1, 1440),
     metavar="MINUTES",
-    help="Take the repository for so many minutes, or extend that (default: no lease).",
+    help="Lease the repository for this number of minutes, or extend the lease (default: no lease).",
 )
 
 _shard = click.option(
@@ -68,7 +68,7 @@ def fixture() -> None:
 
 
 def _common(command: _Command) -> _Command:
-    """Add what all commands have: the fixture, the lane, the holder, and --json."""
+    """Add the parameters of all commands: fixture, lane, holder and --json."""
     for decorate in (options.as_json, _holder, _lane, click.argument("fixture")):
         command = decorate(command)
     return command
@@ -152,7 +152,7 @@ def cleanup(fixture: str, lane: int, holder: str | None, *, as_json: bool, dry_r
 @_shard
 @options.runs
 def lease(experiment: str, number: int, runs: Path) -> None:
-    """Lease and reset a repository for each cell of a shard of EXPERIMENT, for a job whose agents come later.
+    """Lease and reset a repository for each cell of a shard of EXPERIMENT, before its agents start.
 
     The administrator's token is needed here, and not by `scylla-gha cell`, which finds the repositories by
     runs/EXPERIMENT/lanes/. Each lease ends by itself after six hours.
@@ -384,7 +384,7 @@ def _workflow_box(name: str) -> "WorkflowBox | None":
 def _running_workflows(
     process: "HubProcess", cell: "AttachedCell", folder: Path, box: "WorkflowBox | None"
 ) -> Iterator[None]:
-    """Run workflows meanwhile; what runs at the end is cancelled."""
+    """Run workflows during the block, and cancel those still running at its end."""
     from scylla_gha.attempt.workflow_runner import WorkflowRunner
 
     if box is None:

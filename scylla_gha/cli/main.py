@@ -54,7 +54,7 @@ _GROUPS: Final[dict[str, dict[str, str]]] = {
         "regression-alert": "Open, update or close the issue of a regression.",
         "slash": "Start the evaluation that a pull request comment asks for.",
         "agent-baseline": "Record the tools and prompts that an agent CLI has by default.",
-        "agent-updates": "Compare the newest version of each agent CLI with what is stored of it.",
+        "agent-updates": "Compare the newest version of each agent CLI with the stored facts.",
         "image": "Build, list and remove the images of the Docker sandbox.",
         "schemas": "Write the JSON Schemas of the YAML files.",
     },

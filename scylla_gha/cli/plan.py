@@ -141,7 +141,7 @@ def _write_wave(job: JobFacts, planned: Plan, folder: RunFolder, wave: Wave) -> 
         f"{counted(len(packing.shards), 'job')}, {packing.lanes} at once in each; likely "
         f"{dollars(wave.usd)} and {packing.makespan:.1f} minutes (at least {packing.bound:.1f}); reused: "
         f"{counted(len(packing.reused), 'row')}, left for later waves: {counted(len(packing.left), 'cell')}; "
-        f"arms start at most {100 * packing.drift:.1f} % of that time from the mean",
+        f"the arms' mean starts differ from the overall mean by at most {100 * packing.drift:.1f} % of that time",
         err=True,
     )
     if packing.makespan > packing.minutes:
@@ -245,7 +245,7 @@ def next_wave(
 ) -> None:
     """Start the next wave of EXPERIMENT's campaign, if cells are left for it.
 
-    Those are cells that were left for it, or that a job had no time to start. All waves run on the commit of the
+    Cells are left if the plan put them off, or if a job had no time to start them. All waves run on the commit of the
     first: it is tagged scylla/CAMPAIGN, with --tag-only before its cells run. No wave is started if this one measured
     nothing, if the budget is spent, or after --most-waves.
 

@@ -47,7 +47,7 @@ _base_name = click.option(
     help="Name that the report gives the base, such as main (default: its SHA).",
 )
 _suite = click.option(
-    "--suite", metavar="KEY", help="Each key has one comment and one check (default: the experiment's id)."
+    "--suite", metavar="KEY", help="Key that identifies the comment and the check (default: the experiment's id)."
 )
 
 
@@ -149,7 +149,7 @@ def branch(
     envvar="SCYLLA_SITE_URL",
     show_envvar=True,
     metavar="URL",
-    help="Address of the deployed site, to whose page of the run the comment links (default: no link).",
+    help="Address of the deployed site; the comment links to the run's page there (default: no link).",
 )
 @options.author
 def comment(
@@ -324,7 +324,7 @@ def _report_and_facts(
     help="File with the verdicts: a report.json, or the JSON of `compare` or `history`.",
 )
 @click.option("--confirmed", type=_file, help="File with the verdicts of the confirming run (default: none yet).")
-@click.option("--suite", metavar="KEY", help="Each key has one issue (default: the experiment's id).")
+@click.option("--suite", metavar="KEY", help="Key that identifies the issue (default: the experiment's id).")
 @options.author
 def regression_alert(
     experiment: str,

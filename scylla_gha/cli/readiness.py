@@ -35,7 +35,7 @@ def _dimensions(_: click.Context, __: click.Parameter, value: str) -> tuple[Dime
     "--budget",
     "--budget-usd",
     type=click.FloatRange(0, min_open=True),
-    help="Most USD that all sessions together may cost (default: 1 for each side: the code, --head, and each copy that "
+    help="Budget of all sessions together in USD (default: 1 for each side: the code, --head, and each copy that "
     "`why` changes).",
 )
 @click.option(

@@ -37,7 +37,7 @@ def _toolkit(_: click.Context, __: click.Parameter, value: str | None) -> "Toolk
 
 def _name(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
     if value is not None and (value != slug(value) or not value):
-        raise click.BadParameter(f"{value!r} is not a name in small letters, digits and dashes")
+        raise click.BadParameter(f"{value!r} is not a valid name; use small letters, digits and dashes")
     return value
 
 
@@ -69,7 +69,7 @@ def _name(_: click.Context, __: click.Parameter, value: str | None) -> str | Non
     "--tests",
     multiple=True,
     metavar="GLOB",
-    help="Files that are tests, in place of those that the project's test runner takes; repeatable.",
+    help="Test files, instead of those that the project's test runner finds; may be repeated.",
 )
 @click.option(
     "--setup",
@@ -78,7 +78,7 @@ def _name(_: click.Context, __: click.Parameter, value: str | None) -> str | Non
     help="Command that installs what the tests need, in place of what the project's files declare; it is "
     "stored in the scenarios, and runs in a copy of each start state.",
 )
-@click.option("--example", is_flag=True, help="Write the small example; read no commit, and run no test of them.")
+@click.option("--example", is_flag=True, help="Write a small example, without reading commits or running tests.")
 @click.option("--dry-run", is_flag=True, help="List the files, and write none.")
 @click.option("--yes", is_flag=True, help="Do not ask before files are overwritten.")
 @options.as_json
@@ -100,7 +100,7 @@ def init(
     A scenario is made from a commit that changed code and tests: its parent is the start, its tests are the hidden
     check, the rest of it is the reference solution. What the project and its tests require is installed, and the task
     is proved by running these tests in a sandbox without a network, or as you if this machine has none: use the command
-    on repositories that you trust. Accepted tasks are written at once, and the same command goes on. Without such a
+    on repositories that you trust. Accepted tasks are kept at once; the same command resumes the search. Without such a
     commit, the scenario is a small example. Existing scenarios are kept.
 
     \b
@@ -124,7 +124,7 @@ def init(
 
     wish = steps.InitWish(suite, chosen, 0 if example else tasks, tests, setup_command)
     workflows = file_states(checkout.root, steps.suite_workflows(wish, checkout.root))["overwritten"]
-    if not dry_run:  # a search takes minutes: its end is no place to learn that
+    if not dry_run:  # ask before the search, which takes minutes
         _confirm_overwriting([file.path for file in workflows], yes=yes)
     files = steps.init_files(checkout, wish, functools.partial(click.echo, err=True), write_new)
     states = file_states(checkout.root, files)
@@ -178,7 +178,7 @@ def _ask_toolkit(proposal: str | None) -> "Toolkit | None":
 
 
 def _confirm_overwriting(paths: list[str], *, yes: bool, written: bool = False) -> None:
-    """Ask for consent; `written`: files of tasks were written already, and stay.
+    """Ask for consent; `written`: files of accepted tasks are written already.
 
     Raises:
         RefusedError: the user refuses, or cannot be asked.
@@ -241,7 +241,7 @@ def doctor(repository: str | None, environment: str, branch: str, *, as_json: bo
         click.echo(json.dumps({"repository": name, **parts}))
     problems = [finding.id for finding in (*here, *on_github) if finding.state == "problem"]
     if problems:
-        raise SetupError(f"{len(problems)} to correct: {', '.join(problems)}; each item above says how")
+        raise SetupError(f"still to correct: {', '.join(problems)}; each item above says how")
     if failure:
         raise failure
 

@@ -117,7 +117,7 @@ def _report_missing(cells: "ShardCells", outcome: "ShardOutcome", *, github: boo
     if outcome.fault:
         raise IncompleteError(f"{missing}: {outcome.fault}; correct that, and re-run the failed jobs")
     reason = next(iter(outcome.cells.values()))
-    message = f"{missing}: {reason}; the next wave, or the same experiment again, fills them"
+    message = f"{missing}: {reason}; the next wave, or another run of the experiment, adds them"
     if github:
         actions_output.annotate("notice", message, cells.packing.experiment)
     else:

@@ -132,7 +132,7 @@ def _settings(variant: "Variant") -> dict[str, str]:
 @click.argument("first")
 @click.argument("second")
 def diff(first: str, second: str) -> None:
-    """Print what the sub-test SECOND has and FIRST has not, and the other way round.
+    """Print what only one of the sub-tests FIRST and SECOND has.
 
     \b
     scylla-gha tiers diff T0/01-vanilla T0/02-core

@@ -19,7 +19,7 @@ _END: Final = re.compile(r"((?<!\\)(?:\\\\)*)\\Z")
 _UNKNOWN: Final = {"(?=": "look-ahead", "(?!": "negative look-ahead", "(?<=": "look-behind", "(?<!": "look-behind"}
 
 _WITHOUT: Final = (
-    "RE2, which needs the same time for each text, has no {}; `extract` with `absent`, or `stdout_never_matches`, say "
+    "RE2, whose time is linear in the text, has no {}; `extract` with `absent`, or `stdout_never_matches`, say "
     "what must not be there"
 )
 

@@ -138,7 +138,7 @@ def _behind_links(root: Path, path: str) -> dict[str, Path]:
         if not item.is_relative_to(root.resolve()) or ".git" in item.relative_to(root.resolve()).parts:
             raise ConfigError(f"{root / name}: is a symbolic link that leads out of {root}; put a copy in its place")
         if not item.is_file():
-            raise ConfigError(f"{root / name}: is a link to no file; put what it stands for in its place")
+            raise ConfigError(f"{root / name}: is a broken link; put the file that it stands for in its place")
     return sources
 
 

@@ -105,7 +105,7 @@ def _query_type(query: GitHubQuery) -> ValueType:
 
 
 def _login_faults(login: str | None, names: Names) -> Iterator[str]:
-    """Yield a fault if nobody of the fixture has a login, so that no trial could meet the condition."""
+    """Yield a fault if no user of the fixture has this login, since no trial could meet the condition."""
     logins = [str(facts["login"]) for name, facts in names.items() if name.startswith("user.")]
     if login is not None and login not in logins:
         yield f"by: the fixture has no user with the login {login!r}{did_you_mean(login, logins) or there_are(logins)}"

@@ -27,7 +27,7 @@ def require_extra(*packages: str, what: str) -> None:
     """
     if not all(importlib.util.find_spec(package) for package in packages):
         extra = "parquet" if "pyarrow" in packages else "readiness" if "tree_sitter" in packages else "report"
-        raise ToolError(f"{what} needs {' and '.join(packages)}, which the extra `{extra}` has: {installation(extra)}")
+        raise ToolError(f"{what} needs {' and '.join(packages)}; install the extra `{extra}`: {installation(extra)}")
 
 
 def direct_url() -> dict[str, Any]:

@@ -204,7 +204,7 @@ class Library:
 def _inventory(path: Path) -> Inventory:
     inventory = load_yaml(path, Inventory)
     if (name := f"{inventory.agent}-{inventory.version}") != path.stem:
-        raise ConfigError(f"{path}: is of {name}, but the file is named {path.stem!r}; make them equal")
+        raise ConfigError(f"{path}: describes {name}, but the file is named {path.stem!r}; make them equal")
     return inventory
 
 

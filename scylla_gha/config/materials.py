@@ -228,7 +228,7 @@ def _front_matter(path: Path) -> tuple[dict[str, Any], str]:
             f"{path}{line}: the front matter is not valid YAML: {error.problem or error.context}; "
             "put a text with a colon in quotes"
         ) from None
-    except (yaml.YAMLError, ValueError) as error:  # a character or a date that there is not
+    except (yaml.YAMLError, ValueError) as error:  # an invalid character or date
         raise ConfigError(f"{path}: the front matter is not valid YAML: {error}") from None
     if not isinstance(front, dict):
         raise ConfigError(f"{path}: must begin with a front matter between two lines `---`, with name and description")
@@ -254,7 +254,7 @@ def _files(folder: Path) -> Iterator[Path]:
         if "__pycache__" in path.relative_to(folder).parts:
             continue
         if path.is_symlink() and not path.is_file():
-            raise ConfigError(f"{path}: is a link to no file; put what it stands for in its place")
+            raise ConfigError(f"{path}: is a broken link; put the file that it stands for in its place")
         if path.is_file():
             yield path
 

@@ -95,7 +95,7 @@ def _folder_faults(path: Path, scenario: Scenario) -> Iterator[str]:
     for checkpoint in scenario.checkpoints:
         yield from _patterns(checkpoint)
     if all(checkpoint.guard or not checkpoint.required for checkpoint in scenario.checkpoints):
-        yield "checkpoints: none is required and no guard, so a trial that changes nothing could pass; mark one"
+        yield "checkpoints: only guards are required, so a trial that changes nothing could pass; require another"
 
 
 def _local_source(path: Path, scenario: Scenario) -> Iterator[str]:

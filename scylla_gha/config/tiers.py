@@ -112,7 +112,7 @@ class Tiers:
         whole = self.variant(name)
         prompt = whole.treatment.system_prompt
         if prompt is None or len(prompt.blocks) < _LEAST_BLOCKS:
-            raise ConfigError(f"leave_one_out: {name} has no two prompt blocks, of which one could be left out")
+            raise ConfigError(f"leave_one_out: {name} has fewer than two prompt blocks; name another sub-test")
         return [_without_block(whole, prompt, block) for block in prompt.blocks]
 
     def current(self, planned: Variant) -> Variant | None:
@@ -156,7 +156,7 @@ class Tiers:
             below: sub-tests that inherit from it.
 
         Raises:
-            ConfigError: it inherits from itself, from what there is not, or from what contradicts each other.
+            ConfigError: it inherits from itself, from a missing sub-test, or from contradicting ones.
         """
         declaration = self.declaration(name)
         path = declaration.path
@@ -262,7 +262,7 @@ def _refuse_strange_folders(folder: Path, stems: set[str]) -> None:
 def unite(parents: Sequence[tuple[str, Treatment]], own: Treatment, where: Path) -> Treatment:
     """Unite treatments: lists are joined without duplicates, and one value may be given for each of the others.
 
-    What `own` sets hides what parents say of it, but for lists; settings are joined key by key.
+    Values of `own` override those of the parents, except in lists; settings are joined key by key.
 
     Args:
         parents: names and treatments of what is inherited from.

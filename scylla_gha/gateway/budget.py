@@ -8,7 +8,7 @@ unknown cost counts with a high guess here, and stays unknown in the log.
 
 Not thread-safe: nothing is awaited between a check and its reservation.
 
-Of permissions: the first request for an answer starts the session's main conversation. A later request belongs to it if
+Conversations: the first request for an answer starts the session's main conversation. A later request belongs to it if
 its first message is the same, or if the client's session and the system prompt are (a client that compacts its history
 writes a new first message). Sub-agents and other processes of the client have a first message, and a system prompt or a
 session, of their own.
@@ -145,7 +145,7 @@ class Budget:
 
     Attributes:
         limit: None: unlimited.
-        share: a trial's share of the budgets that it has in common with others; beyond it a refusal is its own.
+        share: a trial's share of shared budgets in USD; a trial above it caused the refusal itself.
     """
 
     scope: Scope
@@ -183,7 +183,7 @@ class Reservation:
     from_judge_reserve: float = 0.0
 
     def settle(self, usd: float | None) -> None:
-        """Replace the reservation by the real cost; None is unknown, and counts as reserved."""
+        """Replace the reservation by the real cost; for an unknown cost (None), charge the reserved one."""
         charged = self.usd if usd is None else usd
         for budget in self.budgets:
             budget.in_flight -= self.usd
@@ -195,7 +195,7 @@ class Reservation:
 
 @dataclass(eq=False)
 class _Waiting:
-    """A request that fits alone, but not beside what is in flight."""
+    """A request that fits the budgets alone, but not together with those in flight."""
 
     session: SessionBudget
     worst: WorstCase
@@ -206,7 +206,7 @@ class BudgetLedger:
     """The budgets of the experiment and its roles; a trial's own budget comes with each request."""
 
     def __init__(self, total: float | None, by_role: Mapping[Role, float], spent: Mapping[Role, float]) -> None:
-        """Create a ledger with what is spent already."""
+        """Create a ledger with the USD spent so far."""
         roles: tuple[Role, ...] = ("agent", "judge")
         self.experiment = Budget("experiment", total, sum(spent.values()))
         self.roles = {role: Budget("role", by_role.get(role), spent.get(role, 0.0)) for role in roles}
@@ -253,7 +253,7 @@ class BudgetLedger:
         return waiting.answer.result()
 
     def _serve_queue(self) -> None:
-        """Answer all requests that need not wait, in order; behind one that waits, only its own session waits."""
+        """Answer waiting requests in order; one that must wait longer holds up only its own session."""
         waiting_trials: set[Budget] = set()
         for waiting in list(self._queue):
             if waiting.session.trial not in waiting_trials:

@@ -36,7 +36,7 @@ from scylla_gha.system.servers import ServerProcess
 
 _START_SECONDS: Final = 30.0
 _UNREACHED: Final = 0
-# What the gateway gets of the harness's environment: the way to the provider, and how to find this package.
+# Environment variables that the gateway inherits: for the way to the provider, and for finding this package.
 _PASSED_ON: Final = (
     "PATH",
     "LANG",
@@ -62,7 +62,7 @@ class SessionHandle:
 
 @dataclass(frozen=True, slots=True)
 class _OpenedSession:
-    """A session that is open, and what its log said before that it cost."""
+    """An open session, and the cost that its log had before."""
 
     session: Session
     before_usd: float
@@ -121,7 +121,7 @@ class GatewayProcess(ServerProcess):
     def is_lost(self, handle: SessionHandle) -> bool:
         """Tell if the process in which the session was opened has died.
 
-        The process is asked: one that is being killed closes its connections before it counts as ended.
+        This sends a request: a dying process closes its connections before it counts as ended.
         """
         if not self.alive or handle.url != self._address:
             return True
@@ -130,8 +130,8 @@ class GatewayProcess(ServerProcess):
     def close(self, handle: SessionHandle, until: datetime.datetime | None = None) -> TrafficSummary:
         """Close the session when its answers have ended, or `drain_seconds` later, and return its summary.
 
-        `until` is when its client ended: an answer that began later is no evidence. A session of a process that has
-        died has a summary as well. To close twice returns an empty one.
+        `until` is when its client ended: later answers are no evidence. A session of a process that has
+        died has a summary as well. A second call returns an empty one.
         """
         opened = self._sessions.get(handle.token)
         if opened is None:
@@ -175,17 +175,17 @@ class GatewayProcess(ServerProcess):
         return self._overspent
 
     def is_subscription(self, models: Iterable[str | None]) -> bool:
-        """Tell if a subscription pays for one of these models, so that USD are what the price list would ask."""
+        """Tell if a subscription pays for one of these models, so that costs are list prices."""
         return self._settings.is_subscription(models)
 
     def provider_of(self, model: str | None) -> str:
-        """Return the name of a model's provider; of a model that is not listed, the first that may be asked."""
+        """Return the name of a model's provider; for an unlisted model, the first provider with access."""
         return self._settings.provider_of(model)
 
     def dead_ends(self, log_file: Path) -> dict[str, str]:
-        """Return the providers that no request can reach, by a session's log, with reasons.
+        """Return the providers that no request of a session can reach, with reasons from its log.
 
-        A provider that answered a request of an earlier log is none.
+        A provider that answered a request in an earlier log is left out.
         """
         if self._settings.replay is not None:
             return {}

@@ -3,7 +3,7 @@
 A provider has failed a request if all of the gateway's tries ended in an error that is about the provider or the
 account, or if its answer broke off. A later answer of the same session clears that. Refusals of the gateway, and errors
 about the request (400, 413), excuse nothing. Once the model has begun to answer, only requests of the main conversation
-to its own model count: the agent may have sent any other so that it fails, and a provider that is down fails the main
+to its own model count: the agent may have made any other one fail, and a provider that is down fails the main
 conversation's next request as well.
 """
 
@@ -54,7 +54,7 @@ class ProviderEvidence(Record):
     )
 
     def kept_waiting(self, started: datetime.datetime, seconds: float) -> float:
-        """Return the seconds at an attempt's end without a byte of the provider, or of waiting for its rate limit."""
+        """Return the last seconds of an attempt in which it waited for a byte of the provider or for its rate limit."""
         ended = started + datetime.timedelta(seconds=seconds)
         return max(self.limited_seconds, (ended - self.silent_since).total_seconds() if self.silent_since else 0.0)
 
@@ -68,7 +68,7 @@ def provider_fault(status: int | None) -> str | None:
 
 
 def is_temporary(status: int | None) -> bool:
-    """Tell if the same request may be answered a moment later. Rate limits are waited for in the limiter."""
+    """Tell if the same request may be answered a moment later. The limiter waits for rate limits."""
     return status is None or status == HTTPStatus.REQUEST_TIMEOUT or status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
@@ -77,7 +77,7 @@ def provider_evidence(
 ) -> ProviderEvidence:
     """Derive the evidence from the requests for an answer, in the order in which they ended.
 
-    `until` is when the client ended: an answer that began later is none, because nobody saw it.
+    `until` is when the client ended: a later answer does not count, because nobody saw it.
     """
     requests = {request.number: request for request in asked if not request.counting}
     ended = [_as_seen(answer, requests[answer.number], until) for answer in answers if answer.number in requests]
@@ -122,7 +122,7 @@ def is_whole(answer: ResponseRecord) -> bool:
 
 
 def _as_seen(answer: ResponseRecord, asked: RequestRecord, until: datetime.datetime | None) -> ResponseRecord:
-    """Return the answer as its client saw it, which ended then: without a byte if it began later."""
+    """Return the answer as the client saw it until it ended: without a byte if the answer began later."""
     if until is None or not _has_begun(answer):
         return answer
     began = asked.at + datetime.timedelta(seconds=answer.waited_seconds + (answer.first_byte_seconds or 0.0))

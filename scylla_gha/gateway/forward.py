@@ -1,6 +1,6 @@
 """Handling of one request: refused, answered from a recording, or forwarded, and logged; answers have time limits.
 
-The log has the answer before the client has its end, so no summary lacks a request that is over. When the client
+An answer is logged before the client gets its end, so no summary lacks a finished request. When the client
 leaves, the answer is read to its end all the same: it is paid for, and only its end tells how much.
 """
 
@@ -110,7 +110,7 @@ class ClientResponse:
 
 @dataclass(frozen=True, slots=True)
 class GatewayState:
-    """Services and state that all requests share; of `clients`, True uses the proxies of the environment."""
+    """Services and state that all requests share; `clients[True]` uses the proxies of the environment."""
 
     settings: GatewaySettings
     clients: Mapping[bool, aiohttp.ClientSession]
@@ -120,7 +120,7 @@ class GatewayState:
 
 @dataclass(slots=True)
 class ForwardedRequest:
-    """One request of one session. `request` is what the client sent, `model_request` what it means."""
+    """One request of one session. `request` is what the client sent, `model_request` its parsed form."""
 
     gateway: GatewayState
     upstream: Upstream
@@ -171,7 +171,7 @@ class ForwardedRequest:
         if self.upstream.access or self.session.recording is not None:
             return None
         model = self.entry.record.model[:100]
-        message = f"the model {model} is not available: there is no key of its provider {self.upstream.name}"
+        message = f"the model {model} is not available: there is no key for its provider {self.upstream.name}"
         return RequestRefusal("no_provider_key", message)
 
     async def _replay(self, recording: Recording) -> web.StreamResponse:
@@ -236,7 +236,7 @@ class ForwardedRequest:
         return self._failure(HTTPStatus.TOO_MANY_REQUESTS, "rate_limit_error", message)
 
     def _is_over(self) -> bool:
-        """Tell if nothing more should be spent on it: nobody waits for the answer, or the session has ended."""
+        """Tell if the request should be given up: nobody waits for the answer, or the session has ended."""
         return has_left(self.request) or not self.session.is_open
 
     def _note_error(self) -> None:

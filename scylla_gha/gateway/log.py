@@ -86,7 +86,7 @@ class TrafficSummary(Record):
     evidence: ProviderEvidence = ProviderEvidence()
 
     def beside(self, own: str | None) -> ModelSpending:
-        """Return the spending on other models than the session's own; none if it has none of its own."""
+        """Return the spending on models other than the session's own; empty if the session has no model."""
         return _total([spending for model, spending in self.models.items() if own and model != own])
 
 
@@ -104,7 +104,7 @@ class TrafficLog:
         self._bytes += self._file.write(record.model_dump_json().encode() + b"\n")
 
     def fill(self) -> bool:
-        """Return whether it has its greatest length. The next request is then the last one that is written."""
+        """Return whether the log is full. The next request is then the last one that is written."""
         self.is_full = self._bytes >= _LONGEST
         return self.is_full
 

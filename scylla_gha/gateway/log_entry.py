@@ -22,12 +22,12 @@ class RequestLogEntry:
 
     Attributes:
         excess: the reason to refuse the request because the session has made too many.
-        is_free: nobody can have charged for it.
+        is_free: it cannot have cost anything.
         is_lost: an earlier try may have been charged, and nobody knows how much.
         is_cut: the provider ended the answer in the middle, so that the rest of it was not generated.
-        is_crowded: it met a rate limit, or waited for a budget, beside others of its session.
-        fault: how the provider failed it for good.
-        errors: of tries that failed: a status or `unreachable`.
+        is_crowded: it met a rate limit, or waited for a budget, while others of its session ran.
+        fault: final failure of the provider; None: none.
+        errors: one for each failed try: a status or `unreachable`.
     """
 
     session: SessionState
@@ -85,7 +85,7 @@ class RequestLogEntry:
         return cls(session, record, price, provider, source, request.size, usage, excess)
 
     def begin(self, request: ModelRequest, reservation: Reservation | None) -> None:
-        """Write the first line: from now on the request may be forwarded, for what is reserved."""
+        """Write the first line: from now on the request may be forwarded, within its reservation."""
         self._reservation = reservation
         usd = reservation.usd if reservation else None
         if usd is not None or request.lowered:
@@ -126,7 +126,7 @@ class RequestLogEntry:
         self.is_cut = not is_free
 
     def end(self, *, is_whole: bool, is_stalled: bool) -> None:
-        """Close it at the answer's end; one that broke off is the provider's fault, unless its client stalled it."""
+        """Close the entry at the answer's end; the provider is at fault for a cut answer, unless the client stalled."""
         self.is_cut = not is_stalled
         is_complete = self.usage.complete if self.usage.streamed else is_whole
         if self.status == HTTPStatus.OK and not (is_stalled or is_complete):
@@ -134,7 +134,7 @@ class RequestLogEntry:
         self.close()
 
     def close(self) -> None:
-        """Write the second line and settle what was reserved; once, however often it is called."""
+        """Write the second line and settle the reservation; further calls do nothing."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -184,13 +184,13 @@ class RequestLogEntry:
         return min(self._reservation.usd, generated) + lost * bool(self._received)
 
     def _fault(self) -> str | None:
-        """Return how the provider failed it: as noted, or as a begun answer says itself."""
+        """Return the provider's failure: the noted one, or the one that a begun answer reports."""
         if self.status is None or self.source == "refused":
             return self.fault
         kind = self.usage.error
         if self.status >= HTTPStatus.BAD_REQUEST:
             return f"{self.fault} {kind}"[:_FAULT_CHARACTERS] if self.fault and kind else self.fault
-        if self.status != HTTPStatus.OK:  # a redirect, or another answer that the API does not give: to an odd request
+        if self.status != HTTPStatus.OK:  # a redirect, or another answer outside the API, to an odd request
             return None
         return self.fault or kind or ("a malformed answer" if self.usage.malformed else None)
 

@@ -48,7 +48,7 @@ _INVALID: Final = "invalid_request_error"
 _CONNECT_SECONDS: Final = 30.0
 _KEEP_SECONDS: Final = 10.0  # shorter than a provider keeps an idle connection, so that none is used as it closes
 _HARNESS_CONNECTIONS: Final = 256
-_THREADS: Final = 64  # a session uses one at a time, however long its request takes, so others have one as well
+_THREADS: Final = 64  # a session uses one at a time, so a slow request leaves threads for other sessions
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
 _GARBAGE_THRESHOLDS: Final = (20_000, 20, 50)  # requests make few cycles, and each search for them holds up all streams
 
@@ -206,7 +206,7 @@ class GatewayServer:
         return web.Response(status=HTTPStatus.NO_CONTENT)
 
     def _failure(self, status: HTTPStatus, kind: str, message: str) -> web.Response:
-        """Return an error in the form of the first provider, for requests that are to none."""
+        """Return an error in the form of the first provider, for requests to no known one."""
         return failure(next(iter(PROVIDERS.values())), status, kind, message)
 
     def _unknown(self, provider: Provider) -> web.Response:
@@ -257,7 +257,7 @@ async def _serve(server: GatewayServer, stop: asyncio.Event) -> None:
     for application in applications:
         await application.setup()
     listeners = [Listener.on_loopback(application.server, most) for application, most in applications.items()]
-    gc.freeze()  # what is imported is never garbage, and to search it takes longer than a request may
+    gc.freeze()  # imported objects are never garbage, and searching them takes longer than a request may
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
     gc.enable()
     print(*(listener.port for listener in listeners), flush=True)  # noqa: T201 the harness waits for it

@@ -1,6 +1,6 @@
 """Open sessions: the state that belongs to the dummy key of a request, and the limits of its requests.
 
-A session has a number of requests at a time: one more waits for an earlier one. Bytes of heads and bodies beyond a
+A session has a maximum number of open requests: further ones wait. Heads and bodies with more bytes than a
 limit are refused, and so is a body that does not arrive within a minute.
 """
 
@@ -39,12 +39,12 @@ _PARSED_AT_ONCE: Final = 256 * 1024  # bytes of a body that is parsed while othe
 _PARSING_SECONDS: Final = 0.02  # of processor time; a session that needed more has its bodies parsed in a thread
 _ALWAYS_FAST: Final = 4096  # bytes
 _REQUESTS_OF_TURN: Final = 4  # that are parsed and sent together
-_STEPS_TO_SEND: Final = 2  # of the event loop, after that in which a request is parsed: its task's and its writer's
+_STEPS_TO_SEND: Final = 2  # steps of the event loop after the parsing of a request: its task's and its writer's
 
 _MANY: Final = f"more than {_REQUESTS + _WAITING} requests of this key are open; wait for answers before asking more"
 _LONG_HEAD: Final = f"the request's path and headers are longer than {_HEAD // 1024} KB; send fewer"
 _LONG: Final = f"the request is longer than {LONGEST_REQUEST // _MEGA} MB; send a shorter one"
-_HELD: Final = f"the requests of this key that are open have more than {_BYTES // _MEGA} MB; wait for their answers"
+_HELD: Final = f"the open requests of this key have more than {_BYTES // _MEGA} MB; wait for their answers"
 _SLOW: Final = f"the request's body did not arrive within {_BODY_SECONDS:g} s; send it in one go"
 _SPLIT: Final = f"the request has more than {_PARTS} parts; send a shorter one"
 
@@ -101,7 +101,7 @@ class RequestTurns:
 
 
 class SessionLimits:
-    """One session's open requests. Not for threads: one event loop."""
+    """Open requests of one session. Not thread-safe: for one event loop."""
 
     def __init__(self) -> None:
         self._slots = asyncio.Semaphore(_REQUESTS)
@@ -113,7 +113,7 @@ class SessionLimits:
         """Wait for a slot and for the body; both are held until the block ends.
 
         Raises:
-            SessionLimitError: there are too many requests or bytes, or the body is late, or it or the head too large.
+            SessionLimitError: there are too many requests or bytes, the body is late, or the body or head is too large.
             ConnectionError: the client has disconnected.
         """
         if len(request.raw_path) + sum(len(name) + len(value) for name, value in request.raw_headers) > _HEAD:

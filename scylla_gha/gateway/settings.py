@@ -23,11 +23,11 @@ class ProviderAccess(Record):
     """Address and credentials of a provider."""
 
     provider: Text
-    upstream: Annotated[str, Field(description="base URL; the provider's own by default")] = ""
-    variable: Annotated[str, Field(description="environment variable that gives the credentials")] = ""
+    upstream: Annotated[str, Field(description="Base URL of the API; empty: the provider's own")] = ""
+    variable: Annotated[str, Field(description="Environment variable with the credentials")] = ""
     api_key: Annotated[str | None, Field(repr=False)] = None
-    bearer: Annotated[str | None, Field(repr=False, description="instead of a key: an OAuth or proxy token")] = None
-    federation: Annotated[Federation | None, Field(description="instead of either: by the run's identity")] = None
+    bearer: Annotated[str | None, Field(repr=False, description="OAuth or proxy token, if there is no key")] = None
+    federation: Annotated[Federation | None, Field(description="Exchange of the run's identity for a token")] = None
 
     @classmethod
     def of(cls, provider: str, environ: Mapping[str, str]) -> Self | None:
@@ -58,7 +58,7 @@ class ProviderAccess(Record):
 
     @property
     def is_subscription(self) -> bool:
-        """Tell if a subscription pays, so that USD are those of the price list."""
+        """Tell if a subscription pays, so that costs are list prices."""
         return not self.api_key and self.api.is_subscription(self.bearer)
 
     @property
@@ -68,16 +68,16 @@ class ProviderAccess(Record):
         return tuple(value for value in (self.api_key, self.bearer, identity_token) if value)
 
     def credentials(self, token: str | None) -> Credentials:
-        """Return what a request is sent with; `token` is what the run's identity was exchanged for."""
+        """Return the credentials of a request; `token` comes from the exchange of the run's identity."""
         return Credentials(self.api_key, self.bearer or token, self.federation)
 
     def dead_end(self, fault: str) -> str | None:
-        """Return why every request would meet this fault; None if the next one may be answered."""
+        """Return why all further requests will fail too; None if the next one may succeed."""
         if fault.startswith(UNREACHABLE):
             mend = f"check {self.api.base_url_variable}" if self.upstream else "check the network, or HTTPS_PROXY"
             return f"{self.upstream or self.api.base_url} cannot be reached; {mend}"
         if fault.startswith(_REJECTED):
-            return f"{self.upstream or self.api.base_url} rejects what {self.variable} gives ({fault}); correct it"
+            return f"{self.upstream or self.api.base_url} rejects the value of {self.variable} ({fault}); correct it"
         return None
 
 
@@ -87,23 +87,23 @@ class GatewaySettings(Record):
     `record` and `replay` are folders of recordings; with `replay` no provider is asked and no key is needed.
     """
 
-    access: Annotated[tuple[ProviderAccess, ...], Field(description="the providers that may be asked")] = ()
-    models: Annotated[tuple[ModelInfo, ...], Field(description="a model that is missing here has no known price")] = ()
+    access: Annotated[tuple[ProviderAccess, ...], Field(description="Providers with credentials")] = ()
+    models: Annotated[tuple[ModelInfo, ...], Field(description="Models; the price of any other is unknown")] = ()
     knobs: dict[Role, ModelKnobs] = Field(default_factory=dict)
-    experiment_usd: Annotated[float | None, Field(ge=0, description="budget of all roles together")] = None
-    role_usd: dict[Role, float] = Field(default_factory=dict, description="budgets by role")
-    judge_reserves_usd: dict[str, float] = Field(default_factory=dict, description="for the judges of cells, by cell")
-    spent_usd: dict[Role, float] = Field(default_factory=dict, description="what is spent of the budgets already")
+    experiment_usd: Annotated[float | None, Field(ge=0, description="Budget of all roles in USD")] = None
+    role_usd: dict[Role, float] = Field(default_factory=dict, description="Budgets in USD, by role")
+    judge_reserves_usd: dict[str, float] = Field(default_factory=dict, description="USD reserved for judges, by cell")
+    spent_usd: dict[Role, float] = Field(default_factory=dict, description="USD spent so far, by role")
     record: Path | None = None
     replay: Path | None = None
-    hidden: Annotated[tuple[str, ...], Field(repr=False, description="other secrets of the harness")] = ()
-    rate_limit_seconds: Annotated[float, Field(ge=0, description="how long a request may wait for a rate limit")] = 300
-    retries: Annotated[int, Field(ge=0, description="how often it asks again after a 5xx, or without a connection")] = 3
-    retry_seconds: Annotated[float, Field(ge=0, description="the first pause before that; each later one doubles")] = (
+    hidden: Annotated[tuple[str, ...], Field(repr=False, description="Other values that must not be stored")] = ()
+    rate_limit_seconds: Annotated[float, Field(ge=0, description="Maximum wait for a rate limit in seconds")] = 300
+    retries: Annotated[int, Field(ge=0, description="Number of retries after a 5xx or a failed connection")] = 3
+    retry_seconds: Annotated[float, Field(ge=0, description="Seconds before the first retry; later pauses double")] = (
         0.5
     )
     drain_seconds: Annotated[
-        float, Field(ge=0, description="how long an answer whose client is gone may take to tell its cost")
+        float, Field(ge=0, description="Maximum seconds to finish open answers when a session is closed")
     ] = 15
 
     @property
@@ -113,12 +113,12 @@ class GatewaySettings(Record):
 
     @classmethod
     def local(cls, url: str) -> Self:
-        """Return settings in which a server on this machine, which needs no key, stands for every provider."""
+        """Return settings that send all requests to a server on this machine, without a key."""
         access = tuple(ProviderAccess(provider=name, upstream=url) for name in PROVIDERS)
         return cls(access=access, retries=0)
 
     def provider_of(self, model: str | None) -> str:
-        """Return the name of a model's provider; of a model that is not listed, the first that may be asked."""
+        """Return the name of a model's provider; for an unlisted model, the first provider with access."""
         listed = next((info.provider for info in self.models if info.id == model), None)
         return listed or next((access.provider for access in self.access), next(iter(PROVIDERS)))
 
@@ -127,7 +127,7 @@ class GatewaySettings(Record):
         return next((access for access in self.access if access.provider == provider), None)
 
     def is_subscription(self, models: Iterable[str | None]) -> bool:
-        """Tell if a subscription pays for one of these models, so that USD are those of the price list."""
+        """Tell if a subscription pays for one of these models, so that costs are list prices."""
         accesses = (self.access_of(self.provider_of(model)) for model in models)
         return self.replay is None and any(access.is_subscription for access in accesses if access)
 
@@ -142,32 +142,32 @@ class Session(Record):
 
     cell: Text
     role: Role
-    journal: Annotated[Path, Field(description="the attempt's traffic.jsonl; what is in it already counts")]
+    journal: Annotated[Path, Field(description="Traffic log of the attempt; requests already in it count")]
     budget_usd: Annotated[float | None, Field(ge=0)] = None
     share_usd: Annotated[
-        float | None, Field(ge=0, description="of shared budgets; once it is used up, their refusal is the trial's own")
+        float | None, Field(ge=0, description="Share of shared budgets in USD; a trial above it caused its refusal")
     ] = None
-    budget_tokens: Annotated[int | None, Field(gt=0, description="of all kinds together")] = None
-    turns: Annotated[int | None, Field(gt=0, description="of the main conversation")] = None
-    requests: Annotated[int | None, Field(gt=0, description="for answers, of all conversations")] = None
-    models: Annotated[tuple[str, ...] | None, Field(description="that it may ask for; None: any")] = None
-    server_tools: Annotated[tuple[str, ...], Field(description="the provider's tools that it may use")] = ()
-    first_request: Annotated[Path | None, Field(description="where the body of the first one is stored")] = None
+    budget_tokens: Annotated[int | None, Field(gt=0, description="Maximum number of tokens of all kinds")] = None
+    turns: Annotated[int | None, Field(gt=0, description="Maximum number of turns of the main conversation")] = None
+    requests: Annotated[int | None, Field(gt=0, description="Maximum number of requests for answers")] = None
+    models: Annotated[tuple[str, ...] | None, Field(description="Models that may be requested; None: any")] = None
+    server_tools: Annotated[tuple[str, ...], Field(description="Provider's tools that may be used")] = ()
+    first_request: Annotated[Path | None, Field(description="File for the body of the first request")] = None
     paths: dict[str, str] = Field(default_factory=dict)
-    egress: Annotated[EgressPolicy, Field(description="hosts beside the model's")] = EgressPolicy()
+    egress: Annotated[EgressPolicy, Field(description="Hosts that may be reached besides the model's")] = EgressPolicy()
     socket: Annotated[
-        Path | None, Field(description="of Unix, to serve this session on; its folder has to be the harness's alone")
+        Path | None, Field(description="Unix socket of this session, in a folder that only the harness can enter")
     ] = None
-    recording: Annotated[str | None, Field(description="the recording's name; None: <cell>--<role>")] = None
+    recording: Annotated[str | None, Field(description="Name of the recording; None: <cell>--<role>")] = None
 
     @property
     def name(self) -> str:
-        """The name that tells its requests from those of other sessions."""
+        """Unique name of the session: the path of its log."""
         return str(self.journal)
 
     @property
     def network(self) -> Path:
-        """The log of the hosts that it contacted."""
+        """Path of the log of contacted hosts."""
         return self.journal.with_name(NETWORK_LOG)
 
     @property
@@ -194,4 +194,4 @@ class GatewayStart(Record):
     """The one line on the gateway's standard input."""
 
     settings: GatewaySettings
-    control: Annotated[str, Field(repr=False, min_length=16, description="what a control request has to show")]
+    control: Annotated[str, Field(repr=False, min_length=16, description="secret that control requests must send")]

@@ -215,7 +215,7 @@ class Upstreams:
         return self._by_path[path][0].provider
 
     def choose(self, path: str, name: str) -> Upstream:
-        """Return the provider of a model; of a model that is not listed, the first of the path that may be asked.
+        """Return the provider of a model; for an unlisted model, the first provider of the path with access.
 
         Raises:
             InvalidRequestError: the model's provider has no such path.
@@ -225,5 +225,5 @@ class Upstreams:
             return next((upstream for upstream in upstreams if upstream.access), upstreams[0])
         upstream = next((upstream for upstream in upstreams if upstream.name == provider), None)
         if upstream is None:
-            raise InvalidRequestError(f"the model {name} is of the provider {provider}, which has no {path}")
+            raise InvalidRequestError(f"the provider {provider} of the model {name} has no {path}")
         return upstream

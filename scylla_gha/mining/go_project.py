@@ -41,7 +41,7 @@ def go_tools(tree: Path, cache: Path) -> Tools:
     tools = go_toolchain(cache)
     go = shutil.which("go", path=search_path(tools, cache))
     if go is None:
-        raise ToolError("no program `go` is in its package")
+        raise ToolError("the toolchain's package has no program `go`")
     library = sorted({name for folder in modules for name in _library(go, tree / folder)})
     texts = [_text(tree / folder / name) for folder in modules for name in ("go.mod", "go.sum")]
     name = digest(["go", dict(tools.python), library, modules, texts])[:16]

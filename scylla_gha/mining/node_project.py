@@ -214,7 +214,7 @@ def _resolved(tree: Path, ranges: Mapping[str, str], manager: str) -> tuple[dict
             raise ToolError(f"npm could not resolve {', '.join(sorted(missing))}: {done.message[-500:]}")
         chosen = locked_packages(Path(folder), ranges)
     note = (
-        f"{lock.file} pins no version of {', '.join(sorted(missing))} as package.json wants it: npm chose; if that "
+        f"{lock.file} pins no version of {', '.join(sorted(missing))} as package.json wants it: npm chose one; if it "
         "does not do, name a command that installs what the tests need with --setup"
     )
     return dict(chosen.versions), (note,) if lock.file else ()

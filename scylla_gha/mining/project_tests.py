@@ -115,7 +115,7 @@ def test_tools(tree: Path, runner: RunnerProgram) -> Iterator[Tools | str]:
     """Yield sets of tools for the tests of a project, each for the case that the one before cannot be installed.
 
     Yields:
-        The tools, or why a set cannot be had.
+        The tools, or why a set cannot be installed.
     """
     if runner is PYTEST:
         yield from python_tools(read_project(tree), PYTHON_RUNNER)
@@ -139,7 +139,7 @@ class ProjectStates:
     Attributes:
         checkout: the repository.
         patterns: files that are tests, as lines of a `.gitignore`; empty: those that the project's runner takes.
-        setup: the user's own command that installs what tests need; None: it is found out.
+        setup: the user's own command that installs what tests need; None: it is detected.
     """
 
     checkout: RepositoryCheckout

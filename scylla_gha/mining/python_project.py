@@ -57,7 +57,7 @@ class PythonProject:
         requirements: of the package; `test_requirements`: of its tests.
         constraints: versions of a lock file.
         import_roots: folders that modules are imported from, beside the root and `src`.
-        pytest_options: options of the project's own that select tests or change how modules are imported.
+        pytest_options: the project's own options that select tests or change how modules are imported.
         test_files: patterns of names of test files that pytest is told to collect; empty: its default.
         install: the package with its entry points; None: the files declare none.
         files: what a build would write: the module of the version.

@@ -272,7 +272,7 @@ class Experiment(Record):
     def _panel(cls, judges: tuple[str, ...]) -> tuple[str, ...]:
         twice = sorted({judge for judge in judges if judges.count(judge) > 1})
         if twice:
-            raise ValueError(f"{', '.join(twice)} is named twice; a panel is of different models")
+            raise ValueError(f"{', '.join(twice)} is named twice; a panel needs different models")
         if len(judges) == 1:
             raise ValueError("a panel needs at least two judges (better three), or none")
         return judges
@@ -287,7 +287,7 @@ class Experiment(Record):
     @model_validator(mode="after")
     def _family_fits(self) -> "Experiment":
         if self.gate != "none" and self.declared_family not in PAIRED:
-            raise ValueError("a gate is of arms against the baseline; set gate: none, or family: baseline or modes")
+            raise ValueError("a gate compares arms with the baseline; set gate: none, or family: baseline or modes")
         if self.family == "modes" and self.declared_family != "modes":
             raise ValueError("family: modes compares modes; name two or more in `modes`, or remove it")
         if self.expected and not self.hypothesis:

@@ -49,7 +49,7 @@ class GitHubQuery(Record):
 
 
 class StateCondition(GitHubQuery):
-    """Condition on a selection. All that is given must hold; what the agent deleted makes it false."""
+    """Condition on a selection. All given keys must hold; if the agent deleted the object, only `absent` holds."""
 
     exists: bool = Field(default=False, description="If true, the selection must be neither null nor an empty list")
     absent: bool = Field(
@@ -105,7 +105,7 @@ class StateCondition(GitHubQuery):
         if self.has_contains and self.contains is None:
             raise ValueError("contains: has no value; give an element of a list, or a part of a text")
         if self.absent and any(others):
-            raise ValueError("what is absent meets no other condition; give absent alone")
+            raise ValueError("`absent` excludes all other conditions; give it alone")
         return self
 
 
@@ -121,7 +121,7 @@ class FileMatch(Record):
     @model_validator(mode="after")
     def _absent_alone(self) -> "FileMatch":
         if self.absent and self.matches is not None:
-            raise ValueError("what is absent cannot match")
+            raise ValueError("give at most one of absent and matches")
         return self
 
 

@@ -21,7 +21,7 @@ Flag = Literal[
 # form, or it could not be reached. Text of an agent can cause the first and the third; what a provider rejects is asked
 # again without the agent's text, and counts as refused if that is accepted.
 Lost = Literal["refused", "rejected", "unreadable", "unreached"]
-Points = Annotated[float, Field(ge=0, description="deducted from 1.0; a value is never below 0")]
+Points = Annotated[float, Field(ge=0, description="Points deducted from 1.0; a value is never below 0")]
 PROMPT_BYTES: Final = 320_000  # maximum of a request to a judge, for which the reserved money pays
 # The deduction tiers of the paper, section 4.1; the last has no upper end.
 TIERS: Final[dict[Severity, tuple[float, float]]] = {
@@ -62,7 +62,7 @@ class JudgeScore(Record):
     @model_validator(mode="after")
     def _value_where_scored(self) -> "JudgeScore":
         if (self.value is not None) != (self.state == "scored"):
-            raise ValueError("a scored item has a value, and no other has")
+            raise ValueError("a scored item needs a value, and any other must have none")
         return self
 
 
@@ -87,7 +87,7 @@ class JudgeAnswer(Record):
 
     @property
     def withheld(self) -> bool:
-        """True if the judge was reached and left items out, as a text of an agent can cause: they count as not met."""
+        """True if the judge answered but left items out, as an agent's text can cause: they count as not met."""
         return self.lost in {"refused", "unreadable"}
 
     def score(self, item: str) -> JudgeScore | None:

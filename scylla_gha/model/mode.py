@@ -79,7 +79,7 @@ class ModeFile(Record):
             raise ValueError("env: PATH is made of the programs; remove it")
         for name, value in self.env.items():
             if unknown := [found for found in re.findall(r"\{\w+\}", value) if found not in _PLACEHOLDERS]:
-                raise ValueError(f"env.{name}: {unknown[0]} stands for nothing; there are {', '.join(_PLACEHOLDERS)}")
+                raise ValueError(f"env.{name}: {unknown[0]} is no placeholder; there are {', '.join(_PLACEHOLDERS)}")
         return self
 
 

@@ -178,7 +178,7 @@ class Plan(Record):
 
     @property
     def pairs(self) -> dict[str, str]:
-        """The arm that each arm is compared with: by the family of the plan; of a change, its version before."""
+        """The arm that each arm is compared with: by the plan's family; for a change, its version before."""
         against = {arm.id: arm.against for arm in self.arms if arm.against}
         if self.is_of_change:
             return {arm.id: against[arm.id] for arm in self.arms if arm.side}
@@ -204,7 +204,7 @@ class Plan(Record):
 
     @property
     def family(self) -> Family:
-        """The comparisons that answer the question; of a change, each arm and its version before."""
+        """The comparisons that answer the question; for a change, each arm with its version before."""
         return "baseline" if self.is_of_change else self.experiment.declared_family
 
     def members(self, side: str) -> list[Arm]:

@@ -251,6 +251,6 @@ class Result(Record):
             return "broke what worked before"
         if self.score is not None and self.threshold is not None and self.score < self.threshold:
             return "score below the threshold"
-        if self.threshold is None or self.attempts is None:  # not of this toolkit, of which a row has both
+        if self.threshold is None or self.attempts is None:  # a row of another tool: this toolkit's rows have both
             return "its source does not say why"
         return "a required check does not hold"

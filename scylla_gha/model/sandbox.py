@@ -18,7 +18,7 @@ Network = Literal["open", "gateway", "provider", "none"]
 Keys = Literal["exposed", "hidden"]
 Files = Literal["open", "own"]
 USUAL_PORTS: Final = (443, 80)
-UNREAD: Final = "(unreadable)"  # in the place of a host that is none
+UNREAD: Final = "(unreadable)"  # stands for a host that is not valid
 _LONGEST_NAME: Final = 253
 _HIGHEST_PORT: Final = 65535
 _LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
@@ -122,7 +122,7 @@ def _named(text: str) -> str:
 
 def _exact(text: str) -> str:
     if pattern_of(text).below:
-        raise ValueError(f"{text!r} are many hosts; name one")
+        raise ValueError(f"{text!r} covers many hosts; name one")
     return text
 
 

@@ -103,7 +103,7 @@ class FixtureSource(Record):
         if (self.fixture is None) == (self.repo is None):
             raise ValueError("give exactly one of fixture and repo")
         if self.repo is not None and (self.repo.startswith("-") or "::" in self.repo):
-            raise ValueError("repo: is a URL of git, by https, ssh or file, or a path that begins with ./")
+            raise ValueError("repo: must be a git URL (https, ssh or file) or a path that begins with ./")
         if self.repo is not None and self.repo.startswith("./") and ".." in self.repo.split("/"):
             raise ValueError("repo: leads out of the repository; name a file in it, such as ./fixtures/starts.bundle")
         return self
@@ -215,9 +215,9 @@ class Checkpoint(Record):
         if [self.stdout, self.stdout_matches, self.graduated or None].count(None) < 2:  # noqa: PLR2004
             raise ValueError("give at most one of stdout, stdout_matches and graduated")
         if self.absent and self.matches:
-            raise ValueError("what is absent cannot match")
+            raise ValueError("give at most one of absent and matches")
         if self.guard and not self.required:
-            raise ValueError("a guard is always required")
+            raise ValueError("a guard is always required; remove `required: false`")
         return self
 
 

@@ -113,13 +113,13 @@ class McpServer(Record):
     @model_validator(mode="after")
     def _program_of_packages(self) -> Self:
         if self.packages and _BARE & set(self.command):
-            raise ValueError("with packages, command is the name of a program of theirs, without a path")
+            raise ValueError("with packages, command must be the name of one of their programs, without a path")
         return self
 
     def started(
         self, name: str, folder: str, workspace: str, installed: Mapping[str, str] = MappingProxyType({})
     ) -> ServerCommand:
-        """Return how it is started.
+        """Return the command that starts it.
 
         Args:
             name: its name, which is that of its folder in `config/mcp/`.

@@ -99,7 +99,7 @@ def _git() -> Finding:
     if numbers and (int(numbers[1]), int(numbers[2])) >= _OLDEST_GIT:
         return Finding("git", "ok", version)
     oldest = ".".join(map(str, _OLDEST_GIT))
-    what = f"{version} is older than {oldest}; scenarios with GitHub need that, others do not"
+    what = f"{version} is older than {oldest}, which only scenarios with GitHub need"
     return Finding("git", "optional", what, "https://git-scm.com/downloads")
 
 
@@ -130,7 +130,7 @@ def _bubblewrap() -> Finding:
 
 
 def mode_findings(library: Library) -> Iterator[Finding]:
-    """Yield whether the modes can be read, and programs of modes that this machine has for all of them."""
+    """Yield findings about unreadable modes, and about a mode's programs that this machine offers to all modes."""
     modes: list[Mode] = []
     for name in library.mode_names():
         try:
@@ -141,8 +141,8 @@ def mode_findings(library: Library) -> Iterator[Finding]:
     paths = {program: shutil.which(program, path=SYSTEM_PATH) for program in owners}
     present = ", ".join(f"{path} (of the mode {owners[program]})" for program, path in paths.items() if path)
     if present:
-        what = f"{present}: other modes cannot be compared on this machine itself, nor by bubblewrap"
-        yield Finding("modes", "optional", what, "sandbox: docker in experiments with modes")
+        what = f"{present}: is on PATH here, so every mode has it, except in docker"
+        yield Finding("modes", "optional", what, "set `sandbox: docker` in experiments with modes")
     elif modes:
         yield Finding("modes", "ok", ", ".join(mode.id for mode in modes))
 
@@ -155,7 +155,7 @@ def repositories_findings(library: Library, environ: Mapping[str, str]) -> Itera
         pools, tokens = library.repositories().fixtures, fixture_environment(environ)
         site = site_of(tokens)
     except (ConfigError, GitHubError) as error:
-        yield Finding("github.com", "problem", f"trials there are not possible: {error}", "docs/github-com.md")
+        yield Finding("github.com", "problem", f"trials on github.com are not possible: {error}", "docs/github-com.md")
         return
     for fixture, pool in pools.items():
         variables = [token_variable(user) for user in (pool.admin, *pool.accounts)]
@@ -177,7 +177,7 @@ def _runners() -> Iterator[Finding]:
         if all(part.isdecimal() for part in parts) and tuple(map(int, parts)) >= _OLDEST_RUNNER:
             yield Finding("runner", "ok", f"{version}, in {listener.parent.parent}")
         else:
-            what = f"{listener} is of version {version or 'unknown'}; the workflows' $/ paths need {oldest} or newer"
+            what = f"{listener} has version {version or 'unknown'}; the workflows' $/ paths need {oldest} or newer"
             yield Finding("runner", "problem", what, "https://github.com/actions/runner/releases")
 
 
@@ -229,7 +229,7 @@ def unpassed_key_findings(root: Path, providers: Iterable[str]) -> Iterator[Find
 
 
 def refused_pins(root: Path) -> Iterator[Finding]:
-    """Yield the calls of a working tree that GitHub refuses if it accepts only full SHAs."""
+    """Yield findings about calls that GitHub refuses if the repository accepts only full SHAs."""
     for toolkit in _called(root):
         if not toolkit.is_pinned:
             what = f"the workflows here call {toolkit}, but this repository accepts only full SHAs"
@@ -309,5 +309,5 @@ def _missing_access(environ: Mapping[str, str]) -> Iterator[Finding]:
     styles = AGENTS[_AGENT].api_styles
     variables = [missing_key(name, environ) for name, provider in PROVIDERS.items() if provider.api_style in styles]
     if missing := [name for name in variables if name] if None not in variables else []:
-        what = "no key of a model provider is set here: only what could be asked can be shown"
+        what = "no key of a model provider is set, so questions can be listed but not asked"
         yield _lack(what, f"export {' or '.join(f'{name}=...' for name in missing)}; oracle and nop need none")

@@ -98,7 +98,7 @@ def _repository(facts: RepositoryFacts) -> Iterator[Finding]:
             "repository", "problem", "is archived: workflows do not run", f"gh repo unarchive {facts.full_name}"
         )
     elif facts.private:
-        what = "is private: hosted runners use minutes of your plan, and secrets of environments depend on it"
+        what = "is private: hosted runners use minutes of your plan, which also decides about environment secrets"
         yield Finding("repository", "ok", what, _PLANS)
     else:
         yield Finding("repository", "ok", "is public")

@@ -165,7 +165,7 @@ class _Search:
 
 
 def _advice(reason: str) -> str:
-    """Return what helps where tests cannot be run."""
+    """Return advice for tests that cannot be run."""
     if _NETWORK.search(reason):
         return "tests run without a network; name tests that need none with --tests"
     return (
@@ -202,7 +202,7 @@ def task_of_commit(states: ProjectStates, candidate: Candidate, name: str, trial
 
 
 def _proved_task(states: ProjectStates, candidate: Candidate, name: str, trial: TaskTrial) -> ScaffoldTask | str:
-    """Return the first of two forms of a task whose proof holds, or why that of the last one does not."""
+    """Return the first of two forms of a task whose proof holds, or why the last proof fails."""
     tools = states.tools(candidate.after, candidate.project)
     if isinstance(tools, str):
         return f"{_CANNOT_RUN}: {tools}"[:_REASON]

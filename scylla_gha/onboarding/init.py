@@ -77,7 +77,7 @@ class InitWish:
         toolkit: the toolkit that the workflows call.
         tasks: number of scenarios that the suite should have; 0: the small example.
         tests: files that are tests, as lines of a `.gitignore`; empty: those that the project's runner takes.
-        setup: command that installs what tests need; None: it is found out.
+        setup: command that installs what tests need; None: it is detected.
     """
 
     name: str
@@ -97,7 +97,7 @@ def init_files(
 
     Args:
         checkout: the repository.
-        wish: what is asked for.
+        wish: the user's choices.
         report: gets lines of progress.
         keep: gets the files of each task when it is accepted, so that an interrupted search loses none.
 
@@ -139,7 +139,7 @@ def suite_workflows(wish: InitWish, root: Path) -> list[ScaffoldFile]:
 
 
 def _keys_of_experiment(root: Path, name: str) -> list[str]:
-    """Return the keys of the providers that the experiment uses; if it uses no model, that of the proposed one."""
+    """Return the keys of the providers that the experiment uses; without models, the key of the proposed model."""
     library = Library.here(root)
     providers: list[str] = []
     if (root / "config" / "experiments" / f"{name}.yaml").is_file():
@@ -157,8 +157,8 @@ def workflow_files(name: str, toolkit: Toolkit, keys: Sequence[str] = ()) -> lis
     """Return the workflows: manual, comment, schedule, pull request, readiness; automatic triggers are off.
 
     Args:
-        name: of the suite and its experiment.
-        toolkit: that they call.
+        name: name of the suite and its experiment.
+        toolkit: the toolkit that they call.
         keys: secrets that they pass; empty: the key of the model that the experiment's file proposes.
     """
     secrets = "\n      ".join(f"{key}: ${{{{ secrets.{key} }}}}" for key in keys or [example_key()])
@@ -212,7 +212,7 @@ def proving(name: str, toolkit: Toolkit, report: Callable[[str], None]) -> Itera
 
 
 def _proof_sandbox() -> SandboxName:
-    """Return the sandbox of proofs: without a network, as trials have it, if this machine can."""
+    """Return the sandbox for proofs: one without a network, as in trials, if this machine has one."""
     try:
         SANDBOXES["bubblewrap"].check()
     except SandboxError:
@@ -255,7 +255,7 @@ def _refuse_other_files(root: Path, fixtures: list[str], files: list[ScaffoldFil
     if others:
         folder = "/".join(others[0].split("/")[:2])
         raise RefusedError(
-            f"{folder}/ holds files that are not the scaffold's, such as {others[0]}; "
+            f"{folder}/ has files that `init` did not write, such as {others[0]}; "
             "remove that folder, or give another --name"
         )
 

@@ -119,7 +119,7 @@ def candidate_of(states: ProjectStates, commit: UserCommit, ours: tuple[str, ...
     """Return the candidate that a change makes, or why it makes none. `ours`: folders that are left out."""
     try:
         candidate = _candidate(states, commit, ours)
-    except ScyllaError as error:  # for example an object that a partial clone has not
+    except ScyllaError as error:  # for example an object that a partial clone lacks
         candidate = str(error)
     return UnusableCommit(commit, candidate) if isinstance(candidate, str) else candidate
 
@@ -147,7 +147,7 @@ def _candidate(states: ProjectStates, commit: UserCommit, ours: tuple[str, ...])
 
 
 def _faults(candidate: Candidate) -> Iterator[str]:
-    """Yield why a commit of tested code cannot become a task all the same."""
+    """Yield reasons why a commit that changes tested code still cannot become a task."""
     changes = (*candidate.code, *candidate.tests)
     states = (candidate.tree, candidate.after)
     yield from (f"it changes a {kind}" for path in changes for state in states if (kind := state.left_out.get(path)))
@@ -206,7 +206,7 @@ def task_of(checkout: RepositoryCheckout, candidate: Candidate, name: str, tools
 
 
 def _wrong(checkout: RepositoryCheckout, candidate: Candidate, solution: bytes) -> dict[str, bytes]:
-    """Return solutions that may be wrong; the last one also loses the change before, as a bad merge does."""
+    """Return solutions that may be wrong; the last one also reverts the previous change, as a bad merge does."""
     wrong = wrong_solutions(solution, _WRONG, lambda path: is_code(path, candidate.project.runner))
     merged = patch_without_earlier_change(checkout, candidate.commit, candidate.code)
     return wrong if merged in {None, b"", solution} else {**wrong, "earlier-change-lost": merged or b""}

@@ -136,7 +136,7 @@ def _parts(files: list[_FilePatch]) -> Iterator[tuple[str, bytes]]:
 def _changed(
     files: list[_FilePatch], changes: LineChanges, is_code: Callable[[str], bool]
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield the patch with the first added line of code that can be changed in a way, for each way."""
+    """Yield, for each kind of change, the patch with the first added line of code that it can change."""
     whole = b"".join(file.whole for file in files)
     lines = list(_code_lines(files, is_code, b"+"))
     for name, change in changes:
@@ -163,7 +163,7 @@ def _end_of_line(rest: bytes) -> bytes:
 def _code_lines(
     files: list[_FilePatch], is_code: Callable[[str], bool], mark: bytes
 ) -> Iterator[tuple[int, bytes, str]]:
-    """Yield where in the patch each line of code with a mark starts, its text, and the suffix of its file."""
+    """Yield the position, text and file suffix of each line of code in the patch that has this mark."""
     at = 0
     for file in files:
         path = re.search(rb"^\+\+\+ b/(.+)$", file.head, re.MULTILINE)

@@ -19,7 +19,7 @@ Body = dict[str, Any]
 Spans = Callable[[str], list[tuple[int, int]]]
 _EVENT_END: Final = b"\n\n"
 _ROUNDING: Final = 1e-6  # of a token: sums of floats are not exact
-_TOKENS_OF_A_USE: Final = 10_000  # a guess: what one use of a provider's tool brings into the prompt
+_TOKENS_OF_A_USE: Final = 10_000  # a guess: tokens that one use of a provider's tool adds to the prompt
 _MOST_OUTPUT: Final = 128_000  # of a model whose own limit is not known
 MIN_LOWERED_TOKENS: Final = 8_192  # a limit is not lowered below this: a shorter answer is useless to an agent
 
@@ -37,8 +37,8 @@ class Federation(Record):
     workspace: str | None = None
     file: Path | None = None
     url: str | None = None
-    audience: Annotated[str, Field(description="for which the identity is requested")] = ""
-    token: Annotated[str | None, Field(repr=False, description="with which the job requests its identity")] = None
+    audience: Annotated[str, Field(description="Audience of the requested identity")] = ""
+    token: Annotated[str | None, Field(repr=False, description="Token for requesting the job's identity")] = None
 
     def identity(self) -> str:
         """Return the run's identity, a JWT that is valid for minutes.
@@ -130,7 +130,7 @@ class CostTerms:
         uses: how often tools may run at the provider.
         tools: tools that run at the provider.
         fallbacks: models that may answer instead.
-        edits: of the prompt by the provider, at a cost that is not known beforehand.
+        edits: edits of the prompt by the provider, whose cost is not known beforehand.
     """
 
     max_tokens: int | None
@@ -170,7 +170,7 @@ class ModelRequest:
     Attributes:
         body: the bytes that are sent to the provider.
         digest: the identity by which a recorded answer is found.
-        characters: of its text, by component.
+        characters: number of characters of its text, by component.
         conversation: digests that tell its conversation from others.
         counting: it only counts tokens.
         probing: it asks for one token, to see if it would be answered.
@@ -256,7 +256,7 @@ class Provider(Protocol):
     Attributes:
         api_style: the form of its requests and responses. Agents name the styles that they speak. Providers of one
             style have the same `routes`, and read requests alike.
-        base_url: where it is asked if `base_url_variable` is not set.
+        base_url: its address if `base_url_variable` is not set.
         credential_variables: environment variables with a key or token, in order of precedence; the first is its key.
         federation_variables: variables that an identity exchange needs; empty if it has none.
         secret_variables: all environment variables that must be hidden from started processes.

@@ -101,7 +101,7 @@ class Redactor:
         return Redactor((*self._secrets, *more), self._public) if more else self
 
     def knowing(self, public: Callable[[bytes], bool]) -> "Redactor":
-        """Return a redactor that decides otherwise which tokens are public."""
+        """Return a redactor with another test for public tokens."""
         other = copy.copy(self)
         other._public = functools.lru_cache(maxsize=_CACHED)(public)
         return other
@@ -303,7 +303,7 @@ class RedactionSession:
     def guarding(self, root: Path) -> Iterator[None]:
         """Clean an attempt's folder at the end of the block, also after an error.
 
-        Its diff was made of clean files. Its text may have the form of a secret, for instance across two files, and
+        The diff is left out: it comes from clean files. Its text may look like a secret, for instance across files, and
         would not apply without it. A git bundle is compressed, and would not be read after a change.
         """
         try:

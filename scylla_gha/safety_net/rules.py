@@ -261,7 +261,7 @@ def _deleted_paths(words: list[str]) -> list[str]:
 
 
 def _chmod_paths(words: list[str]) -> list[str]:
-    """Return paths in the folders whose rights are changed: those of the workspace itself may be."""
+    """Return paths in the folders whose rights are changed; the workspace's own rights may be."""
     return [f"{path}/x" for path in operands(words)[1:]] if words[0] in ("chmod", "chown", "chgrp") else []
 
 

@@ -123,7 +123,7 @@ def test_problems_have_an_exit_code_of_their_own(root: Path, served: Served) -> 
     served.told["/environments/scylla-eval"] = 404
     said = doctor(root, served, "--json")
     assert said.code == 12
-    assert "2 to correct: environment, model" in said.err
+    assert "still to correct: environment, model" in said.err
     assert found(said)["environment"][0] == "problem"
 
 

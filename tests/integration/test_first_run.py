@@ -92,7 +92,7 @@ def test_a_rejected_key_or_a_closed_port_stops_the_run_after_one_trial(repo: Pat
                         env=claude_environment(repo.parent, script) | {"ANTHROPIC_BASE_URL": url})  # fmt: skip
     assert said.code == 8, said.err
     assert (repo / "starts").read_text() == "1\n"
-    named = f"{url} rejects what ANTHROPIC_API_KEY gives ({status} " if status else f"{url} cannot be reached; "
+    named = f"{url} rejects the value of ANTHROPIC_API_KEY ({status} " if status else f"{url} cannot be reached; "
     assert named in said.err
     assert "check ANTHROPIC_BASE_URL" in said.err or status
     assert f"0 of 3 trials are stored in {repo}/runs/greet" in said.err
@@ -113,7 +113,7 @@ def test_a_key_that_is_rejected_while_judges_ask_stops_the_run_after_one_trial(r
         said = evaluate(repo, "--jobs", "1", env=env)
         asked = [body["model"] for body in provider.requests]
     assert said.code == 8, said.err
-    assert f"{provider.url} rejects what ANTHROPIC_API_KEY gives (401 " in said.err
+    assert f"{provider.url} rejects the value of ANTHROPIC_API_KEY (401 " in said.err
     assert sorted(asked) == sorted(judges)
     report = json.loads((repo / "runs/greet/report.json").read_text())
     begun = len(list((repo / "runs/greet").rglob("attempt.json")))
@@ -133,7 +133,7 @@ def test_a_key_that_was_good_once_stops_one_arm_alone(repo: Path) -> None:
         said = evaluate(repo, "--jobs", "1", env=env)
     assert said.code == 8
     assert "sonnet-5 was stopped: the provider failed a request for good (403 scripted_error)" in said.err
-    assert "rejects what" not in said.err
+    assert "rejects the value" not in said.err
     assert f"1 of 3 trials are stored in {repo}/runs/greet" in said.err
 
 

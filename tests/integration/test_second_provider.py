@@ -162,7 +162,7 @@ def test_a_key_that_is_rejected_is_named(house: House) -> None:
     write_acme_experiment(house.root, limits={"provider_retries": 0})
     with ChatServer(statuses=[401] * 9).serving() as chat:
         said = house.run("evaluate", "greet", "--yes", ACME_BASE_URL=chat.url)
-    assert f"{chat.url} rejects what ACME_API_KEY gives (401 scripted); correct it" in said.err
+    assert f"{chat.url} rejects the value of ACME_API_KEY (401 scripted); correct it" in said.err
     assert len(chat.bodies) == 1
     assert ACME_KEY.encode() not in house.stored(), "the server's error quotes it"
 

@@ -163,7 +163,7 @@ def test_a_provider_that_refuses_stops_the_arm_and_says_why(repo: Path) -> None:
         env = claude_environment(repo.parent, script) | {"ANTHROPIC_BASE_URL": provider.url}
         said = evaluate(repo, "greet", "--jobs", "1", env=env)
     assert said.code == 8
-    assert f"{provider.url} rejects what ANTHROPIC_API_KEY gives (401 scripted_error)" in said.err
+    assert f"{provider.url} rejects the value of ANTHROPIC_API_KEY (401 scripted_error)" in said.err
     assert (repo / "starts").read_text() == "1\n"
     assert json.loads((repo / "runs/greet/report.json").read_text())["counts"]["planned"] == 3
 

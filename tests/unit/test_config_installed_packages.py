@@ -45,7 +45,7 @@ def test_elsewhere_the_packages_themselves_are_installed() -> None:
 
 @pytest.mark.parametrize("package", ["numpy_x", "pyarrow_x"])
 def test_what_is_not_installed_is_named_with_the_command(package: str) -> None:
-    with pytest.raises(ToolError, match=rf"^this command needs {package}, which the extra `report` has: /.* -m uv "):
+    with pytest.raises(ToolError, match=rf"^this command needs {package}; install the extra `report`: /.* -m uv "):
         require_extra(package, what="this command")
 
 

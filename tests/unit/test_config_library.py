@@ -162,7 +162,7 @@ def test_an_inventory_is_of_one_agent_at_one_version(tmp_path: Path) -> None:
 def test_an_inventory_of_another_version_than_its_file_says_is_refused(tmp_path: Path) -> None:
     path = write_yaml(tmp_path / "config" / "inventories" / "cli-2.yaml", make_inventory())
     library = Library((tmp_path,))
-    said = rf"{path}: is of cli-1, but the file is named 'cli-2'; make them equal"
+    said = rf"{path}: describes cli-1, but the file is named 'cli-2'; make them equal"
     with pytest.raises(ConfigError, match=said):
         library.inventory("cli", "2")
     with pytest.raises(ConfigError, match=said):

@@ -70,7 +70,7 @@ def test_a_link_counts_as_the_file_that_it_stands_for(tmp_path: Path) -> None:
 def test_a_link_to_no_file_is_refused_since_no_digest_covers_it(tmp_path: Path, target: str) -> None:
     write_tree(tmp_path, FILES)
     (tmp_path / "config/skills/greeting/more").symlink_to(target)
-    said = f"{tmp_path}/config/skills/greeting/more: is a link to no file; put what it stands for in its place"
+    said = f"{tmp_path}/config/skills/greeting/more: is a broken link; put the file that it stands for in its place"
     assert faults(tmp_path) == said
 
 

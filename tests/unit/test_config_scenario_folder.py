@@ -72,9 +72,9 @@ def test_a_good_scenario_is_good(folder: Path) -> None:
         ),
         (
             {"checkpoints": (make_checkpoint(required=False),)},
-            "checkpoints: none is required and no guard, so a trial that changes nothing could pass; mark one",
+            "checkpoints: only guards are required, so a trial that changes nothing could pass; require another",
         ),
-        ({"checkpoints": (make_checkpoint(guard=True),)}, "checkpoints: none is required and no guard"),
+        ({"checkpoints": (make_checkpoint(guard=True),)}, "checkpoints: only guards are required"),
         (
             {"progress": (ProgressStep(step="End", checkpoint="don"),)},
             "progress: 'End' is bound to 'don', which does not exist; did you mean \"done\"?",

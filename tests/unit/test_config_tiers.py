@@ -141,5 +141,5 @@ def test_one_block_after_the_other_is_left_out(tmp_path: Path) -> None:
     assert list(first.materials) == ["blocks/B02-safety"]
     assert read.current(first) == first
     assert read.current(first.model_copy(update={"id": "T0/03-full-without-b09-gone"})) is None
-    with pytest.raises(ConfigError, match="leave_one_out: T0/01-role has no two prompt blocks"):
+    with pytest.raises(ConfigError, match="leave_one_out: T0/01-role has fewer than two prompt blocks"):
         read.without_each_block("T0/01-role")

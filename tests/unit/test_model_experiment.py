@@ -21,7 +21,7 @@ from tests.support.records import make_experiment
         ({"baseline": ""}, "baseline"),
         ({"max_age_days": 0.0}, "max_age_days"),
         ({"judges": ("m",)}, "(?s)judges\n.*a panel needs at least two judges"),
-        ({"judges": ("m", "n", "m")}, "(?s)judges\n.*m is named twice; a panel is of different models"),
+        ({"judges": ("m", "n", "m")}, "(?s)judges\n.*m is named twice; a panel needs different models"),
         ({"role_budget_usd": {"agent": 0.0}}, "role_budget_usd.agent"),
         ({"role_budget_usd": {"judges": 1.0}}, "role_budget_usd.judges"),
         ({"model_settings": {"agent": {"temperature": 1.5}}}, "model_settings.agent.temperature"),

@@ -48,7 +48,7 @@ def test_the_tiers_are_the_papers_and_leave_no_gap() -> None:
 
 @pytest.mark.parametrize(("state", "value"), [("scored", None), ("na", 0.0), ("missing", 0.5)])
 def test_only_what_is_scored_has_a_value(state: str, value: float | None) -> None:
-    with pytest.raises(ValidationError, match="a scored item has a value, and no other has"):
+    with pytest.raises(ValidationError, match="a scored item needs a value, and any other must have none"):
         JudgeScore.model_validate({"id": "Q1", "evidence": "", "state": state, "value": value})
 
 

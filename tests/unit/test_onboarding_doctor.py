@@ -153,7 +153,7 @@ def test_a_mode_that_cannot_be_read_and_a_program_that_all_modes_would_have_are_
     assert [(each.state, each.what) for each in mode_findings(Library((tmp_path,)))] == []
     write(tmp_path / "config/modes/probe.yaml", "id: probe\ndescription: A\nprograms: {env: {system: coreutils}}\n")
     (found,) = mode_findings(Library((tmp_path,)))
-    assert (found.state, found.mend) == ("optional", "sandbox: docker in experiments with modes")
+    assert (found.state, found.mend) == ("optional", "set `sandbox: docker` in experiments with modes")
     assert "bin/env (of the mode probe)" in found.what
     write(tmp_path / "config/modes/probe.yaml", "id: prob\n")
     (found,) = mode_findings(Library((tmp_path,)))

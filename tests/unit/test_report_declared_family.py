@@ -134,7 +134,7 @@ def test_power_is_computed_for_the_comparisons_of_the_family() -> None:
 
 
 def test_a_gate_is_of_arms_against_the_baseline() -> None:
-    with pytest.raises(ValidationError, match="a gate is of arms against the baseline"):
+    with pytest.raises(ValidationError, match="a gate compares arms with the baseline"):
         make_experiment(gate="better", family="tiers")
 
 

@@ -167,7 +167,7 @@ class _TextDelta:
 
 
 def join_split(body: bytes, spans: Spans) -> bytes:
-    """Return the stream with each piece of text that ends inside a span prolonged to its end."""
+    """Return the stream; each piece of text that ends inside a span is extended to the span's end."""
     parts = split_events(body)
     blocks: defaultdict[tuple[str, str], list[_TextDelta]] = defaultdict(list)
     for at, part in enumerate(parts):
