@@ -61,7 +61,8 @@ class TestProcesses:
         # Agents in containers see this name in their mounts, and a test searches them for the toolkit's name
         self._folder = Path(tempfile.mkdtemp(prefix="test-session-"))
         self._engine = self._folder / "engine"
-        self._running: dict[int, tuple[str, float]] = {}
+        self._running: dict[int, tuple[str, float, Path]] = {}
+        self._started = 0
 
     def __enter__(self) -> "TestProcesses":
         for name in LIBRARIES:
@@ -95,9 +96,10 @@ class TestProcesses:
                 self._start(waiting.pop())
             pid, status = os.wait()
             if pid in self._running:
-                name, started = self._running.pop(pid)
+                name, started, temporary = self._running.pop(pid)
                 with contextlib.suppress(FileNotFoundError):
                     Path(recorder.MARKS, str(pid)).unlink()
+                shutil.rmtree(temporary, ignore_errors=True)
                 yield self._finished(name, os.waitstatus_to_exitcode(status), time.monotonic() - started)
 
     def _files(self, name: str) -> tuple[Path, Path]:
@@ -116,15 +118,18 @@ class TestProcesses:
         noted.touch()
         output.touch()
         sys.stdout.flush()
+        # Processes that share pytest's own folder remove old folders there at once, and fail on one another's remains
+        temporary = self._folder / str(self._started)
+        self._started += 1
         if pid := os.fork():
-            self._running[pid] = (name, time.monotonic())
+            self._running[pid] = (name, time.monotonic(), temporary)
             return
         code = 1
         try:
             _become(empty, output)
             os.environ[SESSION] = str(self._folder)
             recorder.record_into(str(noted))
-            code = int(pytest.main([*OPTIONS, str(ROOT / name)]))
+            code = int(pytest.main([*OPTIONS, f"--basetemp={temporary}", str(ROOT / name)]))
             threading._shutdown()  # type: ignore[attr-defined]
             atexit._run_exitfuncs()
         finally:
