@@ -18,8 +18,8 @@ REVERTS = ("reverts", "o/r")
     ("args", "message"),
     [
         (["init", "--toolkit", "octo-org/scylla-gha"], "'octo-org/scylla-gha' is not of the form OWNER/REPO@REF"),
-        (["init", "--name", "Mine"], "'Mine' is not a name in small letters"),
-        (["init", "--name", ""], "'' is not a name"),
+        (["init", "--name", "Mine"], "'Mine' is not a valid name; use small letters"),
+        (["init", "--name", ""], "'' is not a valid name"),
         (["init", "nowhere"], "Directory 'nowhere' does not exist"),
         *((["doctor", "--repository", name], "is not of the form OWNER/REPO")
           for name in ("app", "o/r/s", "o/..", "-o/r", "o/r?x")),

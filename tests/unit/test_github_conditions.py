@@ -133,7 +133,7 @@ def test_facts_of_the_fixture_stand_in_prompts_and_conditions() -> None:
 
 
 def test_what_is_absent_meets_no_other_condition() -> None:
-    with pytest.raises(ValidationError, match="give absent alone"):
+    with pytest.raises(ValidationError, match="`absent` excludes all other conditions; give it alone"):
         make_checkpoint(github={**PULL, "absent": True, "exists": True})
     with pytest.raises(ValidationError, match="give at least one of exists"):
         make_checkpoint(github=PULL)

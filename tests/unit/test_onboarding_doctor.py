@@ -140,7 +140,7 @@ def test_what_lacks_to_measure_readiness_is_named_with_what_to_do(
         assert (finding.state, finding.id) == ("ok", "readiness")
         assert "with their tests, in bubblewrap, with claude-code" in finding.what
         (finding,) = readiness_findings({})
-        assert finding.what.startswith("no key of a model provider is set here")
+        assert finding.what.startswith("no key of a model provider is set, so questions can be listed but not asked")
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     lacks = list(readiness_findings(key))
     assert {lack.state for lack in lacks} == {"optional"}
