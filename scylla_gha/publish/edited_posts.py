@@ -44,9 +44,10 @@ from scylla_gha.model.publication import (
 )
 from scylla_gha.model.report import Report
 from scylla_gha.report.comment import comment, marker, pointer
+from scylla_gha.report.document import Markdown, Table, code, escape
 from scylla_gha.report.numbers import clipped
 from scylla_gha.report.summary import marked, overall, title
-from scylla_gha.report.templates import Markdown, Table, code, escape, render
+from scylla_gha.report.templates import render
 
 LABEL: Final = "scylla-regression"
 _MOST_STATE: Final = 12_000  # characters of a comment's

@@ -39,9 +39,9 @@ from scylla_gha.model.publication import ArmEntry, CommentFacts, PendingPost, Ru
 from scylla_gha.model.report import Report
 from scylla_gha.publish.edited_posts import post_comment
 from scylla_gha.report.comment import comment
+from scylla_gha.report.document import code, escape
 from scylla_gha.report.numbers import clipped
 from scylla_gha.report.summary import conclusion, require_gate, title
-from scylla_gha.report.templates import code, escape
 from scylla_gha.store.records import write_record
 
 _MOST_TITLE: Final = 200

@@ -13,9 +13,10 @@ from scylla_gha.model.comparison import History, Point, Series
 from scylla_gha.model.publication import RunIndexEntry
 from scylla_gha.model.report import Report
 from scylla_gha.report.badges import badge_path
+from scylla_gha.report.document import Markdown, Table, code, escape, link
 from scylla_gha.report.numbers import UNDEFINED
 from scylla_gha.report.summary import marked
-from scylla_gha.report.templates import Markdown, Table, code, escape, link, render
+from scylla_gha.report.templates import render
 from scylla_gha.report.view import PASS, ReportView, report_view
 
 _MOST_EXPERIMENTS: Final = 50

@@ -16,6 +16,7 @@ from scylla_gha.model.analysis import Agreement, Contrast, Verdict
 from scylla_gha.model.publication import CommentFacts, PastVerdict, RunName
 from scylla_gha.model.report import Comparison, Excluded, Report
 from scylla_gha.report.comparisons import arrow, reading
+from scylla_gha.report.document import Markdown, Table, code, escape, link
 from scylla_gha.report.metrics import LOWER_MARK, change, change_limits
 from scylla_gha.report.next_command import (
     WORST_FIRST,
@@ -38,7 +39,7 @@ from scylla_gha.report.summary import (
     title,
     verdict_lines,
 )
-from scylla_gha.report.templates import Markdown, Table, code, escape, link, render_parts, tidy
+from scylla_gha.report.templates import render_parts, tidy
 from scylla_gha.report.tiers import mode_by_model_line
 from scylla_gha.report.view import ReportView, note_text, notes, report_view
 

@@ -1,10 +1,23 @@
 """Tables of comparisons: changes by metric, families of comparisons, and the folded statistics."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Final
 
-from scylla_gha.model.analysis import FAMILIES, Analysis, Contrast, Measure, Unpaired, Verdict
+from scylla_gha.model.analysis import (
+    FAMILIES,
+    Analysis,
+    Contrast,
+    Measure,
+    Omnibus,
+    ShrunkRate,
+    Unpaired,
+    UnpairedArm,
+    UnpairedPair,
+    Verdict,
+)
+from scylla_gha.report.document import Columns, Table, table_of
 from scylla_gha.report.metrics import (
     better_side,
     change,
@@ -16,10 +29,8 @@ from scylla_gha.report.metrics import (
     unit,
     value,
 )
-from scylla_gha.report.numbers import UNDEFINED, number, percent
-from scylla_gha.report.templates import Table
-from scylla_gha.report.view import MOST_COLUMNS, PASS, ReportView
-from scylla_gha.stats import format_p
+from scylla_gha.report.numbers import UNDEFINED, number, p_value, percent
+from scylla_gha.report.view import PASS, ReportView
 
 FEW_ARMS: Final = 4  # with fewer arms all changes are shown; with more, only those that differ from no change
 _MOST_CHANGES: Final = 40
@@ -37,16 +48,20 @@ def changes(view: ReportView) -> Table:
     if len(view.changes) >= FEW_ARMS:
         shown = [contrast for contrast in known if contrast.metric == PASS or reading(contrast) in _CLAIMS]
     verdicts = {comparison.arm: comparison.verdict for comparison in view.report.comparisons}
-    rows = [
-        (
-            view.name(contrast.arm),
-            heading(title(contrast.metric), contrast.metric),
-            *_read_change(contrast, verdicts.get(contrast.arm) if contrast.metric == PASS else None),
-            str(contrast.scenarios),
-        )
-        for contrast in shown[:_MOST_CHANGES]
-    ]
-    return Table(("arm", "metric", "change", "95 %", "reading", "scenarios"), rows, len(known) - len(rows), "row")
+
+    def words(contrast: Contrast) -> str:
+        return reading(contrast, verdicts.get(contrast.arm) if contrast.metric == PASS else None)
+
+    columns: Columns[Contrast] = {
+        "arm": lambda contrast: view.name(contrast.arm),
+        "metric": lambda contrast: heading(title(contrast.metric), contrast.metric),
+        "change": lambda contrast: f"{arrow(contrast, words(contrast))}{change(contrast)}",
+        "95 %": change_limits,
+        "reading": words,
+        "scenarios": lambda contrast: str(contrast.scenarios),
+    }
+    table = table_of(shown, columns, _MOST_CHANGES, "row")
+    return replace(table, left_out=len(known) - len(table.rows))
 
 
 def reading(contrast: Contrast, verdict: Verdict | None = None) -> str:
@@ -80,15 +95,6 @@ def arrow(contrast: Contrast | None, words: str) -> str:
     if contrast is None or words not in _CLAIMS:
         return ""
     return {"better": "✓ ", "worse": "✗ "}.get(words) or ("↑ " if _side(contrast) > 0 else "↓ ")
-
-
-def _read_change(contrast: Contrast, verdict: Verdict | None) -> tuple[str, str, str]:
-    """Return the change with its sign, its interval, and the reading."""
-    return _described(contrast, reading(contrast, verdict))
-
-
-def _described(contrast: Contrast, words: str) -> tuple[str, str, str]:
-    return f"{arrow(contrast, words)}{change(contrast)}", change_limits(contrast), words
 
 
 def _changes_by_arm(view: ReportView) -> Iterator[Contrast]:
@@ -132,25 +138,19 @@ def family_reading(contrast: Contrast) -> str:
 
 def pass_rate_steps(view: ReportView, contrasts: Sequence[Contrast]) -> Table:
     """Return a table of such comparisons."""
-    rows = [
-        (
-            _against(view, contrast.arm, contrast.baseline),
-            *_described(contrast, family_reading(contrast)),
-            format_p(contrast.p_adjusted),
-            str(contrast.scenarios),
-        )
-        for contrast in contrasts[:_MOST_STEPS]
-    ]
-    return Table(
-        ("comparison", "change of the pass rate", "95 %", "reading", "p adjusted", "scenarios"),
-        rows,
-        len(contrasts) - _MOST_STEPS,
-        "comparison",
-    )
+    columns: Columns[Contrast] = {
+        "comparison": lambda contrast: _against(view, contrast),
+        "change of the pass rate": lambda contrast: f"{arrow(contrast, family_reading(contrast))}{change(contrast)}",
+        "95 %": change_limits,
+        "reading": family_reading,
+        "p adjusted": lambda contrast: p_value(contrast.p_adjusted),
+        "scenarios": lambda contrast: str(contrast.scenarios),
+    }
+    return table_of(contrasts, columns, _MOST_STEPS, "comparison")
 
 
-def statistics(view: ReportView, analysis: Analysis) -> dict[str, Table]:
-    """Return the tables of all estimates and tests, with methods and p values, by name."""
+def statistics(view: ReportView, analysis: Analysis) -> Iterator[tuple[str, *tuple[Table, ...]]]:
+    """Yield headings, each with its tables of estimates and tests, their methods and p values."""
     shown = {arm.arm for arm in view.arms}
     known = [
         contrast
@@ -158,62 +158,50 @@ def statistics(view: ReportView, analysis: Analysis) -> dict[str, Table]:
         if (contrast.arm in shown or contrast.arm not in view.names) and contrast.value is not None
     ]
     contrasts = sorted(known, key=lambda contrast: contrast.adjustment != "Holm")
-    omnibus = [
-        (title(test.metric), str(test.arms), str(test.scenarios), number(test.statistic), _p(test.p), number(test.w))
-        for test in analysis.omnibus
-    ]
-    shrunk = [
-        (view.name(rate.arm), percent(rate.rate), f"[{100 * rate.low:.0f}, {100 * rate.high:.0f}]")
-        for rate in analysis.shrunk
-        if rate.arm in shown
-    ]
-    return {
-        "tests": _tests(view, contrasts),
-        "omnibus": Table(("metric", "arms", "scenarios", "chi-squared", "p", "W"), omnibus),
-        **_rank_tests(view, analysis.unpaired),
-        "effects": _effects(view, contrasts),
-        "estimates": _estimates(view),
-        "shrunk_rates": Table(("arm", "pass rate", "95 %"), shrunk),
+    yield "comparisons", _tests(view, contrasts)
+    yield "any difference among all arms (Friedman)", table_of(analysis.omnibus, _OMNIBUS)
+    yield "arms that share no scenario", *_rank_tests(view, analysis.unpaired)
+    yield "effect sizes, and p on these scenarios only", _effects(view, contrasts)
+    yield "estimates", _estimates(view)
+    shrunk: Columns[ShrunkRate] = {
+        "arm": lambda rate: view.name(rate.arm),
+        "pass rate": lambda rate: percent(rate.rate),
+        "95 %": lambda rate: f"[{100 * rate.low:.0f}, {100 * rate.high:.0f}]",
     }
+    yield (
+        "pass rates drawn towards each other",
+        table_of([rate for rate in analysis.shrunk if rate.arm in shown], shrunk),
+    )
+
+
+_OMNIBUS: Final[Columns[Omnibus]] = {
+    "metric": lambda test: title(test.metric),
+    "arms": lambda test: str(test.arms),
+    "scenarios": lambda test: str(test.scenarios),
+    "chi-squared": lambda test: number(test.statistic),
+    "p": lambda test: p_value(test.p),
+    "W": lambda test: number(test.w),
+}
 
 
 def _tests(view: ReportView, contrasts: Sequence[Contrast]) -> Table:
-    headings = (
-        "comparison",
-        "metric",
-        "change",
-        "95 %",
-        "of equivalence",
-        "p",
-        "adjusted p",
-        "least p",
-        "family",
-        "scenarios",
-        "w/t/l",
-        "smallest effect",
-        "method",
-        "note",
-    )
-    rows = [
-        (
-            _against(view, test.arm, test.baseline),
-            title(test.metric),
-            change(test),
-            change_limits(test),
-            change_limits(test, inner=True),
-            _p(test.p),
-            _p(test.p_adjusted),
-            _p(test.least_p),
-            f"{test.family} ({test.family_size}, {test.adjustment})",
-            f"{test.scenarios}{f' ({test.dropped} left out)' if test.dropped else ''}",
-            "/".join(map(str, test.wins)),
-            _smallest_effect(test),
-            test.method,
-            test.note,
-        )
-        for test in contrasts[:_MOST_ROWS]
-    ]
-    return Table(headings, rows, len(contrasts) - _MOST_ROWS, "comparison")
+    columns: Columns[Contrast] = {
+        "comparison": lambda test: _against(view, test),
+        "metric": lambda test: title(test.metric),
+        "change": change,
+        "95 %": change_limits,
+        "of equivalence": lambda test: change_limits(test, inner=True),
+        "p": lambda test: p_value(test.p),
+        "adjusted p": lambda test: p_value(test.p_adjusted),
+        "least p": lambda test: p_value(test.least_p),
+        "family": lambda test: f"{test.family} ({test.family_size}, {test.adjustment})",
+        "scenarios": lambda test: f"{test.scenarios}{f' ({test.dropped} left out)' if test.dropped else ''}",
+        "w/t/l": lambda test: "/".join(map(str, test.wins)),
+        "smallest effect": _smallest_effect,
+        "method": lambda test: test.method,
+        "note": lambda test: test.note,
+    }
+    return table_of(contrasts, columns, _MOST_ROWS, "comparison")
 
 
 def _smallest_effect(contrast: Contrast) -> str:
@@ -226,39 +214,25 @@ def _smallest_effect(contrast: Contrast) -> str:
 
 
 def _effects(view: ReportView, contrasts: Sequence[Contrast]) -> Table:
-    headings = (
-        "comparison",
-        "metric",
-        "Cohen's d",
-        "Hedges' g",
-        "Cliff's delta",
-        "d_z",
-        "correlation",
-        "p on these scenarios only",
-    )
     known = [effect for effect in contrasts if not (effect.d_z is effect.cohens_d is effect.p_here is None)]
-    rows = [
-        (
-            _against(view, effect.arm, effect.baseline),
-            title(effect.metric),
-            number(effect.cohens_d),
-            number(effect.hedges_g),
-            number(effect.cliffs_delta),
-            number(effect.d_z),
-            number(effect.correlation),
-            _p(effect.p_here),
-        )
-        for effect in known[:_MOST_ROWS]
-    ]
-    return Table(headings, rows, len(known) - _MOST_ROWS, "comparison")
+    columns: Columns[Contrast] = {
+        "comparison": lambda effect: _against(view, effect),
+        "metric": lambda effect: title(effect.metric),
+        "Cohen's d": lambda effect: number(effect.cohens_d),
+        "Hedges' g": lambda effect: number(effect.hedges_g),
+        "Cliff's delta": lambda effect: number(effect.cliffs_delta),
+        "d_z": lambda effect: number(effect.d_z),
+        "correlation": lambda effect: number(effect.correlation),
+        "p on these scenarios only": lambda effect: p_value(effect.p_here),
+    }
+    return table_of(known, columns, _MOST_ROWS, "comparison")
 
 
 def _estimates(view: ReportView) -> Table:
     """All measures of few arms; of many arms, those of the headline."""
-    is_wide = len(view.report.arms) <= MOST_COLUMNS
 
     def is_shown(measure: Measure) -> bool:
-        if not is_wide:
+        if not view.is_wide:
             return measure.metric in _FOR_MANY_ARMS
         return not measure.metric.endswith("_share") and measure.state != "undefined"  # shares have their own tables
 
@@ -282,51 +256,41 @@ def _estimates(view: ReportView) -> Table:
     return Table(headings, rows, view.left_out, "arm")
 
 
-def _rank_tests(view: ReportView, tests: Sequence[Unpaired]) -> dict[str, Table]:
-    """Rank tests of arms that share no scenario."""
-    whole = [(title(test.metric), _digits(test.h), str(len(test.arms) - 1), _p(test.p)) for test in tests]
-    arms = [
-        (
-            title(test.metric),
-            view.name(arm.arm),
-            str(arm.n),
-            _digits(arm.mean),
-            UNDEFINED if arm.low is None else f"[{_digits(arm.low)}, {_digits(arm.high)}]",
-            _digits(arm.median),
-        )
-        for test in tests
-        for arm in test.arms
-    ]
-    pairs = [
-        (
-            title(test.metric),
-            _against(view, pair.arm, pair.baseline),
-            _p(pair.p),
-            _p(pair.p_adjusted),
-            number(pair.cliffs_delta),
-        )
-        for test in tests
-        for pair in test.pairs
-    ]
-    return {
-        "rank_tests": Table(("metric", "Kruskal-Wallis H", "degrees", "p"), whole),
-        "ranked_arms": Table(
-            ("metric", "arm", "trials", "mean", "95 % (BCa)", "median"), arms[:_MOST_ROWS], len(arms) - _MOST_ROWS
+def _rank_tests(view: ReportView, tests: Sequence[Unpaired]) -> tuple[Table, Table, Table]:
+    """Rank tests of arms that share no scenario: of all arms, of each arm, and of pairs."""
+    whole = [(title(test.metric), _digits(test.h), str(len(test.arms) - 1), p_value(test.p)) for test in tests]
+    arms = [(title(test.metric), arm) for test in tests for arm in test.arms]
+    pairs = [(title(test.metric), pair) for test in tests for pair in test.pairs]
+    of_arm: Columns[tuple[str, UnpairedArm]] = {
+        "metric": lambda row: row[0],
+        "arm": lambda row: view.name(row[1].arm),
+        "trials": lambda row: str(row[1].n),
+        "mean": lambda row: _digits(row[1].mean),
+        "95 % (BCa)": lambda row: (
+            UNDEFINED if row[1].low is None else f"[{_digits(row[1].low)}, {_digits(row[1].high)}]"
         ),
-        "ranked_pairs": Table(
-            ("metric", "comparison", "Mann-Whitney p", "adjusted p", "Cliff's delta"),
-            pairs[:_MOST_ROWS],
-            len(pairs) - _MOST_ROWS,
-        ),
+        "median": lambda row: _digits(row[1].median),
     }
+    of_pair: Columns[tuple[str, UnpairedPair]] = {
+        "metric": lambda row: row[0],
+        "comparison": lambda row: _against(view, row[1]),
+        "Mann-Whitney p": lambda row: p_value(row[1].p),
+        "adjusted p": lambda row: p_value(row[1].p_adjusted),
+        "Cliff's delta": lambda row: number(row[1].cliffs_delta),
+    }
+    return (
+        Table(("metric", "Kruskal-Wallis H", "degrees", "p"), whole),
+        table_of(arms, of_arm, _MOST_ROWS),
+        table_of(pairs, of_pair, _MOST_ROWS),
+    )
 
 
-def _against(view: ReportView, arm: str, baseline: str) -> str:
-    return f"{view.name(arm)} against {view.name(baseline)}"
+def _against(view: ReportView, pair: Contrast | UnpairedPair) -> str:
+    return f"{view.name(pair.arm)} against {view.name(pair.baseline)}"
 
 
-def _p(p: float | None) -> str:
-    return UNDEFINED if p is None else format_p(p)
+def _digit_limits(arm: UnpairedArm) -> str:
+    return UNDEFINED if arm.low is None else f"[{_digits(arm.low)}, {_digits(arm.high)}]"
 
 
 def _digits(number: float | None) -> str:

@@ -7,8 +7,8 @@ from typing import Final, Literal
 from scylla_gha.counting import dollars
 from scylla_gha.model.analysis import Contrast, Measure
 from scylla_gha.model.report import ArmSummary
+from scylla_gha.report.document import Markdown, Table, names
 from scylla_gha.report.numbers import UNDEFINED, UNKNOWN, number, percent, seconds, tokens
-from scylla_gha.report.templates import Markdown, Table, escape
 from scylla_gha.report.view import ReportView
 
 INFINITE: Final = "∞"
@@ -246,6 +246,5 @@ def cheapest_shares(view: ReportView) -> Table:
 
 def first_names(view: ReportView, arms: Sequence[str]) -> Markdown:
     """Return the first names of `arms` in one line."""
-    names = ", ".join(escape(view.name(arm)) for arm in arms[:_MOST_NAMED])
     others = f" and {len(arms) - _MOST_NAMED:,} more" if len(arms) > _MOST_NAMED else ""
-    return Markdown((names or "none") + others)
+    return Markdown((names(map(view.name, arms[:_MOST_NAMED])) or "none") + others)

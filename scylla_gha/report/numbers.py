@@ -6,6 +6,7 @@ from typing import Final
 from scylla_gha.counting import dollars
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.report import ArmSummary, Counts, Report
+from scylla_gha.stats import format_p
 
 UNKNOWN = "?"
 UNDEFINED = "-"
@@ -106,6 +107,11 @@ def columns(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]
         ).rstrip()
         for row in table
     ]
+
+
+def p_value(p: float | None) -> str:
+    """Format a p value; it is never 0."""
+    return UNDEFINED if p is None else format_p(p)
 
 
 def share(part: float | None) -> str:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
-from scylla_gha.model.analysis import Agreement, Slice
-from scylla_gha.model.report import ApiUse, ScenarioRow
+from scylla_gha.model.analysis import Agreement, Outlier, Slice
+from scylla_gha.model.report import ApiUse, Excluded, Excused, Failure, ScenarioRow
+from scylla_gha.report.document import Columns, Markdown, Table, escape, link, table_of
 from scylla_gha.report.metrics import estimate
 from scylla_gha.report.numbers import UNDEFINED, number, percent
-from scylla_gha.report.templates import Markdown, Table, escape, link
-from scylla_gha.report.view import MOST_COLUMNS, ReportView
+from scylla_gha.report.view import ReportView
 
 NO_TRIAL: Final = {"missing", "not_started"}  # outcomes of cells without a trial
 ALPHA_GOOD: Final = 0.8  # Krippendorff 2004, Content Analysis, 241
@@ -46,14 +46,13 @@ def scenario_matrix(view: ReportView, most: int = _MOST_SCENARIOS) -> ScenarioMa
     rows = view.report.scenarios
     ranked = rows if len(rows) <= most else sorted(rows, key=_difficulty)
     arms = [arm.arm for arm in view.report.arms]
-    is_wide = len(arms) <= MOST_COLUMNS
-    if is_wide:
+    if view.is_wide:
         headings = ("scenario", *map(view.name, arms))
         cells = [(row.scenario, *(_passed(row.passed[arm]) for arm in arms)) for row in ranked[:most]]
     else:
         headings = ("scenario", "mean", "least", "most", "arms that never pass")
         cells = [(row.scenario, *_range(_rates(row)), _never_pass(row)) for row in ranked[:most]]
-    return ScenarioMatrix(Table(headings, cells, len(rows) - most, "scenario"), is_wide, len(arms), len(rows))
+    return ScenarioMatrix(Table(headings, cells, len(rows) - most, "scenario"), view.is_wide, len(arms), len(rows))
 
 
 def _passed(passed: tuple[int, int]) -> str:
@@ -82,16 +81,15 @@ def _range(rates: Sequence[float]) -> tuple[str, str, str]:
 
 def kinds(view: ReportView) -> list[Table]:
     """Return pass rates by category, difficulty and size, if there are several."""
-    arms = [arm.arm for arm in view.report.arms]
-    is_wide = len(arms) <= MOST_COLUMNS
+    arms = [arm.arm for arm in view.report.arms] if view.is_wide else []
     tables = []
     for by in ("category", "difficulty", "size"):
         slices: dict[str, list[Slice]] = {}
         for part in view.analysis.slices if view.analysis else ():
             if part.by == by:
                 slices.setdefault(part.name, []).append(part)
-        headings = map(view.name, arms) if is_wide else ("mean", "least", "most")
-        rows = [_kind(name, parts, arms if is_wide else ()) for name, parts in slices.items()]
+        headings = map(view.name, arms) if arms else ("mean", "least", "most")
+        rows = [_kind(name, parts, arms) for name, parts in slices.items()]
         if len(rows) > 1:
             tables.append(Table((by, "scenarios", *headings), rows))
     return tables
@@ -111,7 +109,7 @@ def outcomes(view: ReportView) -> Table:
     total = Counter[str]()
     for arm in view.report.arms:
         total.update(arm.outcomes)
-    arms = view.report.arms if len(view.report.arms) <= MOST_COLUMNS else ()
+    arms = view.report.arms if view.is_wide else ()
     rows = [
         (outcome, f"{count:,}", *(str(arm.outcomes.get(outcome, 0)) for arm in arms))
         for outcome, count in total.most_common()
@@ -157,44 +155,41 @@ def _of_noun(api: ApiUse, noun: str) -> float:
 
 def failures(view: ReportView) -> Table:
     """Return the reasons of failures, with links to some of the trials."""
-    failed = view.report.failures
-    rows = [
-        (
-            view.name(kind.arm),
-            kind.kind,
-            f"{kind.count:,}",
-            Markdown(" ".join(_trial(view, cell) for cell in kind.cells)),
-        )
-        for kind in failed[:_MOST_FAILURES]
-    ]
-    return Table(("arm", "why", "trials", "such as"), rows, len(failed) - _MOST_FAILURES, "kind")
+    columns: Columns[Failure] = {
+        "arm": lambda kind: view.name(kind.arm),
+        "why": lambda kind: kind.kind,
+        "trials": lambda kind: f"{kind.count:,}",
+        "such as": lambda kind: Markdown(" ".join(_trial(view, cell) for cell in kind.cells)),
+    }
+    return table_of(view.report.failures, columns, _MOST_FAILURES, "kind")
 
 
 def outliers(view: ReportView) -> Table:
     """Return trials that a person should look at."""
-    odd = view.analysis.odd if view.analysis else ()
-    rows = [(_trial(view, trial.cell), trial.what) for trial in odd[:_MOST_OUTLIERS]]
-    return Table(("trial", "what"), rows, len(odd) - _MOST_OUTLIERS, "trial")
+    columns: Columns[Outlier] = {"trial": lambda trial: _trial(view, trial.cell), "what": lambda trial: trial.what}
+    return table_of(view.analysis.odd if view.analysis else (), columns, _MOST_OUTLIERS, "trial")
 
 
 def excluded(view: ReportView) -> Table:
     """Return the cells that are excluded from the rates, with reasons; those with a trial are links."""
-    cells = view.report.excluded
-    rows = [
-        (cell.cell if cell.outcome in NO_TRIAL else _trial(view, cell.cell), cell.outcome, cell.reason)
-        for cell in cells[:_MOST_EXCLUDED]
-    ]
-    return Table(("cell", "outcome", "reason"), rows, len(cells) - _MOST_EXCLUDED)
+    columns: Columns[Excluded] = {
+        "cell": lambda cell: cell.cell if cell.outcome in NO_TRIAL else _trial(view, cell.cell),
+        "outcome": lambda cell: cell.outcome,
+        "reason": lambda cell: cell.reason,
+    }
+    return table_of(view.report.excluded, columns, _MOST_EXCLUDED)
 
 
 def excused(view: ReportView) -> Table:
     """Return the attempts that do not measure the agent, by arm, repeated ones included."""
-    attempts = view.report.excused
-    rows = [
-        (view.name(part.arm), part.outcome, f"{part.attempts:,}", f"{part.trials:,}", part.reason)
-        for part in attempts[:_MOST_EXCLUDED]
-    ]
-    return Table(("arm", "outcome", "attempts", "trials", "one reason"), rows, len(attempts) - _MOST_EXCLUDED)
+    columns: Columns[Excused] = {
+        "arm": lambda part: view.name(part.arm),
+        "outcome": lambda part: part.outcome,
+        "attempts": lambda part: f"{part.attempts:,}",
+        "trials": lambda part: f"{part.trials:,}",
+        "one reason": lambda part: part.reason,
+    }
+    return table_of(view.report.excused, columns, _MOST_EXCLUDED)
 
 
 def _trial(view: ReportView, cell: str) -> Markdown:

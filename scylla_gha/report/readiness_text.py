@@ -19,8 +19,9 @@ from scylla_gha.model.readiness_score import (
     SuiteFacts,
     TwinEffect,
 )
+from scylla_gha.report.document import Markdown, Table, escape
 from scylla_gha.report.summary import marked
-from scylla_gha.report.templates import Markdown, Table, escape, tidy
+from scylla_gha.report.templates import tidy
 
 _DIMENSIONS: Final = 4
 _MOST_FILES: Final = 3

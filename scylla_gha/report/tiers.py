@@ -3,20 +3,17 @@
 from collections.abc import Sequence
 from typing import Final
 
-from scylla_gha.model.analysis import FAMILIES, MODE_BY_MODEL, Interaction, Measure, Slice
+from scylla_gha.model.analysis import FAMILIES, MODE_BY_MODEL, BestSubtest, Interaction, Measure, Slice
 from scylla_gha.report.comparisons import arrow, family_reading, pass_contrasts, pass_rate_steps
+from scylla_gha.report.document import Columns, Table, table_of
 from scylla_gha.report.metrics import change, change_limits, estimate, heading, limits, unit, value
-from scylla_gha.report.numbers import UNDEFINED
-from scylla_gha.report.templates import Table
+from scylla_gha.report.numbers import UNDEFINED, p_value
 from scylla_gha.report.view import ReportView
-from scylla_gha.stats import format_p
 
 _COST: Final = "cost_of_pass"
 _MOST_WHOLES: Final = 20
 _NAMED: Final = 3
-_DIFFERENCE: Final = ("difference", "95 %", "reading", "p adjusted")
-_TOKENS: Final = (
-    ("tokens per trial", "tokens"),
+REQUEST_SHARES: Final = (
     ("system prompt", "system_prompt_share"),
     ("tool schemas", "tool_schemas_share"),
     ("tool input", "tool_input_share"),
@@ -91,17 +88,19 @@ def tier_steps(view: ReportView) -> Table:
 
 def best_subtests(view: ReportView) -> Table:
     """Return the best sub-test of each tier."""
-    headings = ("tier", "sub-tests", "best", "passes, in the half that chose it", "passes, in the other half")
-    rows = [
-        (best.tier, str(best.of), view.name(best.arm), value(best.chosen), estimate(best.reported))
-        for best in (view.analysis.best if view.analysis else ())
-    ]
-    return Table(headings, rows)
+    columns: Columns[BestSubtest] = {
+        "tier": lambda best: best.tier,
+        "sub-tests": lambda best: str(best.of),
+        "best": lambda best: view.name(best.arm),
+        "passes, in the half that chose it": lambda best: value(best.chosen),
+        "passes, in the other half": lambda best: estimate(best.reported),
+    }
+    return table_of(view.analysis.best if view.analysis else (), columns)
 
 
 def tier_tokens(view: ReportView) -> Table:
     """Return what the requests of each tier consist of, in shares of their characters."""
-    return _by_tier(view, _TOKENS)
+    return _by_tier(view, (("tokens per trial", "tokens"), *REQUEST_SHARES))
 
 
 def tier_treatments(view: ReportView) -> Table:
@@ -123,16 +122,31 @@ def _by_tier(view: ReportView, columns: Sequence[tuple[str, str]]) -> Table:
 
 def wholes(view: ReportView) -> Table:
     """Return configurations beside what their parts add up to, those with the most parts first."""
-    ranked = ranked_wholes(view)
-    headings = ("together", "parts", "effect", "sum of the parts' effects", *_DIFFERENCE)
-    return Table(headings, _interaction_rows(view, ranked), len(ranked) - _MOST_WHOLES, "configuration")
+    return _interactions_table(
+        view, ranked_wholes(view), ("together", "parts", "sum of the parts' effects"), "configuration"
+    )
 
 
 def modes_by_models(view: ReportView) -> Table:
     """Return modes with models beside what the mode alone and the model alone add up to."""
-    crossed = _crossed(view)
-    headings = ("mode and model", "each alone", "effect", "sum of both alone", *_DIFFERENCE)
-    return Table(headings, _interaction_rows(view, crossed), len(crossed) - _MOST_WHOLES, "arm")
+    return _interactions_table(view, _crossed(view), ("mode and model", "each alone", "sum of both alone"), "arm")
+
+
+def _interactions_table(
+    view: ReportView, interactions: Sequence[Interaction], headings: tuple[str, str, str], noun: str
+) -> Table:
+    whole_heading, parts_heading, sum_heading = headings
+    columns: Columns[Interaction] = {
+        whole_heading: lambda whole: view.name(whole.whole),
+        parts_heading: lambda whole: part_names(view, whole),
+        "effect": lambda whole: points(whole.effect),
+        sum_heading: lambda whole: points(whole.sum_of_parts),
+        "difference": lambda whole: f"{arrow(whole.contrast, whole_reading(whole))}{change(whole.contrast)}",
+        "95 %": lambda whole: change_limits(whole.contrast),
+        "reading": whole_reading,
+        "p adjusted": lambda whole: p_value(whole.contrast.p_adjusted),
+    }
+    return table_of(interactions, columns, _MOST_WHOLES, noun)
 
 
 def mode_by_model_line(view: ReportView) -> str:
@@ -148,22 +162,6 @@ def mode_by_model_line(view: ReportView) -> str:
 
 def _crossed(view: ReportView) -> list[Interaction]:
     return [whole for whole in _interactions(view) if whole.contrast.family == MODE_BY_MODEL]
-
-
-def _interaction_rows(view: ReportView, interactions: Sequence[Interaction]) -> list[tuple[str, ...]]:
-    return [
-        (
-            view.name(whole.whole),
-            part_names(view, whole),
-            points(whole.effect),
-            points(whole.sum_of_parts),
-            f"{arrow(whole.contrast, whole_reading(whole))}{change(whole.contrast)}",
-            change_limits(whole.contrast),
-            whole_reading(whole),
-            UNDEFINED if whole.contrast.p_adjusted is None else format_p(whole.contrast.p_adjusted),
-        )
-        for whole in interactions[:_MOST_WHOLES]
-    ]
 
 
 def ranked_wholes(view: ReportView) -> list[Interaction]:

@@ -64,6 +64,11 @@ class ReportView:
         """Number of arms that tables do not show."""
         return len(self.report.arms) - len(self.arms)
 
+    @property
+    def is_wide(self) -> bool:
+        """True if all arms fit beside each other."""
+        return len(self.report.arms) <= MOST_COLUMNS
+
     def name(self, arm: str) -> str:
         """Return an arm's short name; other names, such as a tier's, are returned unchanged."""
         return self.names.get(arm, arm)

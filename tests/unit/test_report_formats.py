@@ -9,7 +9,7 @@ from scylla_gha.model.analysis import Contrast, Measure
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.report import Counts
 from scylla_gha.report import metrics, numbers
-from scylla_gha.report.templates import Markdown, Table, code, escape, link, more
+from scylla_gha.report.document import Markdown, Table, code, escape, link, more
 from tests.support.records import COUNTS, make_report, make_summary
 
 

@@ -126,8 +126,8 @@ def folded(report: Report) -> list[str]:
 
 def test_sections_with_news_are_open_and_all_others_are_folded() -> None:
     assert headings(full_report()) == [
-        "Changes against `t0-00-empty`", "Tiers", "Five questions", "Failures", "Outliers", "Excused attempts",
-        "Not in the rates: 2", "Warnings",
+        "Changes against the baseline", "Tiers", "Five questions", "Failures", "Outliers", "Excused attempts",
+        "Not in the rates: 2", "Warnings: 4",
     ]  # fmt: skip
     assert folded(full_report()) == [
         "Judges", "Scenarios", "Kinds of scenario", "Checkpoints", "Reliability", "Tools", "Time", "Cost of a pass",

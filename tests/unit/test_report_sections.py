@@ -41,7 +41,7 @@ def test_an_arrow_is_the_sign_of_a_clear_change_and_the_judgement_is_a_word(
     assert f"{arrow(contrast(**given), words)}{words}" == expected
 
 
-CHANGES = "Changes against `t0-00-empty`"
+CHANGES = "Changes against the baseline"
 
 
 def test_each_row_is_one_metric_of_one_arm() -> None:

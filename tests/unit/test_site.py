@@ -13,10 +13,11 @@ import pytest
 from scylla_gha.errors import ConfigError
 from scylla_gha.evaluate.site import SiteOptions, site_files, write_site
 from scylla_gha.model.readiness_score import REPORT_FILE
+from scylla_gha.report.document import Table, escape
+from scylla_gha.report.page.blocks import blocks_html, markdown_html
 from scylla_gha.report.site.addresses import ExperimentPaths, file_name
 from scylla_gha.report.site.site_data import report_fault
-from scylla_gha.report.site.site_page import SiteFile, markdown_html
-from scylla_gha.report.templates import Table, escape
+from scylla_gha.report.site.site_page import SiteFile
 from tests.support.branch import bare, copy_of
 from tests.support.command import scylla
 from tests.support.readiness_reports import changed_report, readiness_report
@@ -64,10 +65,10 @@ def test_file_names_are_safe_and_differ() -> None:
 
 def test_escaped_text_stays_text_in_html() -> None:
     text = "<img src=x onerror=1> &lt;b&gt; R&D | a\\b `c` *d* [x](javascript:1) @octo </table> ~~x~~"
-    html = markdown_html(f"x {escape(text)} y", "a label")
+    html = markdown_html(f"x {escape(text)} y")
     assert html == ("<p>x &lt;img src=x onerror=1&gt; &amp;lt;b&amp;gt; R&amp;D | a\\b `c` *d* [x](javascript:1) @octo "
                     "&lt;/table&gt; ~~x~~ y</p>")  # fmt: skip
-    table = markdown_html(Table(("a", "b"), [(text, "2")]).__html__(), '"><script>')
+    table = blocks_html([Table(("a", "b"), [(text, "2")])], '"><script>')
     assert table.count("<table>") == 1
     assert 'aria-label="&quot;&gt;&lt;script>' not in table
     assert "<script" not in table
@@ -75,7 +76,7 @@ def test_escaped_text_stays_text_in_html() -> None:
 
 
 def test_raw_html_and_other_schemes_are_not_let_through() -> None:
-    html = markdown_html("[a](javascript:alert(1)) <b onclick=x>b</b>\n\n<script>alert(1)</script>\n", "l")
+    html = markdown_html("[a](javascript:alert(1)) <b onclick=x>b</b>\n\n<script>alert(1)</script>\n")
     assert re.findall(r"<(\w+)[^>]*>", html) == ["p", "a", "p"]
     assert "javascript" not in html
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from scylla_gha.model import slug
 from scylla_gha.model.publication import RunName
-from scylla_gha.report.templates import Markdown, escape
+from scylla_gha.report.document import Markdown, escape
 
 OVERVIEW: Final = "index.html"
 GLOSSARY: Final = "glossary.html"

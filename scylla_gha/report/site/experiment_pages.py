@@ -1,41 +1,60 @@
 """Pages of one experiment's latest run: answer and history, arm against arm, tiers, judges, and its scenarios."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from scylla_gha.model.analysis import Contrast, Slice
-from scylla_gha.model.report import Report
-from scylla_gha.report import outcomes, tiers
+from scylla_gha.model.comparison import Shift
+from scylla_gha.model.report import Comparison, Report
+from scylla_gha.report import outcomes
 from scylla_gha.report.charts.history import history, readiness_history
 from scylla_gha.report.charts.theme import Chart
+from scylla_gha.report.document import (
+    Bullets,
+    Columns,
+    Markdown,
+    Section,
+    Table,
+    introduced,
+    more,
+    section,
+    table_of,
+)
 from scylla_gha.report.metrics import change, change_limits, limits
-from scylla_gha.report.numbers import UNDEFINED, percent
+from scylla_gha.report.numbers import UNDEFINED, p_value, percent
 from scylla_gha.report.page.answer import key_figures
-from scylla_gha.report.page.page import banner
 from scylla_gha.report.page.trial_table import TrialRow, TrialTable, trial_columns
-from scylla_gha.report.questions import five_answers
+from scylla_gha.report.sections import (
+    NOT_COMPARED,
+    Headline,
+    arm_table,
+    counts_note,
+    headline,
+    judges,
+    matrix_blocks,
+    questions,
+    tier_results,
+    verdict_bullets,
+    warnings,
+    wholes,
+)
 from scylla_gha.report.site.addresses import GLOSSARY, page_link
 from scylla_gha.report.site.site_data import SiteExperiment, SiteRun, readiness_table, run_facts, run_table
-from scylla_gha.report.site.site_page import SiteFile, SitePage, Widget, page_files, sections
-from scylla_gha.report.summary import (
-    COUNTS_NOTE,
-    HEADINGS,
-    LOWER_IS_BETTER,
-    arm_row,
-    hypothesis_line,
-    verdict_counts,
-    verdict_lines,
-)
-from scylla_gha.report.templates import Markdown, Table
-from scylla_gha.report.view import MOST_COLUMNS, ReportView, note_text, notes, report_view
-from scylla_gha.stats import format_p
+from scylla_gha.report.site.site_page import SiteFile, SitePage, SiteSection, page_files, site_section
+from scylla_gha.report.view import MOST_COLUMNS, PASS, ReportView, report_view
 
 _MOST_RUNS: Final = 200
 _INDEX: Final = "the index of the results branch"
 _MOST_VERDICTS: Final = 10
 _MOST_PAIRED: Final = 200  # arms
 _MOST_EARLIER_RUNS: Final = 30
+_ANY_TWO: Final = Markdown(
+    "Counts of two arms side by side. They are no verdict: a pair that was chosen after a look at the numbers needs an "
+    "experiment of its own, or `scylla-gha compare`."
+)
+_NO_ROWS: Final = "The rows of this run cannot be read, so its trials are not shown."
+_ONE_RUN: Final = "Not enough data: only one run has a readable report."
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +73,11 @@ class LatestRun:
         return [(self.experiment.name, self.experiment.paths.home)]
 
     @property
+    def answer(self) -> Headline:
+        """The run's answer."""
+        return headline(self.view, _MOST_VERDICTS)
+
+    @property
     def lead(self) -> str:
         """Sentence that names the run of the numbers."""
         return f"Of {run_facts(self.run)}."
@@ -67,6 +91,13 @@ def latest_run(experiment: SiteExperiment, charts: Sequence[Chart]) -> LatestRun
     return LatestRun(experiment, run, run.report, report_view(run.report), {chart.name: chart for chart in charts})
 
 
+def no_report(experiment: SiteExperiment) -> str:
+    """Return why an experiment has no answer."""
+    return (
+        f"Not enough data: none of the {experiment.source} has a report that can be read and that measured something."
+    )
+
+
 def experiment_files(experiment: SiteExperiment, latest: LatestRun | None) -> Iterator[SiteFile]:
     """Yield the pages of an experiment, except those of its runs and scenarios."""
     yield from page_files(_home(experiment, latest))
@@ -78,32 +109,94 @@ def experiment_files(experiment: SiteExperiment, latest: LatestRun | None) -> It
 
 def _home(experiment: SiteExperiment, latest: LatestRun | None) -> SitePage:
     page = experiment.paths.home
-    values: dict[str, Any] = {
-        "experiment": experiment,
-        "latest": latest,
-        "history": experiment.history,
-        "readiness": readiness_table(experiment, page, _MOST_RUNS),
-        "runs": run_table(experiment.runs, page, _MOST_RUNS, _INDEX),
-        "pulls": run_table(experiment.pulls, page, _MOST_RUNS, _INDEX),
-    }
-    charts: dict[str, list[Chart | None]] = {
-        "History": [history(experiment.history) if experiment.history else None],
-        "Readiness": [_readiness_chart(experiment)],
-    }
-    if latest is not None:
-        values |= _answer(latest, page)
-        charts["Answer"] = [latest.charts.get("forest"), latest.charts.get("cost_pass")]
-    parts = sections("site_experiment.md.j2", values, charts)
-    figures = tuple(key_figures(latest.view)) if latest else ()
-    parts = [replace(part, figures=figures) if part.title == "Answer" else part for part in parts]
+    parts = [
+        site_section(_readiness(experiment, page), _readiness_chart(experiment)),
+        *(_latest_parts(latest, page) if latest else [site_section(section("Answer", no_report(experiment)))]),
+        site_section(_history(experiment), history(experiment.history) if experiment.history else None),
+        *_details(latest, page),
+        *map(site_section, _runs(experiment, page)),
+    ]
     return SitePage(
         page,
         latest.report.question if latest else experiment.name,
         experiment.name,
         parts,
         lead=latest.lead if latest else "",
-        banner=banner(latest.report) if latest else "",
+        banner=latest.answer.banner if latest else "",
     )
+
+
+def _readiness(experiment: SiteExperiment, page: str) -> Section:
+    words = (
+        "0 is the level of guessing, 100 is every point. A score compares with others of the same code base, agent and "
+        "model only."
+    )
+    return section("Readiness", *introduced(words, readiness_table(experiment, page, _MOST_RUNS)))
+
+
+def _latest_parts(latest: LatestRun, page: str) -> Iterator[SiteSection]:
+    """Yield the answer and the arms."""
+    answer, paths = latest.answer, latest.experiment.paths
+    addresses = {
+        "arm against arm": paths.arms,
+        "tiers": paths.tiers,
+        "judges": paths.judges,
+        "all trials of this run": paths.run(latest.run.entry.name),
+        "glossary": GLOSSARY,
+    }
+    links = Markdown(", ".join(page_link(name, target, page) for name, target in addresses.items()))
+    content = section(
+        "Answer",
+        answer.counts,
+        verdict_bullets(answer.verdicts) if answer.verdicts else NOT_COMPARED,
+        more(answer.left_out, "verdict", "the page that compares arms").strip(),
+        answer.hypothesis,
+        answer.mode_by_model,
+        Markdown("More: {}.").fill(links),
+    )
+    charts = (latest.charts.get("forest"), latest.charts.get("cost_pass"))
+    yield replace(site_section(content, *charts), figures=tuple(key_figures(latest.view)))
+    yield site_section(section("Arms", arm_table(latest.view), counts_note(latest.view, is_marked=False)))
+
+
+def _history(experiment: SiteExperiment) -> Section:
+    """Return the changes in the history of pass rates."""
+    if experiment.history is None:
+        words = (
+            f"Not enough data: a history takes two complete runs of one branch, and the {experiment.source} have fewer."
+        )
+        return section("History", words)
+    source = experiment.source.capitalize()
+    words = f"{source}, oldest first; runs of pull requests, replays and incomplete runs are not part of it."
+    shifts = [_shift(series.arm, shift) for series in experiment.history.series for shift in series.shifts]
+    return section("History", words, Bullets([*shifts, *experiment.history.notes]))
+
+
+def _shift(arm: str, shift: Shift) -> str:
+    rates = ""
+    if shift.before is not None and shift.metric == PASS:
+        rates = f", from {percent(shift.before)} to {percent(shift.after)}"
+    drift = " (a slow drift)" if shift.kind == "drift" else ""
+    metric, verb = shift.metric.replace("_", " "), "rises" if shift.side == "up" else "falls"
+    return f"{arm}: {metric} {verb} at {shift.run}{rates}{drift}"
+
+
+def _details(latest: LatestRun | None, page: str) -> Iterator[SiteSection]:
+    """Yield the scenarios with links to their pages, and the warnings."""
+    if latest is None:
+        return
+    paths, matrix = latest.experiment.paths, outcomes.scenario_matrix(latest.view, len(latest.report.scenarios))
+    linked = [(page_link(name, paths.scenario(name), page), *cells) for name, *cells in matrix.table.rows]
+    blocks = matrix_blocks(replace(matrix, table=replace(matrix.table, rows=linked)))
+    yield site_section(section("Scenarios", *blocks))
+    yield site_section(warnings(latest.view, len(latest.report.warnings)))
+
+
+def _runs(experiment: SiteExperiment, page: str) -> tuple[Section, Section]:
+    runs, pulls = (run_table(of_kind, page, _MOST_RUNS, _INDEX) for of_kind in (experiment.runs, experiment.pulls))
+    none = "" if experiment.runs else "There is none but those of pull requests."
+    words = "They change neither the verdict above nor the history." if experiment.pulls else ""
+    return section("Runs", runs, none), section("Pull requests", pulls, words)
 
 
 def _readiness_chart(experiment: SiteExperiment) -> Chart | None:
@@ -111,40 +204,7 @@ def _readiness_chart(experiment: SiteExperiment) -> Chart | None:
     return readiness_history([(run.label, run.readiness) for run in runs if run.readiness])
 
 
-def _answer(latest: LatestRun, page: str) -> dict[str, Any]:
-    view, paths = latest.view, latest.experiment.paths
-    lines = list(verdict_lines(view, _MOST_VERDICTS))
-    matrix = outcomes.scenario_matrix(view, len(latest.report.scenarios))
-    linked = [(page_link(name, paths.scenario(name), page), *cells) for name, *cells in matrix.table.rows]
-    more = {
-        "arm against arm": paths.arms,
-        "tiers": paths.tiers,
-        "judges": paths.judges,
-        "all trials of this run": paths.run(latest.run.entry.name),
-        "glossary": GLOSSARY,
-    }
-    return {
-        "verdicts": lines,
-        "left_out": len(latest.report.answer) - len(lines),
-        "hypothesis": hypothesis_line(latest.report),
-        "mode_by_model": tiers.mode_by_model_line(latest.view),
-        "verdict_counts": verdict_counts(view, _MOST_VERDICTS),
-        "arms": _arm_table(view),
-        "counts_note": COUNTS_NOTE,
-        "matrix": matrix,
-        "scenarios": replace(matrix.table, rows=linked),
-        "links": Markdown(", ".join(page_link(name, target, page) for name, target in more.items())),
-        "notes": [note_text(view, note) for note in notes(view)],
-    }
-
-
-def _arm_table(view: ReportView) -> Table:
-    headings = [f"{name} ↓" if name in LOWER_IS_BETTER else name for name in HEADINGS]
-    return Table(headings, [arm_row(view, arm, wide=True) for arm in view.arms], view.left_out, "arm")
-
-
 def _arms(latest: LatestRun) -> SitePage:
-    paired = _paired(latest.view)
     rates = [{arm: list(counts) for arm, counts in row.passed.items()} for row in latest.report.scenarios]
     arms = [arm.arm for arm in latest.report.arms]
     data = {
@@ -153,91 +213,71 @@ def _arms(latest: LatestRun) -> SitePage:
         "passed": [[row[arm] for arm in arms] for row in rates],
         "first": max(0, next((at for at, arm in enumerate(arms) if arm in latest.view.baselines), 0)),
     }
-    widgets: dict[str, Widget] = {"Any two arms": "pairs"} if len(arms) > 1 else {}
-    parts = sections(
-        "site_arms.md.j2",
-        {"paired": paired, "is_pair": len(arms) > 1},
-        {"Against the baseline": [latest.charts.get("forest")], "Scenarios": [latest.charts.get("scenario_map")]},
-        widgets,
-    )
-    return _page(latest, latest.experiment.paths.arms, "Arm against arm", parts, data if widgets else None)
+    words = "Each arm's pass rate against its baseline's, paired by scenario: won, tied and lost are scenarios."
+    paired = introduced(words, _paired(latest.view)) or (NOT_COMPARED,)
+    is_pair = len(arms) > 1
+    parts = [
+        site_section(section("Against the baseline", *paired), latest.charts.get("forest")),
+        site_section(section("Any two arms", _ANY_TWO if is_pair else ""), widget="pairs" if is_pair else ""),
+        site_section(section("Scenarios"), latest.charts.get("scenario_map")),
+    ]
+    return _page(latest, latest.experiment.paths.arms, "Arm against arm", parts, data if is_pair else None)
 
 
 def _paired(view: ReportView) -> Table:
     """Return the change of each arm's pass rate against its baseline, paired by scenario, with its verdict."""
-    compared = view.report.comparisons
-    rows = []
-    for comparison in compared[:_MOST_PAIRED]:
-        contrast = view.changes.get(comparison.arm)
-        # The numbers before the first semicolon have columns of their own.
-        why = comparison.why.partition("; ")[2] if contrast and contrast.p_adjusted is not None else comparison.why
-        rows.append(
-            (
-                view.name(comparison.arm),
-                view.name(comparison.baseline),
-                *_contrast_cells(contrast),
-                comparison.verdict.replace("_", " "),
-                why,
-            )
-        )
-    headings = (
-        "arm",
-        "against",
-        "change of the pass rate",
-        "95 %",
-        "won/tied/lost",
-        "scenarios",
-        "adjusted p",
-        "verdict",
-        "why",
-    )
-    return Table(headings, rows, len(compared) - _MOST_PAIRED, "arm")
+
+    def of_change(text: Callable[[Contrast], str]) -> Callable[[Comparison], str]:
+        def cell(comparison: Comparison) -> str:
+            contrast = view.changes.get(comparison.arm)
+            return UNDEFINED if contrast is None or contrast.value is None else text(contrast)
+
+        return cell
+
+    columns: Columns[Comparison] = {
+        "arm": lambda comparison: view.name(comparison.arm),
+        "against": lambda comparison: view.name(comparison.baseline),
+        "change of the pass rate": of_change(change),
+        "95 %": of_change(change_limits),
+        "won/tied/lost": of_change(lambda contrast: "/".join(map(str, contrast.wins))),
+        "scenarios": of_change(lambda contrast: str(contrast.scenarios)),
+        "adjusted p": of_change(lambda contrast: p_value(contrast.p_adjusted)),
+        "verdict": lambda comparison: comparison.verdict.replace("_", " "),
+        "why": lambda comparison: _reason(view, comparison),
+    }
+    return table_of(view.report.comparisons, columns, _MOST_PAIRED, "arm")
 
 
-def _contrast_cells(contrast: Contrast | None) -> tuple[str, ...]:
-    if contrast is None or contrast.value is None:
-        return (UNDEFINED,) * 5
-    p = UNDEFINED if contrast.p_adjusted is None else format_p(contrast.p_adjusted)
-    return change(contrast), change_limits(contrast), "/".join(map(str, contrast.wins)), str(contrast.scenarios), p
+def _reason(view: ReportView, comparison: Comparison) -> str:
+    """Return why a comparison has its verdict, without the numbers that have columns of their own."""
+    contrast = view.changes.get(comparison.arm)
+    has_p = contrast is not None and contrast.p_adjusted is not None
+    return comparison.why.partition("; ")[2] if has_p else comparison.why
 
 
 def _tiers(latest: LatestRun) -> SitePage:
     view = latest.view
-    values = {
-        "tiers": tiers.tiers(view),
-        "steps": tiers.tier_steps(view),
-        "best": tiers.best_subtests(view),
-        "tokens": tiers.tier_tokens(view),
-        "treatments": tiers.tier_treatments(view),
-        "wholes": tiers.wholes(view),
-        "answers": five_answers(view),
-    }
-    parts = sections("site_tiers.md.j2", values, {"Ladder": [latest.charts.get("tier_ladder")]})
+    results = tier_results(view)
+    if not results.blocks:
+        results = section(results.title, "Not enough data: a ladder takes trials of two tiers.")
+    parts = [
+        site_section(results, latest.charts.get("tier_ladder")),
+        *map(site_section, (wholes(view), questions(view))),
+    ]
     return _page(latest, latest.experiment.paths.tiers, "Tiers", parts)
 
 
 def _judges(latest: LatestRun) -> SitePage:
-    agreement = latest.view.analysis.agreement if latest.view.analysis else None
-    values = (
-        {
-            "agreement": agreement,
-            "measures": outcomes.agreement_measures(agreement),
-            "pairs": outcomes.judge_pairs(agreement),
-            "alphas": outcomes.scenario_alphas(agreement),
-            "alpha_good": outcomes.ALPHA_GOOD,
-            "alpha_fair": outcomes.ALPHA_FAIR,
-        }
-        if agreement
-        else {"agreement": None}
-    )
-    parts = sections("site_judges.md.j2", values, {"Agreement": [latest.charts.get("judges")]})
+    agreement = judges(latest.view)
+    if not agreement.blocks:
+        agreement = section(agreement.title, "Not enough data: agreement takes two judges who scored the same trials.")
+    parts = [site_section(agreement, latest.charts.get("judges"))]
     return _page(latest, latest.experiment.paths.judges, "Judges", parts)
 
 
-def _page(latest: LatestRun, path: str, title: str, parts: Sequence[Any], data: object = None) -> SitePage:
-    return SitePage(
-        path, f"{title}: {latest.experiment.name}", title, parts, latest.trail, latest.lead, banner(latest.report), data
-    )
+def _page(latest: LatestRun, path: str, title: str, parts: Sequence[SiteSection], data: object = None) -> SitePage:
+    heading, banner = f"{title}: {latest.experiment.name}", latest.answer.banner
+    return SitePage(path, heading, title, parts, latest.trail, latest.lead, banner, data)
 
 
 def scenario_files(latest: LatestRun, table: TrialTable | None) -> Iterator[SiteFile]:
@@ -266,20 +306,22 @@ def scenario_files(latest: LatestRun, table: TrialTable | None) -> Iterator[Site
             _scenario_page(
                 latest,
                 name,
-                (_rates(latest, scenario.passed, slices.get(name, {})), _history(latest, name, earlier)),
+                (_rates(latest, scenario.passed, slices.get(name, {})), _earlier_runs(latest, name, earlier)),
                 data,
             )
         )
 
 
 def _scenario_page(latest: LatestRun, name: str, tables: tuple[Table, Table], data: TrialTable | None) -> SitePage:
-    path = latest.experiment.paths.scenario(name)
-    widgets: dict[str, Widget] = {"Trials": "trials"} if data else {}
-    values = {"rates": tables[0], "history": tables[1], "has_trials": data is not None}
-    parts = sections("site_scenario.md.j2", values, widgets=widgets)
-    return SitePage(
-        path, name, name, parts, latest.trail, latest.lead, banner(latest.report), trial_columns(data) if data else None
-    )
+    path, (rates, earlier) = latest.experiment.paths.scenario(name), tables
+    runs = introduced("Passed of judged, newest first:", earlier) if len(earlier.rows) > 1 else (_ONE_RUN,)
+    parts = [
+        site_section(section("Pass rate by arm", rates)),
+        site_section(section("Trials", "" if data else _NO_ROWS), widget="trials" if data else ""),
+        site_section(section("Earlier runs", *runs)),
+    ]
+    columns = trial_columns(data) if data else None
+    return SitePage(path, name, name, parts, latest.trail, latest.lead, latest.answer.banner, columns)
 
 
 def _rates(latest: LatestRun, passed: Mapping[str, tuple[int, int]], slices: Mapping[str, Slice]) -> Table:
@@ -300,7 +342,7 @@ def _rates(latest: LatestRun, passed: Mapping[str, tuple[int, int]], slices: Map
     )
 
 
-def _history(
+def _earlier_runs(
     latest: LatestRun, name: str, runs: Sequence[tuple[SiteRun, Mapping[str, Mapping[str, tuple[int, int]]]]]
 ) -> Table:
     """Return the passed of judged trials in each run, newest first, of the arms that there is room for."""

@@ -1,7 +1,6 @@
 """The overview: the latest verdict of each experiment, its history, and its runs."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from scylla_gha.counting import counted
@@ -9,38 +8,21 @@ from scylla_gha.model.comparison import History
 from scylla_gha.report.badges import badge_values, decisive_arm
 from scylla_gha.report.charts.history import history
 from scylla_gha.report.charts.theme import Chart
+from scylla_gha.report.document import Bullets, Markdown, Section, Table, more, section
 from scylla_gha.report.markdown import glossary
 from scylla_gha.report.numbers import UNDEFINED
-from scylla_gha.report.page.page import banner
-from scylla_gha.report.readiness_text import headline
+from scylla_gha.report.readiness_text import headline as readiness_headline
+from scylla_gha.report.sections import NOT_COMPARED, headline, verdict_bullets
 from scylla_gha.report.site.addresses import GLOSSARY, OVERVIEW, page_link
-from scylla_gha.report.site.site_data import SiteExperiment, SiteRun, run_facts, run_table
-from scylla_gha.report.site.site_page import HOME, SiteFile, SitePage, SiteSection, page_files, sections
-from scylla_gha.report.summary import VerdictLine, verdict_lines
-from scylla_gha.report.templates import Markdown, Table
+from scylla_gha.report.site.experiment_pages import no_report
+from scylla_gha.report.site.site_data import SiteExperiment, run_facts, run_table
+from scylla_gha.report.site.site_page import HOME, SiteFile, SitePage, page_files, site_section
 from scylla_gha.report.view import report_view
 
 _MOST_RUNS: Final = 5
 _MOST_VERDICTS: Final = 3
 _MOST_CHARTS: Final = 12  # experiments; the others have theirs on their own page
 _HEADINGS: Final = ("experiment", "verdict", "pass rate", "USD/pass ↓", "latest run", "runs")
-
-
-@dataclass(frozen=True, slots=True)
-class _Card:
-    """Part of the overview about one experiment."""
-
-    experiment: SiteExperiment
-    home: Markdown
-    latest: SiteRun | None
-    facts: str
-    banner: str
-    question: str
-    verdicts: Sequence[VerdictLine]
-    left_out: int
-    badges: dict[str, str]
-    runs: Table
-    readiness: str = ""
 
 
 def overview_files(experiments: Sequence[SiteExperiment], branch: str) -> Iterator[SiteFile]:
@@ -50,52 +32,68 @@ def overview_files(experiments: Sequence[SiteExperiment], branch: str) -> Iterat
         experiments: in the order in which they are shown.
         branch: name of the results branch.
     """
-    cards = [_card(experiment) for experiment in experiments]
-    values = {
-        "cards": cards,
-        "branch": branch,
-        "table": Table(_HEADINGS, [_row(card) for card in cards]),
-        "glossary": page_link("What the words mean", GLOSSARY, OVERVIEW),
-    }
-    charts = {card.experiment.name: (_chart(card.experiment),) for card in cards[:_MOST_CHARTS]}
-    counts = f"{counted(len(cards), 'experiment')}, {counted(sum(len(card.experiment.runs) for card in cards), 'run')}"
-    pulls = sum(len(card.experiment.pulls) for card in cards)
-    lead = f"{counts}, and {counted(pulls, 'run')} of pull requests, of the branch {branch}" if cards else ""
-    parts = sections("site_overview.md.j2", values, charts)
+    runs = sum(len(experiment.runs) for experiment in experiments)
+    pulls = sum(len(experiment.pulls) for experiment in experiments)
+    counts = f"{counted(len(experiments), 'experiment')}, {counted(runs, 'run')}"
+    lead = f"{counts}, and {counted(pulls, 'run')} of pull requests, of the branch {branch}" if experiments else ""
+    cards = [
+        site_section(_card(experiment), _chart(experiment) if at < _MOST_CHARTS else None)
+        for at, experiment in enumerate(experiments)
+    ]
+    parts = [site_section(_experiments(experiments, branch)), *cards]
     yield from page_files(SitePage(OVERVIEW, "Evaluation results", HOME, parts, lead=lead))
-    text = glossary().partition("\n\n")[2]
-    yield from page_files(SitePage(GLOSSARY, "Glossary", "Glossary", [SiteSection("Words and signs", text)]))
+    words = section("Words and signs", Markdown(glossary().partition("\n\n")[2]))
+    yield from page_files(SitePage(GLOSSARY, "Glossary", "Glossary", [site_section(words)]))
 
 
-def _card(experiment: SiteExperiment) -> _Card:
-    latest, home = experiment.latest, page_link(experiment.name, experiment.paths.home, OVERVIEW)
+def _experiments(experiments: Sequence[SiteExperiment], branch: str) -> Section:
+    none = Markdown(
+        "There is no run on the branch {} yet. `scylla-gha publish branch` puts one there; in GitHub Actions, each "
+        "report does."
+    )
+    words = Markdown(
+        "The verdict, the pass rate and the cost of a pass are those of the arm that decides the latest complete run. "
+        "{}."
+    )
+    if not experiments:
+        return section("Experiments", none.fill(branch))
+    meaning = words.fill(page_link("What the words mean", GLOSSARY, OVERVIEW))
+    return section("Experiments", Table(_HEADINGS, [_row(experiment) for experiment in experiments]), meaning)
+
+
+def _card(experiment: SiteExperiment) -> Section:
+    """Return the part of the overview about one experiment."""
+    latest, home = experiment.latest, _home_link(experiment)
     runs = run_table(experiment.runs, OVERVIEW, _MOST_RUNS, "the page of the experiment")
-    report = latest.report if latest else None
-    if latest is None or report is None:
-        return _Card(experiment, home, None, "", "", "", (), 0, {}, runs)
-    lines = list(verdict_lines(report_view(report), _MOST_VERDICTS))
-    return _Card(
-        experiment,
-        home,
-        latest,
-        run_facts(latest),
-        banner(report),
-        report.question,
-        lines,
-        len(report.answer) - len(lines),
-        badge_values(report),
+    if latest is None or latest.report is None:
+        return section(experiment.name, Markdown("{} Its runs: {}.").fill(no_report(experiment), home), runs)
+    answer, question = headline(report_view(latest.report), _MOST_VERDICTS), latest.report.question
+    readiness = [Markdown("**{}**").fill(readiness_headline(latest.readiness))] if latest.readiness else []
+    lines = [*readiness, *verdict_bullets(answer.verdicts).items]
+    banner = Markdown("**{}** ").fill(answer.banner) if answer.banner else ""
+    facts = Markdown("{}Of {}. Charts, tables and all runs: {}.").fill(banner, run_facts(latest), home)
+    return section(
+        experiment.name,
+        Markdown("*{}*").fill(question) if question else "",
+        Bullets(lines) if lines else NOT_COMPARED,
+        more(answer.left_out, "verdict", "the experiment's page").strip(),
+        facts,
         runs,
-        headline(latest.readiness) if latest.readiness else "",
     )
 
 
-def _row(card: _Card) -> tuple[str, ...]:
-    count = str(len(card.experiment.runs))
-    if card.latest is None:
-        return card.home, "not enough data", UNDEFINED, UNDEFINED, UNDEFINED, count
-    run = page_link(card.latest.label, card.experiment.paths.run(card.latest.entry.name), OVERVIEW)
-    badges = card.badges
-    return card.home, card.readiness or badges["verdict"], badges["pass-rate"], badges["cost-of-pass"], run, count
+def _home_link(experiment: SiteExperiment) -> Markdown:
+    return page_link(experiment.name, experiment.paths.home, OVERVIEW)
+
+
+def _row(experiment: SiteExperiment) -> tuple[str, ...]:
+    home, count, latest = _home_link(experiment), str(len(experiment.runs)), experiment.latest
+    if latest is None or latest.report is None:
+        return home, "not enough data", UNDEFINED, UNDEFINED, UNDEFINED, count
+    run = page_link(latest.label, experiment.paths.run(latest.entry.name), OVERVIEW)
+    badges = badge_values(latest.report)
+    verdict = readiness_headline(latest.readiness) if latest.readiness else badges["verdict"]
+    return home, verdict, badges["pass-rate"], badges["cost-of-pass"], run, count
 
 
 def _chart(experiment: SiteExperiment) -> Chart | None:

@@ -1,0 +1,106 @@
+"""Sections of a report as HTML: sanitised, and with tables that can be scrolled by keyboard."""
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from html import escape, unescape
+from typing import TYPE_CHECKING, Final
+
+from scylla_gha.model.printable_text import one_line
+from scylla_gha.report.document import Block, Bullets, Markdown, Table, is_empty, more
+
+if TYPE_CHECKING:
+    from markdown import Markdown as Converter
+
+_TEXT_TAGS: Final = {"a", "br", "code", "em", "h2", "h3", "li", "ol", "p", "strong", "ul"}
+_TABLE_TAGS: Final = {"table", "tbody", "td", "th", "thead", "tr"}
+_TABLE: Final = re.compile(r"<table>.*?</table>", re.DOTALL)
+_TAG: Final = re.compile(r"<[^>]*>")
+_ESCAPED: Final = ["<", "~", "|"]  # by `document.escape`, beside those that the package knows
+_LONGEST_NUMBER: Final = 26  # characters; longer cells are words, which may wrap
+
+
+def blocks_html(blocks: Iterable[Block], label: str) -> str:
+    """Return paragraphs, lists and tables as HTML; `label` says to screen readers what the tables are about."""
+    regions = _Regions(label)
+    return "\n".join(html for block in blocks if not is_empty(block) for html in _block(block, regions))
+
+
+def markdown_html(text: str) -> str:
+    """Return the sanitised HTML of Markdown in which values are escaped; HTML in it is shown as text."""
+    import nh3
+
+    # The empty comments break mentions on GitHub, and would be read as text elsewhere. The package takes `&lt;` for an
+    # entity even if its ampersand is escaped.
+    html = _converter().reset().convert(text.replace("<!-- -->", "").replace("\\&", "&amp;"))
+    return nh3.clean(html, tags=_TEXT_TAGS | _TABLE_TAGS, attributes={"a": {"href"}}, url_schemes={"https", "http"})
+
+
+def _block(block: Block, regions: "_Regions") -> Iterator[str]:
+    if isinstance(block, Markdown):
+        yield _TABLE.sub(lambda table: regions.wrap(table[0]), markdown_html(block))
+    elif isinstance(block, str):
+        yield f"<p>{_inline(block)}</p>"
+    elif isinstance(block, Bullets):
+        tag = "ul" if block.numbers is None else "ol"
+        items = "\n".join(f"<li>{_inline(item)}</li>" for item in block.items)
+        yield f"<{tag}>\n{items}\n</{tag}>"
+    else:
+        yield regions.wrap(_table(block))
+        yield markdown_html(more(block.left_out, block.noun, block.source))
+
+
+class _Regions:
+    """Names of the tables of a section, which differ, so that screen readers can list them."""
+
+    def __init__(self, label: str) -> None:
+        self._label = one_line(label)
+        self._numbers = itertools.count(1)
+
+    def wrap(self, table: str) -> str:
+        """Return a table that can be scrolled by keyboard."""
+        number = next(self._numbers)
+        name = escape(f"{self._label}, table {number}" if number > 1 else self._label)
+        return f'<div class="scroll" role="region" aria-label="{name}" tabindex="0">{table}</div>'
+
+
+def _inline(text: str) -> str:
+    if isinstance(text, Markdown):
+        return markdown_html(text).strip().removeprefix("<p>").removesuffix("</p>")
+    return escape(one_line(text), quote=False)
+
+
+def _table(table: Table) -> str:
+    """Return a table with marks on the cells that are headings and on columns of words."""
+    rows = [[_inline(cell) for cell in row] for row in table.rows]
+    marks = [_mark([unescape(_TAG.sub("", row[at])) for row in rows]) for at in range(len(table.headings))]
+    head = _row([_inline(heading) for heading in table.headings], marks, 'th scope="col"', 'th scope="col"')
+    body = "\n".join(_row(row, marks, 'th scope="row"', "td") for row in rows)
+    return f"<table>\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+
+
+def _row(cells: Sequence[str], marks: Sequence[str], first: str, others: str) -> str:
+    tags = [first, *[others] * (len(cells) - 1)]
+    marked = zip(cells, tags, marks, strict=True)
+    return f"<tr>{''.join(f'<{tag}{mark}>{cell}</{tag[:2]}>' for cell, tag, mark in marked)}</tr>"
+
+
+def _mark(column: list[str]) -> str:
+    """Return the class of a column: words, which may wrap, or names; none for numbers."""
+    if any(len(text) > _LONGEST_NUMBER for text in column):
+        return ' class="words"'
+    letters = any(sum(map(str.isalpha, text)) > len(text) / 2 for text in column)
+    return ' class="name"' if letters else ""
+
+
+@cache
+def _converter() -> "Converter":
+    from markdown import Markdown as Converter
+
+    converter = Converter(extensions=["tables"], output_format="html")
+    converter.preprocessors.deregister("html_block")
+    for pattern in ("html", "entity", "autolink", "automail"):
+        converter.inlinePatterns.deregister(pattern)
+    converter.ESCAPED_CHARS = [*converter.ESCAPED_CHARS, *_ESCAPED]
+    return converter
