@@ -8,7 +8,7 @@ from typing import Final
 
 from scylla_gha.model.analysis import Agreement, Outlier, Slice
 from scylla_gha.model.report import ApiUse, Excluded, Excused, Failure, ScenarioRow
-from scylla_gha.report.document import Columns, Markdown, Table, escape, link, table_of
+from scylla_gha.report.document import Columns, Markdown, Table, escape, table_of
 from scylla_gha.report.metrics import estimate
 from scylla_gha.report.numbers import UNDEFINED, number, percent
 from scylla_gha.report.view import ReportView
@@ -159,21 +159,21 @@ def failures(view: ReportView) -> Table:
         "arm": lambda kind: view.name(kind.arm),
         "why": lambda kind: kind.kind,
         "trials": lambda kind: f"{kind.count:,}",
-        "such as": lambda kind: Markdown(" ".join(_trial(view, cell) for cell in kind.cells)),
+        "such as": lambda kind: Markdown(" ".join(escape(view.trial(cell)) for cell in kind.cells)),
     }
     return table_of(view.report.failures, columns, _MOST_FAILURES, "kind")
 
 
 def outliers(view: ReportView) -> Table:
     """Return trials that a person should look at."""
-    columns: Columns[Outlier] = {"trial": lambda trial: _trial(view, trial.cell), "what": lambda trial: trial.what}
+    columns: Columns[Outlier] = {"trial": lambda trial: view.trial(trial.cell), "what": lambda trial: trial.what}
     return table_of(view.analysis.odd if view.analysis else (), columns, _MOST_OUTLIERS, "trial")
 
 
 def excluded(view: ReportView) -> Table:
     """Return the cells that are excluded from the rates, with reasons; those with a trial are links."""
     columns: Columns[Excluded] = {
-        "cell": lambda cell: cell.cell if cell.outcome in NO_TRIAL else _trial(view, cell.cell),
+        "cell": lambda cell: cell.cell if cell.outcome in NO_TRIAL else view.trial(cell.cell),
         "outcome": lambda cell: cell.outcome,
         "reason": lambda cell: cell.reason,
     }
@@ -190,11 +190,6 @@ def excused(view: ReportView) -> Table:
         "one reason": lambda part: part.reason,
     }
     return table_of(view.report.excused, columns, _MOST_EXCLUDED)
-
-
-def _trial(view: ReportView, cell: str) -> Markdown:
-    """Return a trial's id, as a link to its folder beside the report or to artifacts, unless the rows are imported."""
-    return escape(cell) if view.report.imported else link(cell, view.artifacts or f"{cell}/")
 
 
 def alpha_text(agreement: Agreement) -> str:

@@ -6,6 +6,7 @@ from typing import Final
 
 from scylla_gha.model.analysis import Analysis, Contrast, Measure
 from scylla_gha.model.report import ArmSummary, Report
+from scylla_gha.report.document import link
 from scylla_gha.report.numbers import short_names
 
 MOST_ARMS: Final = 20
@@ -25,7 +26,7 @@ class ReportView:
         measures: by arm and metric; of tiers, and of arms neither shown nor the baseline, the pass rate.
         changes: pass rates against the baseline, by arm.
         answers: pass rates in the comparisons that answer the question, by their two sides.
-        artifacts: URL of the artifacts that contain the trials; empty: their folders lie beside the report.
+        trial: shows a trial by its cell's id, as a link if the rendering has an address for it.
     """
 
     report: Report
@@ -35,7 +36,7 @@ class ReportView:
     measures: dict[str, dict[str, Measure]]
     changes: dict[str, Contrast]
     answers: dict[tuple[str, str], Contrast]
-    artifacts: str = ""
+    trial: Callable[[str], str]
 
     @property
     def analysis(self) -> Analysis | None:
@@ -84,7 +85,7 @@ def report_view(report: Report, most: int = MOST_ARMS, artifacts: str = "") -> R
     Args:
         report: the report.
         most: arms that there is room for.
-        artifacts: as in `ReportView`.
+        artifacts: URL of the artifacts that contain the trials; empty: their folders lie beside the report.
     """
     analysis = report.analysis
     measures = (
@@ -116,7 +117,7 @@ def report_view(report: Report, most: int = MOST_ARMS, artifacts: str = "") -> R
         answers={(ruling.arm, ruling.baseline): ruling.contrast for ruling in analysis.answers or analysis.rulings}
         if analysis
         else {},
-        artifacts=artifacts,
+        trial=(lambda cell: cell) if report.imported else (lambda cell: link(cell, artifacts or f"{cell}/")),
     )
 
 

@@ -4,36 +4,25 @@ All text of agents, scenarios, models and judges is hostile. In the template it 
 are data that the script puts into the page as text only.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from scylla_gha.model.readiness_score import ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.report.charts.theme import Chart
-from scylla_gha.report.next_command import command_for_more_data
-from scylla_gha.report.numbers import REPLAYED
+from scylla_gha.report.document import link
 from scylla_gha.report.page.answer import key_figures
+from scylla_gha.report.page.blocks import blocks_html
 from scylla_gha.report.page.html import PagePlace, html, packed
 from scylla_gha.report.page.readiness_answer import readiness_answer
 from scylla_gha.report.page.trajectories import EmbeddedTrial
 from scylla_gha.report.page.trial_table import TrialTable, trial_columns
-from scylla_gha.report.questions import five_answers
-from scylla_gha.report.summary import (
-    COUNTS_NOTE,
-    HEADINGS,
-    arm_row,
-    hypothesis_line,
-    main_chart,
-    verdict_counts,
-    verdict_lines,
-)
-from scylla_gha.report.tiers import mode_by_model_line
-from scylla_gha.report.view import ReportView, marks, note_text, notes
+from scylla_gha.report.sections import excluded, failures, headline, not_possible, questions, warnings
+from scylla_gha.report.summary import COUNTS_NOTE, HEADINGS, arm_row, main_chart
+from scylla_gha.report.view import ReportView, marks, notes
 
 _MOST_VERDICTS: Final = 10
-_MOST_FAILURES: Final = 30
-_MOST_EXCLUDED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +61,7 @@ class SiteLinks:
 
 def page(view: ReportView, parts: PageParts, site: SiteLinks | None = None) -> str:
     """Return the whole page; with `site`, as a page of a site."""
-    report, numbered_notes = view.report, notes(view)
+    report, answer = view.report, headline(view, _MOST_VERDICTS)
     names = {row.cell: f"{row.scenario} r{row.repetition:02d}" for row in parts.table.rows}
     by_scenario = {row.scenario: row.cell for row in reversed(parts.table.rows)}
     readiness = readiness_answer(parts.readiness, by_scenario) if parts.readiness else None
@@ -90,33 +79,36 @@ def page(view: ReportView, parts: PageParts, site: SiteLinks | None = None) -> s
         headings=HEADINGS,
         counts_note=COUNTS_NOTE,
         totals=_totals(report),
-        banner=banner(report),
-        verdict_counts=verdict_counts(view, _MOST_VERDICTS),
-        verdicts=list(verdict_lines(view, _MOST_VERDICTS)),
-        for_more_data=None if readiness else command_for_more_data(report),
-        hypothesis=hypothesis_line(report),
-        mode_by_model=mode_by_model_line(view),
+        banner=answer.banner,
+        headline=answer,
         figures=list(key_figures(view)),
-        answers=five_answers(view),
         arm_rows=[(arm.arm, arm_row(view, arm, wide=True)) for arm in view.arms],
-        marks=marks(numbered_notes),
-        notes=[(note.number, note_text(view, note)) for note in numbered_notes],
-        failures=report.failures[:_MOST_FAILURES],
-        excluded=report.excluded[:_MOST_EXCLUDED],
-        names=names,
+        marks=marks(notes(view)),
+        sections=dict(_sections(replace(view, trial=lambda cell: _trial(cell, names)))),
         trials=list(parts.trials),
         rows="" if site else packed(trial_columns(parts.table)),
     )
+
+
+def _trial(cell: str, names: Mapping[str, str]) -> str:
+    return link(cell, f"#cell={cell}", names[cell]) if cell in names else cell
+
+
+def _sections(view: ReportView) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield sections by their anchor: title and content."""
+    parts = {
+        "questions": questions(view),
+        "failures": failures(view),
+        "warnings": warnings(view, len(view.report.warnings)),
+        "not-possible": not_possible(view),
+        "excluded": excluded(view),
+    }
+    for anchor, part in parts.items():
+        if part.blocks:
+            yield anchor, (part.title, blocks_html(part.blocks, part.title))
 
 
 def _totals(report: Report) -> str:
     trials = report.counts
     proved = f"; delivery proved in {report.delivery[0]} of {report.delivery[1]}" if report.delivery else ""
     return f"{trials.planned} planned, {trials.ran} ran, {trials.judged} judged, {trials.scored} scored{proved}"
-
-
-def banner(report: Report) -> str:
-    """Return what a reader must know before any number: that nothing was measured here; empty: it was."""
-    if report.replayed:
-        return f"{REPLAYED}."
-    return "Imported rows: this toolkit did not run these trials, and did not verify them." if report.imported else ""
