@@ -8,39 +8,34 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from scylla_gha.counting import counted, dollars
 from scylla_gha.model import Sha
-from scylla_gha.model.analysis import Agreement, Contrast, Verdict
+from scylla_gha.model.analysis import Contrast, Verdict
 from scylla_gha.model.publication import CommentFacts, PastVerdict, RunName
-from scylla_gha.model.report import Comparison, Excluded, Report
+from scylla_gha.model.report import ArmSummary, Comparison, Excluded, Report
 from scylla_gha.report.comparisons import arrow, reading
-from scylla_gha.report.document import Markdown, Table, code, escape, link
+from scylla_gha.report.document import (
+    Block,
+    Bullets,
+    Markdown,
+    Table,
+    blocks_markdown,
+    code,
+    escape,
+    folded,
+    link,
+    more,
+)
 from scylla_gha.report.metrics import LOWER_MARK, change, change_limits
-from scylla_gha.report.next_command import (
-    WORST_FIRST,
-    command_for_more_data,
-    is_safe_id,
-    narrowed_command,
-    next_command,
-)
-from scylla_gha.report.numbers import REPLAYED, UNDEFINED, clipped
+from scylla_gha.report.next_command import WORST_FIRST, is_safe_id, narrowed_command, next_command
+from scylla_gha.report.numbers import UNDEFINED, clipped, number
 from scylla_gha.report.outcomes import ALPHA_FAIR, NO_TRIAL, scenario_matrix
+from scylla_gha.report.sections import headline, matrix_blocks
 from scylla_gha.report.site.addresses import ExperimentPaths
-from scylla_gha.report.summary import (
-    MARKS,
-    Overall,
-    VerdictLine,
-    hypothesis_line,
-    leading_verdict,
-    marked,
-    pass_rate,
-    title,
-    verdict_lines,
-)
-from scylla_gha.report.templates import render_parts, tidy
-from scylla_gha.report.tiers import mode_by_model_line
+from scylla_gha.report.summary import MARKS, Overall, VerdictLine, leading_verdict, marked, pass_rate, title
+from scylla_gha.report.templates import render, render_parts, tidy
 from scylla_gha.report.view import ReportView, note_text, notes, report_view
 
 MOST_BYTES: Final = 60_000  # of the 65,536 that GitHub takes
@@ -55,21 +50,7 @@ _ALERTS: Final[dict[Overall, str]] = {
     "equivalent": "NOTE",
     "better": "TIP",
 }
-# Parts of the template in the order of the comment, and in the order in which they are left out if there is no room
-_PARTS: Final = (
-    "arms",
-    "chart",
-    "worse",
-    "missing",
-    "infrastructure",
-    "judges",
-    "better",
-    "warnings",
-    "matrix",
-    "entrants",
-    "costs",
-    "method",
-)
+# Sections in the order in which they are left out if there is no room
 _LEAVE_OUT: Final = (
     "matrix",
     "entrants",
@@ -117,80 +98,82 @@ def comment(
         state: the second line.
     """
     view = report_view(report)
-    changed = {"worse": _flips(view, worse=True), "better": _flips(view, worse=False)}
-    missing = [cell for cell in report.excluded if cell.outcome in NO_TRIAL]
-    excluded = [cell for cell in report.excluded if cell.outcome not in NO_TRIAL]
-    cells = {"missing": _cells("Missing", missing), "infrastructure": _cells("Not in the rates", excluded)}
-    values = {**_values(report, facts, view), **changed, **cells, "newest": newest, "past": _past(past, facts)}
+    values = {**_values(report, facts, view), "newest": newest, "past": _past(past, facts)}
     parts = render_parts("comment.md.j2", values)
-    contents = {**{name: rows.heading for name, rows in (changed | cells).items()}, **_contents(report, facts)}
     top = "\n".join(filter(None, (marker(facts.suite), state, parts["top"])))
-    return _fitted(top, parts, contents, facts)
+    return _fitted(top, list(_sections(view, facts)), parts["bottom"], facts)
+
+
+@dataclass(frozen=True, slots=True)
+class CommentSection:
+    """A section of the comment, and `label` for the note that names those left out; empty content is not shown."""
+
+    name: str
+    content: str
+    label: str
 
 
 def _values(report: Report, facts: CommentFacts, view: ReportView) -> dict[str, object]:
-    """Return the values of the template that say nothing of other runs."""
+    """Return the values of the top and the bottom that say nothing of other runs."""
     return {
         "report": report,
-        "view": view,
         "facts": facts,
         "title": title(report),
         "alert": _alert(report, facts),
-        "replayed": REPLAYED,
         "command": slash_command(report, facts),
+        "headline": headline(view, _MOST_VERDICTS),
         "verdicts": _further_verdicts(report, view),
-        "hypothesis": hypothesis_line(report),
-        "mode_by_model": mode_by_model_line(view),
-        "has_family": report.answer != report.comparisons,
         "facts_line": Markdown(" · ".join(_facts(report, facts))),
-        **arm_values(view, facts),
-        "poor_agreement": _poor_agreement(report),
-        "notes": notes(view),
-        "note_text": note_text,
         "again": next_command(report),
         "narrowed": narrowed_command(report),
-        "for_more_data": command_for_more_data(report),
         "next_scenarios": 2 * len(report.scenarios),
-        "most_rows": MOST_ROWS,
-        "matrix": scenario_matrix(view),
-        "entrants": _entrants(view, facts),
-        **_costs(view),
         "failed_cell": example_cell(report),
     }
 
 
-def _contents(report: Report, facts: CommentFacts) -> dict[str, str]:
-    """Return what each part holds, for the note that names parts left out."""
+def _sections(view: ReportView, facts: CommentFacts) -> Iterator[CommentSection]:
+    """Yield the sections between the top and the bottom, the most important first."""
+    report = view.report
     arms = counted(len(report.arms), "arm")
-    return {
-        "arms": counted(len(report.comparisons), "verdict") if report.comparisons else arms,
-        "chart": "chart",
-        "judges": "judges that disagree",
-        "warnings": counted(len(notes(report_view(report))), "warning"),
-        "matrix": f"matrix of {counted(len(report.scenarios), 'scenario')} and {arms}",
-        "entrants": f"models and versions of {counted(len(facts.entrants), 'arm')}",
-        "costs": f"costs of {arms}",
-        "method": "how the verdict was computed",
-    }
+    verdicts = counted(len(report.comparisons), "verdict") if report.comparisons else arms
+    yield CommentSection("arms", blocks_markdown(_arms(view, facts)), verdicts)
+    yield CommentSection("chart", _chart(facts), "chart")
+    yield _flips(view, is_worse=True)
+    missing = [cell for cell in report.excluded if cell.outcome in NO_TRIAL]
+    others = [cell for cell in report.excluded if cell.outcome not in NO_TRIAL]
+    yield _cells("missing", "Missing", missing, "planned, but without a trial")
+    meaning = "ended by no doing of the agent, or were not judged"
+    yield _cells("infrastructure", "Not in the rates", others, meaning)
+    yield CommentSection("judges", _poor_agreement(report), "judges that disagree")
+    yield _flips(view, is_worse=False)
+    yield _warnings(view)
+    matrix = folded("All scenarios", blocks_markdown(matrix_blocks(scenario_matrix(view))))
+    yield CommentSection("matrix", matrix, f"matrix of {counted(len(report.scenarios), 'scenario')} and {arms}")
+    entrants = folded("Models and versions", blocks_markdown(_entrants(view, facts)))
+    yield CommentSection("entrants", entrants, f"models and versions of {counted(len(facts.entrants), 'arm')}")
+    yield CommentSection("costs", folded("Costs", _costs(view)), f"costs of {arms}")
+    values = {"margin": facts.margin, "analysis": report.analysis}
+    method = folded("How the verdict was computed", render("comment_method.md.j2", values))
+    yield CommentSection("method", method, "how the verdict was computed")
 
 
-def _fitted(top: str, parts: dict[str, str], contents: dict[str, str], facts: CommentFacts) -> str:
-    """Return all parts if they fit; else leave out the least important ones, and name them."""
+def _fitted(top: str, sections: Sequence[CommentSection], bottom: str, facts: CommentFacts) -> str:
+    """Return all sections if they fit; else leave out the least important ones, and name them."""
     most_left_out = len(_LEAVE_OUT)
-    for number in range(most_left_out + 1):
-        left_out = _LEAVE_OUT[:number]
-        shown = [parts[name] for name in _PARTS if name not in left_out]
-        names = [contents[name] for name in _PARTS if name in left_out and parts[name]]
+    for round_ in range(most_left_out + 1):
+        left_out = _LEAVE_OUT[:round_]
+        shown = [part.content for part in sections if part.name not in left_out]
+        labels = [part.label for part in sections if part.name in left_out and part.content]
         cut = (
             (
-                f"**Cut**: a comment holds no more than {MOST_BYTES:,} bytes. Left out: {escape('; '.join(names))}. "
+                f"**Cut**: a comment holds no more than {MOST_BYTES:,} bytes. Left out: {escape('; '.join(labels))}. "
                 f"All of it is in [the run]({facts.origin.url})."
             )
-            if names
+            if labels
             else ""
         )
-        text = tidy("\n\n".join((top, *shown, cut, parts["bottom"])))
-        if len(text.encode()) <= MOST_BYTES or number == most_left_out:
+        text = tidy("\n\n".join((top, *shown, cut, bottom)))
+        if len(text.encode()) <= MOST_BYTES or round_ == most_left_out:
             return text
     raise AssertionError("the last round returns")
 
@@ -217,7 +200,7 @@ def _facts(report: Report, facts: CommentFacts) -> Iterator[str]:
 
 def _further_verdicts(report: Report, view: ReportView) -> list[VerdictLine]:
     """Return the clearest verdicts of several, without a winner with which the title begins."""
-    lines = list(verdict_lines(view, _MOST_VERDICTS)) if len(report.answer) > 1 else []
+    lines = headline(view, _MOST_VERDICTS).verdicts if len(report.answer) > 1 else ()
     return [line for line in lines if str(line) not in title(report)]
 
 
@@ -227,71 +210,91 @@ def _alert(report: Report, facts: CommentFacts) -> str:
     return "WARNING" if facts.gate_fault and kind in {"TIP", "NOTE"} else kind
 
 
-@dataclass(frozen=True, slots=True)
-class CommentRows:
-    """The first rows of a kind, with a heading and the number of all; `outcomes`: clipped, with their numbers."""
-
-    heading: str
-    count: int
-    table: Table
-    outcomes: Sequence[tuple[str, int]] = ()
+def _chart(facts: CommentFacts) -> str:
+    if not facts.has_chart:
+        return ""
+    address = facts.origin.picture(facts.branch, facts.folder + "/forest.svg")
+    return f"![Change of the pass rate of each arm, with its 95 % interval]({address})"
 
 
-def _flips(view: ReportView, *, worse: bool) -> CommentRows:
-    """The scenarios that an arm passes less (or more) often than the baseline; greatest change first."""
+def _flips(view: ReportView, *, is_worse: bool) -> CommentSection:
+    """Return the scenarios that an arm passes less (or more) often than the baseline; greatest change first."""
     flips = []
     for row in view.report.scenarios:
         for comparison in view.report.comparisons:
             before, judged = row.passed.get(comparison.baseline, (0, 0))
             after, of_after = row.passed.get(comparison.arm, (0, 0))
             difference = after / of_after - before / judged if of_after and judged else 0.0
-            if (difference < 0) if worse else (difference > 0):
-                flips.append(
-                    (-abs(difference), row.scenario, comparison.arm, f"{before}/{judged}", f"{after}/{of_after}")
-                )
+            if (difference < 0) if is_worse else (difference > 0):
+                counts = f"{before}/{judged}", f"{after}/{of_after}"
+                flips.append((-abs(difference), row.scenario, comparison.arm, *counts))
     rows = [
         (clipped(scenario, MOST_NAME), short_name(view, arm), before_text, after_text)
         for _, scenario, arm, before_text, after_text in sorted(flips)[:MOST_ROWS]
     ]
-    heading = f"Scenarios that went {'worse' if worse else 'better'}: {len(flips):,}"
-    return CommentRows(heading, len(flips), Table(("scenario", "arm", "baseline", "arm passes"), rows))
+    name = "worse" if is_worse else "better"
+    heading, others = f"Scenarios that went {name}: {len(flips):,}", len(flips) - len(rows)
+    table = Table(("scenario", "arm", "baseline", "arm passes"), rows)
+    left_out = f"and {others:,} more of them, in the report" if others else ""
+    content = blocks_markdown((table, left_out)) if flips else ""
+    if is_worse and content:
+        return CommentSection(name, f"**{heading}** (passed of judged)\n\n{content}", heading)
+    return CommentSection(name, folded(heading, content), heading)
 
 
-def _cells(heading: str, cells: Sequence[Excluded]) -> CommentRows:
+def _cells(name: str, title: str, cells: Sequence[Excluded], meaning: str) -> CommentSection:
+    """Return the first cells that are not in the rates, and how many had each outcome."""
     rows = [
         (clipped(cell.cell, 2 * MOST_NAME), clipped(cell.outcome, MOST_NAME), clipped(cell.reason, _MOST_REASON))
         for cell in cells[:_MOST_CELLS]
     ]
     table = Table(("cell", "outcome", "reason"), rows, len(cells) - _MOST_CELLS, "cell", "the report")
-    outcomes = Counter(cell.outcome for cell in cells).most_common(10)
-    return CommentRows(
-        f"{heading}: {len(cells):,}",
-        len(cells),
-        table,
-        [(clipped(outcome, MOST_NAME), count) for outcome, count in outcomes],
+    by_outcome = Counter(cell.outcome for cell in cells).most_common(10)
+    counts = ", ".join(f"{count:,} {clipped(outcome, MOST_NAME)}" for outcome, count in by_outcome)
+    heading = f"{title}: {len(cells):,}"
+    intro = Markdown("**{}**, {}: {}.").fill(heading, meaning, counts)
+    return CommentSection(name, blocks_markdown((intro, table)) if cells else "", heading)
+
+
+def _poor_agreement(report: Report) -> str:
+    agreement = report.analysis.agreement if report.analysis else None
+    if agreement is None or agreement.alpha is None or agreement.alpha >= ALPHA_FAIR:
+        return ""
+    return (
+        f"**The judges disagree**: Krippendorff's alpha is {number(agreement.alpha)} over "
+        f"{counted(agreement.trials, 'trial')}; scores depend on the judge."
     )
 
 
-def _poor_agreement(report: Report) -> Agreement | None:
-    agreement = report.analysis.agreement if report.analysis else None
-    is_poor = agreement is not None and agreement.alpha is not None and agreement.alpha < ALPHA_FAIR
-    return agreement if is_poor else None
+def _warnings(view: ReportView) -> CommentSection:
+    numbered = notes(view)
+    shown = numbered[:MOST_ROWS]
+    items = Bullets([clipped(note_text(view, note), _MOST_REASON) for note in shown], [note.number for note in shown])
+    left_out = more(len(numbered) - MOST_ROWS, "warning", "the report")
+    content = folded(f"Warnings: {len(numbered):,}", blocks_markdown((items, left_out)))
+    return CommentSection("warnings", content, counted(len(numbered), "warning"))
 
 
-def _entrants(view: ReportView, facts: CommentFacts) -> Table:
+def _entrants(view: ReportView, facts: CommentFacts) -> tuple[Block, ...]:
     rows = [
         (short_name(view, entrant.arm), entrant.agent, entrant.version or "?", entrant.model or UNDEFINED)
         for entrant in facts.entrants[:_MOST_ENTRANTS]
     ]
-    return Table(("arm", "agent", "version", "model"), rows)
+    if not rows:
+        return ()
+    shared = Markdown("All arms: {}.").fill(code(clipped(view.shared, MOST_NAME))) if view.shared else ""
+    left_out = more(len(facts.entrants) - len(rows), "arm", "the report")
+    return Table(("arm", "agent", "version", "model"), rows), shared, left_out
 
 
-def _costs(view: ReportView) -> dict[str, Any]:
+def _costs(view: ReportView) -> str:
+    """Return the costs of arms and judges, if anything was paid."""
     ranked = sorted(view.report.arms, key=lambda arm: -(arm.usd or 0.0))
     rows = [(short_name(view, arm.arm), dollars(arm.usd)) for arm in ranked[:MOST_ROWS]]
     rows.append(("judges and their controls", dollars(view.report.judge_usd)))
     is_paid = bool(view.report.judge_usd) or any(arm.usd is None or arm.usd > 0 for arm in ranked)
-    return {"costs": Table(("", "USD"), rows, len(ranked) - MOST_ROWS, "arm", "the report"), "is_paid": is_paid}
+    table = Table(("", "USD"), rows, len(ranked) - MOST_ROWS, "arm", "the report")
+    return blocks_markdown((table,)) if is_paid else ""
 
 
 def _past(past: Sequence[PastVerdict], facts: CommentFacts) -> Table:
@@ -311,8 +314,8 @@ def _past(past: Sequence[PastVerdict], facts: CommentFacts) -> Table:
     return Table(("when", "head", "verdict", "what", "run"), rows)
 
 
-def arm_values(view: ReportView, facts: CommentFacts) -> dict[str, Any]:
-    """Return a table of at most ten arms, worst first, and the baseline if there is one, for the template."""
+def _arms(view: ReportView, facts: CommentFacts) -> tuple[Block, ...]:
+    """Return a table of at most ten arms, worst first, and the baseline if there is one."""
     report = view.report
     if report.comparisons:
         return _compared_arms(view, facts)
@@ -328,10 +331,10 @@ def arm_values(view: ReportView, facts: CommentFacts) -> dict[str, Any]:
         for arm in ranked[:MOST_ROWS]
     ]
     table = Table(("arm", "pass", "95 %", "passed", "USD", "evidence"), rows)
-    return {"arms": table, "arms_left_out": len(ranked) - MOST_ROWS, "baseline": None}
+    return table, more(len(ranked) - MOST_ROWS, "arm", "the report")
 
 
-def _compared_arms(view: ReportView, facts: CommentFacts) -> dict[str, Any]:
+def _compared_arms(view: ReportView, facts: CommentFacts) -> tuple[Block, ...]:
     def rank(comparison: Comparison) -> tuple[int, float]:
         pass_change = view.changes.get(comparison.arm)
         size = 2.0 if pass_change is None or pass_change.value is None else pass_change.value
@@ -351,22 +354,30 @@ def _compared_arms(view: ReportView, facts: CommentFacts) -> dict[str, Any]:
         arm = comparison.arm
         rate = pass_rate(view, summaries[arm])[0] if arm in summaries else UNDEFINED
         verdict = f"{MARKS[comparison.verdict]} {comparison.verdict.replace('_', ' ')}"
-        rows.append(
-            (
-                short_name(view, arm),
-                verdict,
-                rate,
-                *_change(view.changes.get(arm), comparison.verdict),
-                _cost(costs.get(arm)),
-                _evidence(view.report, arm, facts),
-            )
-        )
-    baseline = None
-    if base := summaries.get(view.baseline):
-        rate, interval = pass_rate(view, base)
-        baseline = {"name": short_name(view, base.arm), "rate": rate, "interval": interval, "usd": base.usd}
+        pass_change = _change(view.changes.get(arm), comparison.verdict)
+        cost, evidence = _cost(costs.get(arm)), _evidence(view.report, arm, facts)
+        rows.append((short_name(view, arm), verdict, rate, *pass_change, cost, evidence))
     table = Table(("arm", "verdict", "pass", "change", "95 %", "w/t/l", f"cost {LOWER_MARK}", "evidence"), rows)
-    return {"arms": table, "arms_left_out": len(ranked) - MOST_ROWS, "baseline": baseline}
+    left_out = more(len(ranked) - MOST_ROWS, "arm", "the report")
+    return _family_words(view.report), table, _baseline_words(view, summaries.get(view.baseline)), left_out
+
+
+def _family_words(report: Report) -> str:
+    if report.answer != report.comparisons:
+        return "Each arm against the baseline, which is another family of comparisons:"
+    if report.paired_by == "modes":
+        return "Each arm against the arm of the baseline's mode with the same variant, agent and model:"
+    return ""
+
+
+def _baseline_words(view: ReportView, baseline: ArmSummary | None) -> str:
+    if baseline is None:
+        return ""
+    rate, interval = pass_rate(view, baseline)
+    return Markdown(
+        "Baseline {}: passes {} {}, {}. w/t/l: scenarios won, tied, lost; cost: of a trial, against the baseline's "
+        "(↓ lower is better)."
+    ).fill(short_name(view, baseline.arm), rate, interval, dollars(baseline.usd))
 
 
 def _change(contrast: Contrast | None, verdict: Verdict) -> tuple[str, str, str]:
