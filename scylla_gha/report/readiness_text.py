@@ -1,9 +1,9 @@
-"""The report of readiness as plain text and as Markdown; the page uses the same sentences.
+"""The report of readiness: its sections, which text, Markdown, comment and page render.
 
 Untrusted text (names of functions and files, reasons) is escaped.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from scylla_gha.counting import counted, dollars
@@ -19,7 +19,19 @@ from scylla_gha.model.readiness_score import (
     SuiteFacts,
     TwinEffect,
 )
-from scylla_gha.report.document import Markdown, Table, escape
+from scylla_gha.report.document import (
+    Bullets,
+    Columns,
+    Markdown,
+    Section,
+    Table,
+    blocks_markdown,
+    escape,
+    folded,
+    section,
+    section_markdown,
+    table_of,
+)
 from scylla_gha.report.summary import marked
 from scylla_gha.report.templates import tidy
 
@@ -40,8 +52,8 @@ def readiness_lines(report: ReadinessReport) -> list[str]:
         *_head_lines(report),
         *(_score_lines(report.score) if report.score else _static_lines(report.facts)),
         *_change_lines(report),
-        *_twin_lines(report.twins),
-        *(_finding_lines(report.score) if report.score else ()),
+        *_twin_lines(report),
+        *(_finding_lines(report, report.score) if report.score else ()),
         f"cost: {dollars(report.usd)}" if report.score else f"cost: {dollars(0)}; nothing was asked",
         "limits:",
         *(f"  - {limit}" for limit in report.limits),
@@ -123,23 +135,10 @@ def yields_text(side: SuiteFacts) -> str:
     return ", ".join(f"{name}: {count:,}" for name, count in side.yields.items())
 
 
-def _change_lines(report: ReadinessReport) -> Iterator[str]:
-    if report.comparison is not None:
-        yield f"change against the measured commit: {change_text(report.comparison)}"
-        yield from (f"  {line}" for line in flipped_lines(report.comparison))
-
-
 def change_text(comparison: ScoreComparison) -> str:
     """Return the verdict on a change, with its reason."""
     ruling = comparison.ruling
     return f"{marked(ruling.verdict, ruling.verdict.replace('_', ' '))}: {one_line(ruling.why)}"
-
-
-def flipped_lines(comparison: ScoreComparison) -> list[str]:
-    """Return the anchors that are solved in one of the commits only, lost ones first."""
-    lines = [flipped_text(change) for change in comparison.flipped[:_MOST_FLIPPED]]
-    left_out = len(comparison.flipped) - len(lines)
-    return [*lines, *([f"and {left_out} more, in readiness.json"] if left_out > 0 else [])]
 
 
 def flipped_text(change: AnchorChange) -> str:
@@ -150,12 +149,6 @@ def flipped_text(change: AnchorChange) -> str:
         f"{verb}: {one_line(change.anchor)} ({DIMENSIONS[change.dimension]}, "
         f"{_PERCENT * change.before:.0f} to {_PERCENT * change.after:.0f}{code})"
     )
-
-
-def _twin_lines(twins: Sequence[TwinEffect]) -> Iterator[str]:
-    if twins:
-        yield "what changes of the code are worth here, measured on twins:"
-    yield from (f"  {twin_text(twin)}" for twin in twins)
 
 
 def twin_text(twin: TwinEffect) -> str:
@@ -174,25 +167,98 @@ def feature_text(row: Association) -> str:
     return f"{DIMENSIONS[row.dimension]}, {row.feature}" if row.dimension else row.feature
 
 
-def _finding_lines(score: ReadinessScore) -> Iterator[str]:
-    if score.worst_files:
+def flipped(report: ReadinessReport, most: int, links: Callable[[AnchorChange], str] = lambda _: "") -> Section:
+    """Return the anchors that are solved in one of two commits only, lost ones first.
+
+    Args:
+        report: the report.
+        most: anchors that there is room for.
+        links: Markdown of links to the trials of an anchor.
+    """
+    changes = report.comparison.flipped if report.comparison else ()
+    items = [Markdown("{}{}").fill(flipped_text(change), Markdown(links(change))) for change in changes[:most]]
+    left_out = len(changes) - len(items)
+    if left_out > 0:
+        items.append(Markdown(f"and {left_out} more, in readiness.json"))
+    return section("Flipped anchors", Bullets(items))
+
+
+def dimensions(report: ReadinessReport) -> Section:
+    """Return the score of each dimension, or why nothing could be asked."""
+    if report.score is None:
+        lacks = [f"{lack.dimension}: {lack.reason}" for side in report.facts for lack in side.missing]
+        return section("What could be asked", Bullets(lacks))
+    return section("Dimensions", Table(_HEADINGS, [dimension_cells(row) for row in report.score.dimensions]))
+
+
+def twins(report: ReadinessReport) -> Section:
+    """Return what changes of the code are worth, measured on twins."""
+    return section("What changes of the code are worth here", Bullets([twin_text(twin) for twin in report.twins]))
+
+
+def worst_files(report: ReadinessReport, most: int | None = None) -> Section:
+    """Return the files with the most missed anchors."""
+    files = report.score.worst_files[:most] if report.score else ()
+    lines = [f"{file.file}: {file.missed} of {file.anchors} missed; {file.evidence}" for file in files]
+    return section("Worst files", Bullets(lines))
+
+
+def associations(report: ReadinessReport, most: int | None = None) -> Section:
+    """Return features of anchors that were missed or solved."""
+    columns: Columns[Association] = {
+        "feature": feature_text,
+        "missed anchors": lambda row: f"{row.missed} of {row.of_missed}",
+        "solved anchors": lambda row: f"{row.solved} of {row.of_solved}",
+    }
+    rows = report.score.associations[:most] if report.score else ()
+    return section("Associations, which are no causes", table_of(rows, columns))
+
+
+def yields(report: ReadinessReport) -> Section:
+    """Return the counts of what items were made from, and the notes on each side."""
+    counts = [f"{side.side or 'code'}: {yields_text(side)}" for side in report.facts]
+    notes = [note for side in report.facts for note in side.notes]
+    return section("What could be made of the code", Bullets([*counts, *notes]))
+
+
+def limits(report: ReadinessReport) -> Section:
+    """Return the limits of the score."""
+    return section("Limits", Bullets(report.limits))
+
+
+def _change_lines(report: ReadinessReport) -> Iterator[str]:
+    if report.comparison is not None:
+        yield f"change against the measured commit: {change_text(report.comparison)}"
+        yield from (f"  {line}" for line in _items(flipped(report, _MOST_FLIPPED)))
+
+
+def _twin_lines(report: ReadinessReport) -> Iterator[str]:
+    if report.twins:
+        yield "what changes of the code are worth here, measured on twins:"
+    yield from (f"  {twin_text(twin)}" for twin in report.twins)
+
+
+def _finding_lines(report: ReadinessReport, score: ReadinessScore) -> Iterator[str]:
+    if files := worst_files(report, _MOST_FILES).blocks:
         yield "worst files:"
-        for file in score.worst_files[:_MOST_FILES]:
-            yield f"  {one_line(file.file)}: {file.missed} of {file.anchors} missed; {one_line(file.evidence)}"
-    associations = score.associations[:_MOST_ASSOCIATIONS]
-    if associations:
+        yield from (f"  {one_line(item)}" for block in files if isinstance(block, Bullets) for item in block.items)
+    rows = score.associations[:_MOST_ASSOCIATIONS]
+    if rows:
         yield "associations, which are no causes:"
-    for row in associations:
-        yield (
-            f"  {feature_text(row)}: {row.missed} of {row.of_missed} missed anchors, "
-            f"{row.solved} of {row.of_solved} solved ones"
-        )
+    for row in rows:
+        missed = f"{row.missed} of {row.of_missed} missed anchors"
+        yield f"  {feature_text(row)}: {missed}, {row.solved} of {row.of_solved} solved ones"
     yield from (f"note: {one_line(note)}" for note in score.notes)
 
 
 def readiness_markdown(report: ReadinessReport) -> str:
     """Return the whole report as Markdown."""
-    return tidy("\n\n".join((f"# {escape(headline(report))}", *_sections(report))))
+    subject = escape(subject_line(report))
+    change = change_text(report.comparison) if report.comparison else ""
+    changed = Markdown("**Change against the measured commit**: {}").fill(change) if change else ""
+    parts = [flipped(report, _MOST_FLIPPED), *_details(report)]
+    top = (f"# {escape(headline(report))}", subject, changed, blocks_markdown(dimensions(report).blocks))
+    return tidy("\n\n".join((*top, *map(_open, parts), _cost(report))))
 
 
 def readiness_comment(report: ReadinessReport, run_url: str) -> str:
@@ -210,54 +276,29 @@ def readiness_comment(report: ReadinessReport, run_url: str) -> str:
         lines.append(f"> {escape(subject)}")
     if comparison is not None:
         lines.append(f"> {escape(change_text(comparison))}")
-    flipped = flipped_lines(comparison) if comparison else []
-    parts = [MARKER + "\n" + "\n".join(lines), _bullets("Flipped anchors", flipped, level=3), _table(report)]
-    details = "\n\n".join(_details(report))
-    parts.append(f"<details><summary>Evidence and limits</summary>\n\n{details}\n\n</details>")
-    parts.append(f"[The run]({run_url}) has all sessions." if run_url else "")
+    details = "\n\n".join((*map(_open, _details(report)), _cost(report)))
+    parts = (
+        MARKER + "\n" + "\n".join(lines),
+        section_markdown(flipped(report, _MOST_FLIPPED), is_open=True, level=3),
+        blocks_markdown(dimensions(report).blocks),
+        folded("Evidence and limits", details),
+        f"[The run]({run_url}) has all sessions." if run_url else "",
+    )
     return tidy("\n\n".join(parts))
 
 
-def _sections(report: ReadinessReport) -> Iterator[str]:
-    subject = subject_line(report)
-    yield escape(subject) if subject else ""
-    if report.comparison is not None:
-        yield f"**Change against the measured commit**: {escape(change_text(report.comparison))}"
-        yield _bullets("Flipped anchors", flipped_lines(report.comparison))
-    yield _table(report)
-    yield from _details(report)
+def _details(report: ReadinessReport) -> tuple[Section, ...]:
+    return twins(report), worst_files(report), associations(report), yields(report), limits(report)
 
 
-def _details(report: ReadinessReport) -> Iterator[str]:
-    yield _bullets("What changes of the code are worth here", [twin_text(twin) for twin in report.twins])
-    score = report.score
-    if score is not None:
-        worst = [f"{file.file}: {file.missed} of {file.anchors} missed; {file.evidence}" for file in score.worst_files]
-        yield _bullets("Worst files", worst)
-        rows = [
-            (feature_text(row), f"{row.missed} of {row.of_missed}", f"{row.solved} of {row.of_solved}")
-            for row in score.associations
-        ]
-        title = "## Associations, which are no causes\n\n" if rows else ""
-        yield title + Table(("feature", "missed anchors", "solved anchors"), rows).__html__()
-    yields = [f"{side.side or 'code'}: {yields_text(side)}" for side in report.facts]
-    notes = [note for side in report.facts for note in side.notes]
-    yield _bullets("What could be made of the code", [*yields, *notes])
-    yield _bullets("Limits", report.limits)
-    yield f"Commit {escape(report.facts[0].commit[:12])}; cost {escape(dollars(report.usd if score else 0))}."
+def _open(part: Section) -> str:
+    return section_markdown(part, is_open=True)
 
 
-def _table(report: ReadinessReport) -> str:
-    if report.score is None:
-        return _bullets(
-            "What could be asked",
-            [f"{lack.dimension}: {lack.reason}" for side in report.facts for lack in side.missing],
-        )
-    return Table(_HEADINGS, [dimension_cells(row) for row in report.score.dimensions]).__html__()
+def _cost(report: ReadinessReport) -> str:
+    cost = dollars(report.usd if report.score else 0)
+    return f"Commit {escape(report.facts[0].commit[:12])}; cost {escape(cost)}."
 
 
-def _bullets(title: str, lines: Sequence[str], level: int = 2) -> str:
-    """Return a heading and a list; nothing without lines."""
-    if not lines:
-        return ""
-    return Markdown(f"{'#' * level} {title}\n\n" + "\n".join(f"- {escape(line)}" for line in lines))
+def _items(part: Section) -> list[str]:
+    return [item for block in part.blocks if isinstance(block, Bullets) for item in block.items]

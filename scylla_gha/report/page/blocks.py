@@ -2,13 +2,13 @@
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from html import escape, unescape
 from typing import TYPE_CHECKING, Final
 
 from scylla_gha.model.printable_text import one_line
-from scylla_gha.report.document import Block, Bullets, Markdown, Table, is_empty, more
+from scylla_gha.report.document import Block, Bullets, Markdown, Section, Table, is_empty, more
 
 if TYPE_CHECKING:
     from markdown import Markdown as Converter
@@ -19,6 +19,12 @@ _TABLE: Final = re.compile(r"<table>.*?</table>", re.DOTALL)
 _TAG: Final = re.compile(r"<[^>]*>")
 _ESCAPED: Final = ["<", "~", "|"]  # by `document.escape`, beside those that the package knows
 _LONGEST_NUMBER: Final = 26  # characters; longer cells are words, which may wrap
+
+
+def sections_html(sections: Mapping[str, Section]) -> dict[str, tuple[str, str]]:
+    """Return title and HTML of the sections that are not empty, by their anchor."""
+    shown = {anchor: part for anchor, part in sections.items() if part.blocks}
+    return {anchor: (part.title, blocks_html(part.blocks, part.title)) for anchor, part in shown.items()}
 
 
 def blocks_html(blocks: Iterable[Block], label: str) -> str:

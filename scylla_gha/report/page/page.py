@@ -4,16 +4,16 @@ All text of agents, scenarios, models and judges is hostile. In the template it 
 are data that the script puts into the page as text only.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from scylla_gha.model.readiness_score import ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.report.charts.theme import Chart
-from scylla_gha.report.document import link
+from scylla_gha.report.document import Section, link
 from scylla_gha.report.page.answer import key_figures
-from scylla_gha.report.page.blocks import blocks_html
+from scylla_gha.report.page.blocks import sections_html
 from scylla_gha.report.page.html import PagePlace, html, packed
 from scylla_gha.report.page.readiness_answer import readiness_answer
 from scylla_gha.report.page.trajectories import EmbeddedTrial
@@ -84,7 +84,7 @@ def page(view: ReportView, parts: PageParts, site: SiteLinks | None = None) -> s
         figures=list(key_figures(view)),
         arm_rows=[(arm.arm, arm_row(view, arm, wide=True)) for arm in view.arms],
         marks=marks(notes(view)),
-        sections=dict(_sections(replace(view, trial=lambda cell: _trial(cell, names)))),
+        sections=sections_html(_sections(replace(view, trial=lambda cell: _trial(cell, names)))),
         trials=list(parts.trials),
         rows="" if site else packed(trial_columns(parts.table)),
     )
@@ -94,18 +94,15 @@ def _trial(cell: str, names: Mapping[str, str]) -> str:
     return link(cell, f"#cell={cell}", names[cell]) if cell in names else cell
 
 
-def _sections(view: ReportView) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield sections by their anchor: title and content."""
-    parts = {
+def _sections(view: ReportView) -> dict[str, Section]:
+    """Return the sections below the charts, by their anchor."""
+    return {
         "questions": questions(view),
         "failures": failures(view),
         "warnings": warnings(view, len(view.report.warnings)),
         "not-possible": not_possible(view),
         "excluded": excluded(view),
     }
-    for anchor, part in parts.items():
-        if part.blocks:
-            yield anchor, (part.title, blocks_html(part.blocks, part.title))
 
 
 def _totals(report: Report) -> str:

@@ -3,27 +3,27 @@
 Each anchor leads to the trials of its session, which the same page holds.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from scylla_gha.counting import counted, dollars
-from scylla_gha.model.readiness import DIMENSIONS, Dimension, scenario_id
-from scylla_gha.model.readiness_score import (
-    AnchorScore,
-    DimensionScore,
-    ReadinessReport,
-    ReadinessScore,
-    ScoreComparison,
-)
+from scylla_gha.model.readiness import DIMENSIONS, scenario_id
+from scylla_gha.model.readiness_score import AnchorChange, AnchorScore, DimensionScore, ReadinessReport
+from scylla_gha.report.document import Columns, Markdown, Section, escape, section, table_of
+from scylla_gha.report.page.blocks import sections_html
 from scylla_gha.report.page.html import PagePlace, html
 from scylla_gha.report.readiness_text import (
+    associations,
     change_text,
     dimension_cells,
-    flipped_text,
+    flipped,
     headline,
+    limits,
     subject_line,
-    twin_text,
+    twins,
+    worst_files,
+    yields,
 )
 
 _HEAD: Final = "head"  # side of the commit that is compared with the measured one
@@ -47,28 +47,8 @@ class ScoreBar:
 
 
 @dataclass(frozen=True, slots=True)
-class FlippedAnchor:
-    """An anchor that is solved in one of two commits only; `links` are names and addresses of its trials."""
-
-    text: str
-    links: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AnchorRow:
-    """An anchor with its score of 100 in words, its parts or outcomes, and the cell of its trial, if there is one."""
-
-    anchor: str
-    dimension: str
-    score: str
-    parts: str
-    cell: str
-    side: str
-
-
-@dataclass(frozen=True, slots=True)
 class ReadinessAnswer:
-    """Texts and rows that the page shows of a measurement; the template escapes them."""
+    """The top of the page, and its sections by anchor: title and HTML."""
 
     report: ReadinessReport
     headline: str
@@ -76,17 +56,7 @@ class ReadinessAnswer:
     change: str
     cost: str
     bars: Sequence[ScoreBar]
-    flipped: Sequence[FlippedAnchor]
-    flipped_left_out: int
-    twins: Sequence[str]
-    missed: Sequence[AnchorRow]
-    others: Sequence[AnchorRow]
-    counts: str
-
-    @property
-    def names(self) -> Mapping[Dimension, str]:
-        """Titles of the dimensions."""
-        return DIMENSIONS
+    sections: dict[str, tuple[str, str]]
 
 
 def readiness_answer(report: ReadinessReport, cells: Mapping[str, str]) -> ReadinessAnswer:
@@ -96,24 +66,23 @@ def readiness_answer(report: ReadinessReport, cells: Mapping[str, str]) -> Readi
         report: of the measurement.
         cells: cells that the page has, by scenario.
     """
-    rows = [] if report.score is None else list(_rows(report.score, "", cells))
-    if report.head is not None:
-        rows += _rows(report.head, _HEAD, cells)
-    missed = [row for row, is_missed in rows if is_missed]
-    comparison = report.comparison
+    sections = {
+        "flipped": flipped(report, _MOST_FLIPPED, lambda change: _trials_of(report, change, cells)),
+        "twins": twins(report),
+        "worst": worst_files(report),
+        "associations": associations(report),
+        **_anchors(report, cells),
+        "yields": yields(report),
+        "limits": limits(report),
+    }
     return ReadinessAnswer(
         report=report,
         headline=headline(report),
         subject=subject_line(report),
-        change=change_text(comparison) if comparison else "",
+        change=change_text(report.comparison) if report.comparison else "",
         cost=dollars(report.usd if report.score else 0),
         bars=[ScoreBar.of(row) for row in report.score.dimensions] if report.score else (),
-        flipped=list(_flipped(report, comparison, cells)) if comparison else (),
-        flipped_left_out=max(0, len(comparison.flipped) - _MOST_FLIPPED) if comparison else 0,
-        twins=[twin_text(twin) for twin in report.twins],
-        missed=missed,
-        others=[row for row, is_missed in rows if not is_missed],
-        counts=f"{len(missed)} of {counted(len(rows), 'anchor')}",
+        sections=sections_html(sections),
     )
 
 
@@ -130,37 +99,52 @@ def unavailable_page(report: ReadinessReport) -> str:
     )
 
 
-def _rows(score: ReadinessScore, side: str, cells: Mapping[str, str]) -> Iterator[tuple[AnchorRow, bool]]:
-    """Yield a row for each anchor, the lowest score first, and True if it was missed."""
-    ranked = sorted(score.anchors, key=lambda anchor: (anchor.score is None, anchor.score or 0.0, anchor.item))
-    for anchor in ranked:
-        parts = ", ".join(f"{part} {_PERCENT * share:.0f}" for part, share in anchor.parts.items())
-        row = AnchorRow(
-            anchor.anchor,
-            DIMENSIONS[anchor.dimension],
-            "-" if anchor.score is None else f"{_PERCENT * anchor.score:.0f}",
-            parts or ", ".join(anchor.outcomes) or "not run",
-            cells.get(scenario_id(anchor.item, side), ""),
-            side,
-        )
-        yield row, anchor.is_solved is False
-
-
-def _flipped(report: ReadinessReport, comparison: ScoreComparison, cells: Mapping[str, str]) -> Iterator[FlippedAnchor]:
-    sides = (("before", "", report.score), ("after", _HEAD, report.head))
-    anchors = {
-        (name, (anchor.dimension, anchor.anchor)): scenario_id(anchor.item, side)
-        for name, side, score in sides
-        for anchor in _anchors(score)
+def _anchors(report: ReadinessReport, cells: Mapping[str, str]) -> dict[str, Section]:
+    """Return the missed anchors and all others, the lowest score first, each with a link to its trial."""
+    columns: Columns[tuple[AnchorScore, str]] = {
+        "anchor": lambda row: _anchor_name(*row, cells),
+        "dimension": lambda row: DIMENSIONS[row[0].dimension],
+        "score": lambda row: "-" if row[0].score is None else f"{_PERCENT * row[0].score:.0f}",
+        "parts": lambda row: _anchor_parts(row[0]),
     }
-    for change in comparison.flipped[:_MOST_FLIPPED]:
-        scenarios = ((name, anchors.get((name, (change.dimension, change.anchor)), "")) for name, _, _ in sides)
-        links = tuple((name, cells[scenario]) for name, scenario in scenarios if scenario in cells)
-        yield FlippedAnchor(flipped_text(change), links)
+    scores = ((report.score, ""), (report.head, _HEAD))
+    rows = [
+        (anchor, side)
+        for score, side in scores
+        if score
+        for anchor in sorted(score.anchors, key=lambda anchor: (anchor.score is None, anchor.score or 0.0, anchor.item))
+    ]
+    missed = [row for row in rows if row[0].is_solved is False]
+    others = [row for row in rows if row[0].is_solved is not False]
+    counts = f"{len(missed)} of {counted(len(rows), 'anchor')}"
+    solved_title = f"Solved anchors, and those without a score: {len(others)}"
+    return {
+        "anchors": section(f"Missed anchors: {counts}", table_of(missed, columns)),
+        "others": section(solved_title, table_of(others, columns)),
+    }
 
 
-def _anchors(score: ReadinessScore | None) -> Sequence[AnchorScore]:
-    return score.anchors if score else ()
+def _anchor_name(anchor: AnchorScore, side: str, cells: Mapping[str, str]) -> str:
+    cell = cells.get(scenario_id(anchor.item, side), "")
+    name = Markdown("[{}](#cell={})").fill(anchor.anchor, Markdown(cell)) if cell else escape(anchor.anchor)
+    return Markdown("{} ({})").fill(name, side) if side else name
+
+
+def _anchor_parts(anchor: AnchorScore) -> str:
+    parts = ", ".join(f"{part} {_PERCENT * share:.0f}" for part, share in anchor.parts.items())
+    return parts or ", ".join(anchor.outcomes) or "not run"
+
+
+def _trials_of(report: ReadinessReport, change: AnchorChange, cells: Mapping[str, str]) -> str:
+    """Return links to the trials of an anchor in both commits."""
+    links = [
+        f"[{name}](#cell={cells[scenario]})"
+        for name, side, score in (("before", "", report.score), ("after", _HEAD, report.head))
+        for anchor in (score.anchors if score else ())
+        if (anchor.dimension, anchor.anchor) == (change.dimension, change.anchor)
+        and (scenario := scenario_id(anchor.item, side)) in cells
+    ]
+    return f": {', '.join(links)}" if links else ""
 
 
 def _bounded(number: float | None) -> float | None:
