@@ -13,7 +13,7 @@ from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, ScenarioInvalidError
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.variant import BEST_OF
-from scylla_gha.report.numbers import columns
+from scylla_gha.report.document import Table, lines_of
 
 if TYPE_CHECKING:
     from scylla_gha.config.library import Library
@@ -88,7 +88,7 @@ def _summary(rows: list[dict[str, str]], library: "Library") -> list[str]:
         lines.append((f"{name} {tier.name}", str(len(digests)), str(len(set(digests)))))
     lines.append(("all", str(len(rows)), str(len({row["digest"] for row in rows}))))
     focuses = ("focus", *(tier.focus for tier in library.tiers.tiers.values()), "")
-    counts = columns(("tier", "sub-tests", "distinct digests"), lines)
+    counts = lines_of(Table(("tier", "sub-tests", "distinct digests"), lines))
     return [f"{count}  {one_line(focus)}".rstrip() for count, focus in zip(counts, focuses, strict=True)]
 
 
@@ -225,4 +225,4 @@ def _measures(rows: list[dict[str, object]]) -> list[str]:
     unverified = Counter(fact for row in rows for fact in cast("list[str]", row["unverified"]))
     notes = [f"unverified in {counted(count, 'sub-test')}: {fact}" for fact, count in unverified.items()]
     headings = ("sub-test", "delivery", "seconds", "in full", "by name", *_PARTS, "tokens", "short skills")
-    return [*columns(headings, lines), _LEGEND, *notes]
+    return [*lines_of(Table(headings, lines)), _LEGEND, *notes]

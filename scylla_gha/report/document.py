@@ -81,6 +81,19 @@ def table_of(
     return Table(tuple(columns), rows, len(items) - len(rows), noun, source)
 
 
+def lines_of(table: Table) -> list[str]:
+    """Return the lines of a table as plain text; the first column is left-aligned, all others are right-aligned."""
+    cells = [tuple(map(one_line, row)) for row in (table.headings, *table.rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if at else cell.ljust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in cells
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class Bullets:
     """A list; `numbers` are those of its items, None: it is not numbered."""

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from scylla_gha.counting import dollars
-from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.report import ArmSummary, Counts, Report
 from scylla_gha.stats import format_p
 
@@ -94,19 +93,6 @@ def short_names(arms: Sequence[str]) -> tuple[dict[str, str], str]:
         for arm, parts in zip(arms, split, strict=True)
     }
     return names, ".".join(part for part, same in zip(split[0], shared, strict=True) if same)
-
-
-def columns(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table; the first column is left-aligned, all others are right-aligned."""
-    table = [tuple(one_line(cell) for cell in row) for row in (headings, *rows)]
-    widths = [max(len(row[at]) for row in table) for at in range(len(headings))]
-    return [
-        "  ".join(
-            cell.rjust(width) if at else cell.ljust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in table
-    ]
 
 
 def p_value(p: float | None) -> str:

@@ -1,6 +1,6 @@
 """Power, A/A tests and history as plain text."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from scylla_gha.counting import counted, dollars
@@ -16,11 +16,11 @@ from scylla_gha.model.comparison import (
     Shift,
 )
 from scylla_gha.model.printable_text import one_line
-from scylla_gha.report.numbers import UNDEFINED, UNKNOWN, columns, number, seconds, share
+from scylla_gha.report.document import Columns, Table, lines_of, table_of
+from scylla_gha.report.numbers import UNDEFINED, UNKNOWN, number, seconds, share
 
 BLOCKS: Final = "▁▂▃▄▅▆▇█"
 DIGITS: Final = "0123456789"  # for an output that cannot show blocks
-_DESIGN_HEADINGS: Final = ("scenarios", "repetitions", "smallest effect", "trials", "USD", "minutes", "")
 _AA_HEADINGS: Final = (
     "arm",
     "scenarios",
@@ -32,20 +32,6 @@ _AA_HEADINGS: Final = (
     "equivalent",
     "flips",
 )
-_HISTORY_HEADINGS: Final = (
-    "result set",
-    "trials",
-    "scenarios",
-    "pass rate",
-    "",
-    "from baseline",
-    "at worst",
-    "verdict",
-    "USD",
-    "seconds",
-)
-
-
 _LEGEND: Final = (
     "smallest effect: the difference of pass rates that is detected in 4 of 5 experiments; none: no difference is",
     "minutes: of agents, one trial after the other; USD at the pilot's costs, judges included; ? and -: not known",
@@ -64,7 +50,7 @@ def design_table(power: Power) -> str:
         (
             one_line(f"{power.experiment}: {arms}, {comparisons}; by {power.basis}"),
             *map(one_line, variances),
-            *columns(_DESIGN_HEADINGS, [_design(design, power.cheapest) for design in power.designs]),
+            *lines_of(table_of(power.designs, _designs(power.cheapest))),
             *_LEGEND,
             _cheapest(power),
             power.at_hand,
@@ -86,18 +72,20 @@ def _quality(design: Design) -> str:
     return "cheapest" if design.usd else "fewest trials"
 
 
-def _design(design: Design, cheapest: Design | None) -> tuple[str, ...]:
-    effect = "none" if design.smallest_effect is None else f"{100 * design.smallest_effect:.1f} points"
-    remark = f"<- {_quality(design)}" if design == cheapest else "sees it" if design.sees else ""
-    return (
-        str(design.scenarios),
-        str(design.repetitions),
-        effect,
-        str(design.trials),
-        dollars(design.usd),
-        number(design.minutes, 1),
-        remark,
-    )
+def _smallest_effect(design: Design) -> str:
+    return "none" if design.smallest_effect is None else f"{100 * design.smallest_effect:.1f} points"
+
+
+def _designs(cheapest: Design | None) -> Columns[Design]:
+    return {
+        "scenarios": lambda design: str(design.scenarios),
+        "repetitions": lambda design: str(design.repetitions),
+        "smallest effect": _smallest_effect,
+        "trials": lambda design: str(design.trials),
+        "USD": lambda design: dollars(design.usd),
+        "minutes": lambda design: number(design.minutes, 1),
+        "": lambda design: f"<- {_quality(design)}" if design == cheapest else "sees it" if design.sees else "",
+    }
 
 
 def equal_arms_text(aa_test: EqualArms) -> str:
@@ -106,7 +94,7 @@ def equal_arms_text(aa_test: EqualArms) -> str:
     if aa_test.over_all is not None:
         margin = counted(100 * aa_test.margin, "point", form="g")
         rows = [*map(_equal_arm, aa_test.arms), ("all", "", "", "", *_false_shares(aa_test.over_all))]
-        lines += columns(_AA_HEADINGS, rows)
+        lines += lines_of(Table(_AA_HEADINGS, rows))
         lines += [
             "as run: odd against even repetitions; halves: random ones; false: better or worse",
             "flips: the chance that two verdicts on random halves differ",
@@ -159,7 +147,7 @@ def curve(values: Sequence[float | None], marks: str = BLOCKS) -> str:
 def _history(history: History, marks: str) -> Iterator[str]:
     for series in history.series:
         yield f"{one_line(series.arm)}  {curve([point.rate for point in series.points], marks)}"
-        yield from columns(_HISTORY_HEADINGS, [_point(point, history.baseline, marks) for point in series.points])
+        yield from lines_of(table_of(series.points, _points(history.baseline, marks)))
         yield from (f"  {one_line(line)}" for line in _changes(series))
         yield ""
     yield one_line(
@@ -169,23 +157,30 @@ def _history(history: History, marks: str) -> Iterator[str]:
     yield from (f"note: {note}" for note in history.notes)
 
 
-def _point(point: Point, baseline: str, marks: str) -> tuple[str, ...]:
-    name = f"{point.run}@{point.epoch}" if point.epoch else point.run
-    compared = _points(point.difference), _points(point.low), _verdict(point)
-    return (
-        name,
-        str(point.trials),
-        str(point.scenarios),
-        share(point.rate),
-        curve([point.rate], marks),
-        *(("baseline", "", "") if name == baseline else compared),
-        dollars(point.usd),
-        number(point.seconds, 1),
-    )
+def _points(baseline: str, marks: str) -> Columns[Point]:
+    def difference(text: Callable[[Point], str], of_baseline: str = "") -> Callable[[Point], str]:
+        return lambda point: of_baseline if _name(point) == baseline else text(point)
+
+    return {
+        "result set": _name,
+        "trials": lambda point: str(point.trials),
+        "scenarios": lambda point: str(point.scenarios),
+        "pass rate": lambda point: share(point.rate),
+        "": lambda point: curve([point.rate], marks),
+        "from baseline": difference(lambda point: _difference(point.difference), "baseline"),
+        "at worst": difference(lambda point: _difference(point.low)),
+        "verdict": difference(_verdict),
+        "USD": lambda point: dollars(point.usd),
+        "seconds": lambda point: number(point.seconds, 1),
+    }
 
 
-def _points(difference: float | None) -> str:
-    return UNDEFINED if difference is None else f"{100 * difference:+.1f}"
+def _name(point: Point) -> str:
+    return f"{point.run}@{point.epoch}" if point.epoch else point.run
+
+
+def _difference(points: float | None) -> str:
+    return UNDEFINED if points is None else f"{100 * points:+.1f}"
 
 
 def _verdict(point: Point) -> str:

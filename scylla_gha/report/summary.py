@@ -236,6 +236,7 @@ def arm_row(view: ReportView, arm: ArmSummary, *, wide: bool = False) -> tuple[s
         wide: whether there is room for the interval of the cost of a pass.
     """
     score, time = view.measure(arm.arm, "score"), view.measure(arm.arm, "seconds")
+    cost, between = pass_cost(view, arm)
     return (
         view.name(arm.arm),
         counts(arm.counts),
@@ -243,7 +244,7 @@ def arm_row(view: ReportView, arm: ArmSummary, *, wide: bool = False) -> tuple[s
         number(arm.mean_score) if score is None else value(score),
         grades(arm),
         dollars(arm.usd),
-        _cost_of_pass(view, arm, wide=wide),
+        " ".join(filter(None, (cost, between if wide else ""))),
         seconds(arm.mean_seconds) if time is None else value(time),
         tokens(arm.tokens),
     )
@@ -256,11 +257,12 @@ def pass_rate(view: ReportView, arm: ArmSummary) -> tuple[str, str]:
     return text + bounds(arm), between
 
 
-def _cost_of_pass(view: ReportView, arm: ArmSummary, *, wide: bool) -> str:
+def pass_cost(view: ReportView, arm: ArmSummary) -> tuple[str, str]:
+    """Return the cost of a pass and its interval, which is empty if there is none."""
     cost = view.measure(arm.arm, "cost_of_pass")
     if cost is None:
-        return cost_of_pass(arm)
-    text, between = value(cost), limits(cost)
-    if text == INFINITE and not arm.usd:
-        return UNDEFINED  # nothing was spent, and nothing came of it
-    return f"{text} {between}" if wide and between != UNDEFINED else text
+        return cost_of_pass(arm), ""
+    if value(cost) == INFINITE and not arm.usd:
+        return UNDEFINED, ""  # nothing was spent, and nothing came of it
+    between = limits(cost)
+    return value(cost), "" if between == UNDEFINED else between

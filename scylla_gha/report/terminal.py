@@ -4,7 +4,7 @@ Untrusted text can neither control the terminal nor forge headings: it is always
 too narrow for it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,7 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Table as Grid
 from rich.text import Text
 
 from scylla_gha.counting import dollars
@@ -21,10 +21,11 @@ from scylla_gha.model.comparison import ArmPair, Flip, ResultComparison
 from scylla_gha.model.judgment import JudgeControl, JudgingSummary, PanelSummary
 from scylla_gha.model.printable_text import head_and_tail, one_line, visible
 from scylla_gha.model.report import Report
-from scylla_gha.report.next_command import command_for_more_data
-from scylla_gha.report.numbers import REPLAYED, UNDEFINED, UNKNOWN, number, totals
-from scylla_gha.report.summary import COUNTS_NOTE, HEADINGS, arm_row, hypothesis_line, verdict_counts, verdict_lines
-from scylla_gha.report.tiers import mode_by_model_line
+from scylla_gha.report.document import Columns, Table, table_of
+from scylla_gha.report.metrics import change, change_limits
+from scylla_gha.report.numbers import UNDEFINED, UNKNOWN, number, p_value, totals
+from scylla_gha.report.sections import headline
+from scylla_gha.report.summary import COUNTS_NOTE, HEADINGS, arm_row
 from scylla_gha.report.view import ReportView, note_text, notes, report_view
 
 STEP: Final = 2  # columns of indentation
@@ -93,20 +94,20 @@ def _text(words: str) -> Text:
     return Text(" " * (len(words) - len(words.lstrip(" "))) + one_line(words))
 
 
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", *, fold_all: bool = False) -> Table:
+def _grid(table: Table, title: str = "", *, fold_all: bool = False) -> Grid:
     """Return a table in which the names of arms take several lines if there is no room, or all columns do."""
-    table = Table(
+    grid = Grid(
         title=_text(title) if title else None,
         title_justify="left",
         box=SIMPLE_HEAD,
         pad_edge=False,
         collapse_padding=True,
     )
-    for heading_ in headings:
-        table.add_column(_text(heading_), overflow="fold", no_wrap=not fold_all and heading_ != "arm")
-    for row in rows:
-        table.add_row(*(Text(one_line(value)) for value in row))
-    return table
+    for words in table.headings:
+        grid.add_column(_text(words), overflow="fold", no_wrap=not fold_all and words != "arm")
+    for row in table.rows:
+        grid.add_row(*(Text(one_line(value)) for value in row))
+    return grid
 
 
 def terminal_report(report: Report, console: Console) -> None:
@@ -114,28 +115,21 @@ def terminal_report(report: Report, console: Console) -> None:
     view = report_view(report, _MOST_ARMS)
     rows = [dict(zip(HEADINGS, arm_row(view, arm), strict=True)) for arm in view.arms]
     headings = _fitting(rows, console.width)
-    table = _table(headings, ([row[name] for name in headings] for row in rows))
+    table = _grid(Table(headings, [[row[name] for name in headings] for row in rows]))
     spared = [name for name in HEADINGS if name not in headings]
     room = [f"no room in {console.width} columns for: {', '.join(spared)}; report.md has them"] if spared else []
     console.print(Group(*map(_text, _before(view)), table, *map(_text, (*room, *_after(view)))))
 
 
 def _before(view: ReportView) -> Iterator[str]:
+    answer = headline(view, _MOST_VERDICTS)
     yield f"{view.report.experiment}: {view.report.question}"
-    if view.report.replayed:
-        yield REPLAYED
-    if counts := verdict_counts(view, _MOST_VERDICTS):
-        yield counts
-    yield from map(str, verdict_lines(view, _MOST_VERDICTS))
-    yield from _more(len(view.report.answer) - _MOST_VERDICTS, "verdicts, in report.json")
-    if more_data := command_for_more_data(view.report):
-        yield f"to know more: {more_data.command} ({more_data.cost})"
+    yield from filter(None, (answer.banner, answer.counts, *map(str, answer.verdicts)))
+    yield from _more(answer.left_out, "verdicts, in report.json")
+    if answer.more_data:
+        yield f"to know more: {answer.more_data.command} ({answer.more_data.cost})"
         yield "more scenarios tell more than repetitions"
-    if hypothesis := hypothesis_line(view.report):
-        yield hypothesis
-    if crossed := mode_by_model_line(view):
-        yield crossed
-    yield from view.report.notes
+    yield from filter(None, (answer.hypothesis, answer.mode_by_model, *answer.notes))
 
 
 def _after(view: ReportView) -> Iterator[str]:
@@ -168,18 +162,15 @@ def _more(left_out: int, where: str) -> Iterator[str]:
         yield f"and {left_out:,} more {where}"
 
 
-COMPARISON_HEADINGS: Final = ("arm", "A", "B", "change", "95 %", "p", "+/=/-")
-_IN_OWN_UNIT: Final = ("usd", "seconds", "tokens")
 _OTHERS: Final = {"usd": "usd", "usd per pass": "cost_of_pass", "seconds": "seconds", "tokens": "tokens"}
 _COMPARISON_NOTE: Final = "A, B: passed of judged; p: adjusted for all rows (Holm); +/=/-: scenarios won, tied, lost"
-_LEAST_P: Final = 0.0001
 _MOST_FLIPS: Final = 20
 
 
 def render_comparison(comparison: ResultComparison, console: Console) -> None:
     """Print the verdicts, what changed scenario by scenario, and the warnings."""
     title = f"{comparison.b} against {comparison.a}, by {comparison.metric}"
-    table = _table(COMPARISON_HEADINGS, map(compared_row, comparison.pairs), title)
+    table = _grid(table_of(comparison.pairs, COMPARED), title)
     lines = [_COMPARISON_NOTE]
     for pair in comparison.pairs:
         lines.append(f"{_name(pair)}: {pair.ruling.verdict} ({pair.ruling.why})")
@@ -190,13 +181,6 @@ def render_comparison(comparison: ResultComparison, console: Console) -> None:
     console.print(Group(table, *map(_text, lines)))
 
 
-def compared_row(pair: ArmPair) -> tuple[str, ...]:
-    """Return the cells of one pair, in the order of `COMPARISON_HEADINGS`."""
-    contrast = pair.ruling.contrast
-    wins = "/".join(map(str, contrast.wins)) if contrast.scenarios else UNDEFINED
-    return (_name(pair), _rate(pair.before), _rate(pair.after), *_value(contrast), _p(contrast.p_adjusted), wins)
-
-
 def _name(pair: ArmPair) -> str:
     return pair.b_arm if pair.a_arm == pair.b_arm else f"{pair.b_arm} against {pair.a_arm}"
 
@@ -205,17 +189,21 @@ def _rate(counts: tuple[int, int]) -> str:
     return f"{counts[0]}/{counts[1]}"
 
 
-def _value(contrast: Contrast) -> tuple[str, str]:
-    """Format the difference in points or its own unit, or the ratio; and its interval."""
-    if contrast.value is None:
-        return UNDEFINED, UNDEFINED
-    form, factor = ("x{:.3g}", 1.0) if contrast.scale == "ratio" else ("{:+.1f}", 100.0)
-    if contrast.scale == "difference" and contrast.metric in _IN_OWN_UNIT:
-        form, factor = "{:+.4g}", 1.0
-    value = form.format(contrast.value * factor)
-    if contrast.low is None or contrast.high is None:
-        return value, UNDEFINED
-    return value, f"[{form.format(contrast.low * factor)}, {form.format(contrast.high * factor)}]"
+def _wins(contrast: Contrast) -> str:
+    return "/".join(map(str, contrast.wins)) if contrast.scenarios else UNDEFINED
+
+
+COMPARED: Final[Columns[ArmPair]] = {
+    "arm": _name,
+    "A": lambda pair: _rate(pair.before),
+    "B": lambda pair: _rate(pair.after),
+    "change": lambda pair: change(pair.ruling.contrast),
+    "95 %": lambda pair: change_limits(pair.ruling.contrast),
+    "p": lambda pair: p_value(pair.ruling.contrast.p_adjusted),
+    "+/=/-": lambda pair: (
+        "/".join(map(str, pair.ruling.contrast.wins)) if pair.ruling.contrast.scenarios else UNDEFINED
+    ),
+}
 
 
 def _other_metrics(pair: ArmPair) -> str:
@@ -224,19 +212,14 @@ def _other_metrics(pair: ArmPair) -> str:
     The cost of a pass is the ratio of both arms' own.
     """
     known = {contrast.metric: contrast for contrast in (*pair.others, pair.ruling.contrast)}
-    parts = []
-    for name, metric in _OTHERS.items():
-        contrast = known.get(metric)
-        value, limits = _value(contrast) if contrast and contrast.value is not None else (UNKNOWN, UNDEFINED)
-        parts.append(f"{name} {value}" if limits == UNDEFINED else f"{name} {value} {limits}")
-    return ", ".join(parts)
+    return ", ".join(f"{name} {_change(known.get(metric))}" for name, metric in _OTHERS.items())
 
 
-def _p(p: float | None) -> str:
-    """Format a p value; it is never 0."""
-    if p is None:
-        return UNDEFINED
-    return f"<{_LEAST_P}" if p < _LEAST_P else f"{p:.2g}"
+def _change(contrast: Contrast | None) -> str:
+    if contrast is None or contrast.value is None:
+        return UNKNOWN
+    between = change_limits(contrast)
+    return change(contrast) if between == UNDEFINED else f"{change(contrast)} {between}"
 
 
 def _flips(what: str, pair: ArmPair, flips: tuple[Flip, ...]) -> Iterator[str]:
@@ -246,34 +229,34 @@ def _flips(what: str, pair: ArmPair, flips: tuple[Flip, ...]) -> Iterator[str]:
         yield f"  and {len(flips) - _MOST_FLIPS} more {what}; --json has all"
 
 
-_PANELS: Final = ("judged by", "judged", "passed", "score", "difference", "flips", "USD")
-_CONTROLS: Final = ("judge", "control", "on", "holds", "found", "USD")
 _HOLDS: Final = {True: "yes", False: "NO", None: "undecided"}
 
 
 def judge_summary(summary: JudgingSummary, console: Console) -> None:
     """Print the panels, the trials that they part on, and the controls."""
     flips = [cell for panel in summary.panels for cell in panel.flips]
-    parts: list[RenderableType] = [_table(_PANELS, map(_panel, summary.panels), fold_all=True)]
+    parts: list[RenderableType] = [_grid(table_of(summary.panels, _PANELS), fold_all=True)]
     parts += [_text(f"passes by one and not by the other: {cell}") for cell in flips]
     if summary.probes:
         rows = [row for probe in summary.probes for row in _controls(probe)]
-        parts.append(_table(_CONTROLS, rows, fold_all=True))
+        parts.append(_grid(Table(("judge", "control", "on", "holds", "found", "USD"), rows), fold_all=True))
     console.print(Group(*parts))
 
 
-def _panel(panel: PanelSummary) -> tuple[str, ...]:
+def _panel_name(panel: PanelSummary) -> str:
     judges = f" ({', '.join(panel.judges)})" if panel.panel == "experiment" and panel.judges else ""
-    flips = str(len(panel.flips)) if panel.compared > 0 else UNDEFINED
-    return (
-        f"{panel.panel}{judges}",
-        f"{panel.judged} of {panel.trials}",
-        str(panel.passed),
-        number(panel.mean_score),
-        number(panel.difference),
-        flips,
-        dollars(panel.usd),
-    )
+    return f"{panel.panel}{judges}"
+
+
+_PANELS: Final[Columns[PanelSummary]] = {
+    "judged by": _panel_name,
+    "judged": lambda panel: f"{panel.judged} of {panel.trials}",
+    "passed": lambda panel: str(panel.passed),
+    "score": lambda panel: number(panel.mean_score),
+    "difference": lambda panel: number(panel.difference),
+    "flips": lambda panel: str(len(panel.flips)) if panel.compared > 0 else UNDEFINED,
+    "USD": lambda panel: dollars(panel.usd),
+}
 
 
 def _controls(probe: JudgeControl) -> list[tuple[str, ...]]:

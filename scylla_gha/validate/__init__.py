@@ -37,7 +37,7 @@ from scylla_gha.plan.build import infos_of
 from scylla_gha.plan.checks import model_notes
 from scylla_gha.prepare.start_state import changed_fixture, start_state
 from scylla_gha.prepare.tools import cache_root
-from scylla_gha.report.numbers import columns
+from scylla_gha.report.document import Table, lines_of
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store.records import write_text
 from scylla_gha.system.future_wait import wait_for_any
@@ -310,7 +310,7 @@ def proof_table(proofs: Sequence[ScenarioProof]) -> Iterator[str]:
         )
         for proof in proofs
     ]
-    yield from columns(headings, rows)
+    yield from lines_of(Table(headings, rows))
     yield _NOTE
     if any(proof.left_to_judges for proof in proofs):
         yield _JUDGED

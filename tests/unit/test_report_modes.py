@@ -54,7 +54,9 @@ def test_what_is_not_possible_is_listed_with_its_reason(tmp_path: Path) -> None:
     assert [arm.counts.planned for arm in report().arms] == [6, 4]
     page = write_page(report(), RunFolder(tmp_path)).read_text()
     assert '<h2 id="not-possible">Not possible with these tools</h2>' in page
-    assert f'<tr><th scope="row">152-reply</th><td>mcp</td><td class="words">{REASON}</td></tr>' in page
+    row = page.partition(">mcp</th>")[2].partition("</tr>")[0]
+    assert "152-reply" in row
+    assert REASON in row
 
 
 def test_what_no_oracle_proves_is_a_warning() -> None:

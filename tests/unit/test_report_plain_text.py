@@ -12,7 +12,8 @@ from scylla_gha.model.comparison import (
     Series,
     Shift,
 )
-from scylla_gha.report.numbers import columns, share
+from scylla_gha.report.document import Table, lines_of
+from scylla_gha.report.numbers import share
 from scylla_gha.report.plain_text import DIGITS, curve, design_table, equal_arms_text, history_text
 
 SEEN = Design(scenarios=100, repetitions=5, smallest_effect=0.094, trials=1000, usd=30.0, minutes=100.0, sees=True)
@@ -128,7 +129,7 @@ def test_a_curve_goes_from_low_to_high_in_any_marks() -> None:
 
 
 def test_columns_are_as_wide_as_they_must_be_and_nothing_steers_a_terminal() -> None:
-    assert columns(("arm", "n", ""), [("a\x1b[2J", "1", "x"), ("longer", "1000", "")]) == [
+    assert lines_of(Table(("arm", "n", ""), [("a\x1b[2J", "1", "x"), ("longer", "1000", "")])) == [
         "arm        n",
         "a[2J       1  x",
         "longer  1000",

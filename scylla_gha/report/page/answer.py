@@ -9,9 +9,7 @@ from scylla_gha.counting import counted, dollars
 from scylla_gha.model.analysis import Verdict
 from scylla_gha.model.report import ArmSummary, Comparison
 from scylla_gha.report.comparisons import reading
-from scylla_gha.report.metrics import limits, value
-from scylla_gha.report.numbers import UNDEFINED, cost_of_pass
-from scylla_gha.report.summary import pass_rate
+from scylla_gha.report.summary import pass_cost, pass_rate
 from scylla_gha.report.view import PASS, ReportView
 from scylla_gha.stats import format_p
 
@@ -97,7 +95,7 @@ def _measured_certainty(view: ReportView, comparison: Comparison) -> KeyFigure |
 
 def _costs(view: ReportView, ranked: list[ArmSummary]) -> Iterator[KeyFigure]:
     best = ranked[0]
-    figure, between = _cost_text(view, best)
+    figure, between = pass_cost(view, best)
     note = f"of {view.name(best.arm)}{f', 95 % interval {between}' if between else ''}"
     cheapest = min(ranked, key=lambda arm: _cost(view, arm))
     others = {arm.arm: f"{view.name(arm.arm)}, the baseline" for arm in ranked if arm.arm == view.baseline}
@@ -106,7 +104,7 @@ def _costs(view: ReportView, ranked: list[ArmSummary]) -> Iterator[KeyFigure]:
     for arm in ranked[1:]:
         if arm.arm in others:
             apart = " (cannot be told apart)" if _is_unclear(view, best.arm, arm.arm) else ""
-            note += f"; {others[arm.arm]}: {_cost_text(view, arm)[0]}{apart}"
+            note += f"; {others[arm.arm]}: {pass_cost(view, arm)[0]}{apart}"
     total = [arm.usd for arm in view.report.arms]
     known = sum(cost for cost in total if cost is not None)
     spent = f"{'at least ' if None in total else ''}{dollars(known)}"
@@ -121,12 +119,3 @@ def _is_unclear(view: ReportView, arm: str, baseline: str) -> bool:
         and reading(contrast) == "cannot be told"
         for contrast in contrasts
     )
-
-
-def _cost_text(view: ReportView, arm: ArmSummary) -> tuple[str, str]:
-    """Return the cost of a pass, and its interval if there is one."""
-    measure = view.measure(arm.arm, "cost_of_pass")
-    if measure is None or measure.value is None:
-        return cost_of_pass(arm), ""
-    between = limits(measure)
-    return value(measure), "" if between == UNDEFINED else between
