@@ -1,4 +1,4 @@
-"""What a report is made of: sections with paragraphs, lists and tables, as values that each renderer shows its own way.
+"""Sections of a report, with paragraphs, lists and tables: values that each renderer shows its own way.
 
 Text is escaped when it is shown, except text that code made as `Markdown`.
 """
