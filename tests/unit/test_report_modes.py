@@ -1,7 +1,7 @@
 """Modes in a report: tasks that a mode cannot do, comparisons over common scenarios, and operations on GitHub."""
 
-from collections.abc import Iterator
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from scylla_gha.aggregate import aggregate, question_of
