@@ -142,7 +142,7 @@ def _sections(view: ReportView, facts: CommentFacts) -> Iterator[CommentSection]
     missing = [cell for cell in report.excluded if cell.outcome in NO_TRIAL]
     others = [cell for cell in report.excluded if cell.outcome not in NO_TRIAL]
     yield _cells("missing", "Missing", missing, "planned, but without a trial")
-    meaning = "ended by no doing of the agent, or were not judged"
+    meaning = "not caused by the agent, or not judged"
     yield _cells("infrastructure", "Not in the rates", others, meaning)
     yield CommentSection("judges", _poor_agreement(report), "judges that disagree")
     yield _flips(view, is_worse=False)
@@ -364,7 +364,7 @@ def _compared_arms(view: ReportView, facts: CommentFacts) -> tuple[Block, ...]:
 
 def _family_words(report: Report) -> str:
     if report.answer != report.comparisons:
-        return "Each arm against the baseline, which is another family of comparisons:"
+        return "Each arm against the baseline, a different family of comparisons:"
     if report.paired_by == "modes":
         return "Each arm against the arm of the baseline's mode with the same variant, agent and model:"
     return ""

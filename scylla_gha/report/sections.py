@@ -151,13 +151,13 @@ def changes(view: ReportView) -> Section:
     family = view.report.family
     has_family = view.report.answer != view.report.comparisons
     words = (
-        f"The answer above is of other comparisons ({family}); this is a family of its own, and rows other than the "
-        "pass rate explore."
+        f"The answer above is of other comparisons ({family}). These are a family of their own, and rows other than "
+        "the pass rate are exploratory."
         if has_family
-        else "Only the pass rate was asked about; the other rows explore."
+        else "Only the pass rate answers the question; the other rows are exploratory."
     )
     if len(view.changes) >= comparisons.FEW_ARMS:
-        words += " Of so many arms, rows other than the pass rate are shown only if they differ from no change."
+        words += " With this many arms, other rows are shown only if their interval excludes no change."
     against = "the baseline" if view.baseline else view.against
     baseline = Markdown("The baseline is {}. ").fill(code(view.against)) if view.baseline else ""
     intro = Markdown("{}{}").fill(baseline, words)
@@ -174,7 +174,7 @@ def tier_results(view: ReportView) -> Section:
         ladder,
         *introduced("Each tier against the one before:", tiers.tier_steps(view)),
         *introduced("The best sub-test of each tier; the last column is the number to go by:", best),
-        *introduced("What requests consist of, in shares of their characters:", tiers.tier_tokens(view)),
+        *introduced("Parts of requests, as shares of their characters:", tiers.tier_tokens(view)),
         *introduced("Tokens of the treatment in the first request of a trial:", tiers.tier_treatments(view)),
         is_news=True,
     )
@@ -183,8 +183,8 @@ def tier_results(view: ReportView) -> Section:
 def mode_effects(view: ReportView) -> Section:
     """Return whether effects of modes depend on the model."""
     words = (
-        "Does what a mode changes depend on the model? Each row: an arm with another mode and another model than the "
-        "baseline's, and those that differ in one of both; effects are changes of the pass rate."
+        "Does the effect of a mode depend on the model? Each row compares an arm that differs from the baseline in "
+        "mode and model with the arms that differ in one of them. Effects are changes of the pass rate."
     )
     return section("Modes by models", *introduced(words, tiers.modes_by_models(view)), is_news=True)
 
@@ -217,8 +217,8 @@ def failures(view: ReportView) -> Section:
 def not_possible(view: ReportView) -> Section:
     """Return the scenarios that are not possible with the tools of a mode."""
     words = (
-        "No cell was planned for these. The rates of an arm are over the scenarios of its own mode; two arms are "
-        "compared over those that both have."
+        "No cell was planned for these. An arm's rates cover the scenarios of its own mode; two arms are compared on "
+        "the scenarios that both have."
     )
     table = outcomes.not_possible(view)
     return section("Not possible with these tools", *introduced(words, table), is_news=True)
@@ -282,7 +282,7 @@ def _decisive_words(agreement: Agreement) -> str:
     if agreement.decisive is None:
         return ""
     if agreement.decisive == 0:
-        return "In none of them did the consensus rule decide the pass: all judges were on one side of the threshold."
+        return "The consensus rule decided the pass of none of them: all judges were on the same side of the threshold."
     return (
         f"In {percent(agreement.decisive)} of them, judges were on both sides of the threshold: the rule of consensus "
         "decided whether the trial passed."
@@ -322,7 +322,7 @@ def reliability(view: ReportView) -> Section:
     words = "".join(f"{k}." for k in tries)
     if len(tries) > 1:
         arms = "; ".join(f"{k} for {names(of_k)}" for k, of_k in tries.items())
-        words = f"k differs, and columns with k do not compare where it does: {arms}."
+        words = f"k differs between arms, and columns with k cannot be compared between them: {arms}."
     return section("Reliability", Markdown(words), metrics.metric_table(view, _RELIABILITY))
 
 
@@ -338,8 +338,8 @@ def operations(view: ReportView) -> Section:
     """Return operations on GitHub's API."""
     possible = ", on the scenarios that are possible in all modes" if view.report.not_possible else ""
     words = (
-        f"Means of a trial, by REST and GraphQL alike; a batch counts as what it holds{possible}. git: commands that "
-        "reached GitHub."
+        f"Mean operations per trial, by REST or GraphQL; a batch counts as the operations in it{possible}. git: "
+        "commands that reached GitHub."
     )
     return section("Operations on GitHub", *introduced(words, outcomes.api_operations(view)))
 
@@ -364,7 +364,7 @@ def pass_costs(view: ReportView) -> Section:
         if arm.side_requests
     ]
     shares = metrics.cheapest_shares(view)
-    words = "How often each arm would be the cheapest, were other scenarios drawn:"
+    words = "How often each arm would be the cheapest in other samples of scenarios:"
     return section(
         "Cost of a pass",
         metrics.metric_table(view, _PASS_COSTS),
@@ -385,10 +385,8 @@ def _frontier(view: ReportView) -> Iterator[Markdown]:
         counted(pooled.scenarios, "scenario"),
         note,
     )
-    human = f"a person's price is known of {frontier.human}" if frontier.human else "no person's price is known"
-    unsolved = (
-        f"; of {frontier.unsolved}, no arm passed any, nor is a person's price known" if frontier.unsolved else ""
-    )
+    human = f"a person's price is known for {frontier.human}" if frontier.human else "no person's price is known"
+    unsolved = f"; {frontier.unsolved} have neither a passing arm nor a known price" if frontier.unsolved else ""
     yield Markdown("**Each scenario by its own cheapest arm**: {}, the mean over scenarios ({}{}).").fill(
         metrics.value(frontier.per_scenario), human, unsolved
     )

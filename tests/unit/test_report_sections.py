@@ -202,7 +202,7 @@ def said(**given: Any) -> str:
         ({"alpha": 0.7, "alpha_low": 0.6, "alpha_high": 0.75}, "**They mostly agree** (Krippendorff's alpha 0.70 [0."),
         ({"alpha": 0.1}, "**They do not agree well** (Krippendorff's alpha 0.10)"),
         ({"alpha": None}, "Agreement is unknown"),
-        ({"decisive": 0.0}, "In none of them"),
+        ({"decisive": 0.0}, "of none of them"),
         ({"decisive": 0.25}, "In 25 % of them"),
         ({"kappa": None}, "| kappa | - |"),
         ({"by_scenario": {"a": None, "b": 0.5}}, "1 scenario without an alpha"),
@@ -232,7 +232,7 @@ def money_text(**given: Any) -> str:
     ("given", "expected"),
     [
         ({"human": 0}, "no person's price is known"),
-        ({"human": 2, "unsolved": 1}, "a person's price is known of 2; of 1, no arm passed any"),
+        ({"human": 2, "unsolved": 1}, "a person's price is known for 2; 1 have neither a passing arm"),
         ({"human": 0}, "that all arms tried"),
         ({"pareto": tuple(f"a{n}" for n in range(10))}, "a7 and 2 more"),
         ({"shares": {"a": 0.75, "b": 0.25, "c": 0.0}}, "| a | 75 % |"),

@@ -194,7 +194,7 @@ def _details(latest: LatestRun | None, page: str) -> Iterator[SiteSection]:
 
 def _runs(experiment: SiteExperiment, page: str) -> tuple[Section, Section]:
     runs, pulls = (run_table(of_kind, page, _MOST_RUNS, _INDEX) for of_kind in (experiment.runs, experiment.pulls))
-    none = "" if experiment.runs else "There is none but those of pull requests."
+    none = "" if experiment.runs else "There are only runs of pull requests."
     words = "They change neither the verdict above nor the history." if experiment.pulls else ""
     return section("Runs", runs, none), section("Pull requests", pulls, words)
 
