@@ -35,15 +35,15 @@ _FREED_BYTES: Final = 512 * 1024 * 1024
 
 
 def is_lack_of_the_host(error: OSError) -> bool:
-    """True if the machine lacks something (disk, descriptors, memory), whatever is read or written."""
+    """Return True if the machine ran out of disk, descriptors or memory, whatever file was read or written."""
     return error.errno in _LACKS
 
 
 def is_full_disk(message: str, folder: Path) -> bool:
-    """True if a program's message says that the disk of a folder is full, and little is free there.
+    """Return True if a program's message says that the disk is full, and little space is free in the folder.
 
-    The message alone is no evidence: it may hold names that an agent chose. Space counts as little up to what a program
-    may have freed when it gave up.
+    The message alone is no evidence, since it may quote names that an agent chose. Little space is up to 512 MiB, which
+    a program may have freed when it gave up.
     """
     return _FULL in message and shutil.disk_usage(folder).free < _FREED_BYTES
 

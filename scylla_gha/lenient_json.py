@@ -56,7 +56,7 @@ def parse_json(text: bytes | bytearray | str, *, keep_non_finite: bool = False, 
 def whole_number(value: object) -> int | None:
     """Return a count that another program wrote: 7 for 7 and 7.0.
 
-    None: the value is no count, as 7.5, -7, "7", true, and what is above 10^15, where floats begin to lose digits.
+    None if the value is not a count: 7.5, -7, "7", true, or above 10^15, where floats begin to lose digits.
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None

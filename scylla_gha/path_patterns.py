@@ -28,5 +28,14 @@ class PathPatterns:
         return self._spec.check_file(_in_utf8(path)).include
 
 
+def gitignore_fault(pattern: str) -> str | None:
+    """Return why a text is not a pattern of a `.gitignore`; None if it is one."""
+    try:
+        pathspec.GitIgnoreSpec.from_lines([pattern])
+    except ValueError as error:
+        return f"{pattern!r} is not a gitignore pattern: {error}"
+    return None
+
+
 def _in_utf8(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)

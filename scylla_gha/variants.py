@@ -116,7 +116,7 @@ def _with_instructions(prompt: SystemPrompt | None, instructions: str | None) ->
 def _prompt_text(treatment: Treatment, roots: Sequence[Path]) -> SystemPrompt | None:
     """Return the system prompt as one text: what is declared, the lead's prompt, and the rule of verification.
 
-    None: only a text is declared, or nothing.
+    None if only a text is declared, or no prompt at all.
     """
     names, lead = prompt_blocks(treatment), treatment.orchestration
     if not names and lead is None:
@@ -266,7 +266,7 @@ def _plain(text: str) -> str:
 
 
 def _unreported(declared: Declared, seen: Sequence[Observed]) -> Iterator[str]:
-    """Return declared parts that no source reports, if both sources exist."""
+    """Yield declared parts that no source reports; only of use if both sources exist."""
     for same in zip(*(_kinds(declared, source) for source in seen), strict=True):
         kind, names, _ = same[0]
         if all(reported is None for _, _, reported in same):
@@ -321,7 +321,7 @@ def _undeclared(declared: Declared, source: Observed, inventory: Inventory | Non
 
 
 def _unguarded(declared: Declared, seen: Sequence[Observed]) -> Iterator[str]:
-    """Return calls without an event of the safety net's hook, and events of a net that was not declared."""
+    """Yield calls without an event of the safety net's hook, and events of a safety net that was not declared."""
     for source in seen:
         if declared.safety_net and source.unguarded:
             yield f"safety net ({source.source}): it was not asked about {', '.join(source.unguarded[:_NAMED])}"

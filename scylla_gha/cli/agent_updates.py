@@ -47,9 +47,7 @@ def agent_updates() -> None:
 @click.option(
     "--model", default="claude-sonnet-5", show_default=True, help="Model that the sub-tests' agents would ask."
 )
-@click.option(
-    "--jobs", type=click.IntRange(1, 64), default=os.cpu_count() or 1, help="Agents at once (default: cores)."
-)
+@options.agents_at_once
 @options.sandbox("auto", "Sandbox that agents are started in; auto: the one that trials get.")
 def measure(
     into: Path, *, agents: tuple[str, ...], sub_tests: tuple[str, ...], model: str, jobs: int, sandbox: "SandboxWish"
@@ -62,17 +60,14 @@ def measure(
     scylla-gha agent-updates measure --into updates.json
     """  # noqa: D301
     from scylla_gha.evaluate.measure_agents import UpdateOptions, measure_update, packaged_agents
-    from scylla_gha.model.agent_update import AgentUpdates
+    from scylla_gha.model.publication import AgentUpdates
     from scylla_gha.store.records import write_record
 
     library = options.library()
     wishes = UpdateOptions(sandbox, model, sub_tests or ("*",), jobs)
-
-    def say(text: str) -> None:
-        click.echo(text, err=True)
-
     updates = tuple(
-        measure_update(agent, package, library, wishes, say) for agent, package in packaged_agents(agents).items()
+        measure_update(agent, package, library, wishes, options.report)
+        for agent, package in packaged_agents(agents).items()
     )
     write_record(into, AgentUpdates(agents=updates))
     for update in updates:
@@ -123,7 +118,7 @@ def post(path: Path, author: str | None) -> None:
     from scylla_gha.github_api.actions import write_outputs
     from scylla_gha.github_api.client import open_repository
     from scylla_gha.github_api.pulls import own_login
-    from scylla_gha.model.agent_update import AgentUpdates
+    from scylla_gha.model.publication import AgentUpdates
     from scylla_gha.publish.edited_posts import keep_updates_issue
     from scylla_gha.publish.post import run_page_from
     from scylla_gha.store.records import read_record

@@ -1,6 +1,5 @@
 """Commands on one cell or run: `scylla-gha show`, `shell` and `view`."""
 
-import functools
 import io
 import json
 import os
@@ -66,7 +65,7 @@ def _as_text(record: CellRecord, view: TrialViewOptions) -> str:
 
 
 def _write(text: str) -> None:
-    """Write to standard output in any encoding, until its reader closes it."""
+    """Write to standard output in any encoding; stop silently if the reader has closed it."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -102,8 +101,7 @@ def shell(cell: str, argv: tuple[str, ...], experiment: str | None, runs: Path, 
     cell_ref = find_cell(runs, cell, experiment)
     try:
         with exit_on_signals(), scratch() as root:
-            report = functools.partial(click.echo, err=True)
-            finished = run_in_cell(cell_ref, argv, root, options.library(), report, after=after)
+            finished = run_in_cell(cell_ref, argv, root, options.library(), options.report, after=after)
     except KeyboardInterrupt:  # main would say that finished work is stored
         sys.exit(_INTERRUPTED)
     except BrokenPipeError:
@@ -159,7 +157,7 @@ def _newest(runs: Path) -> RunFolder:
 
 
 def _page(folder: RunFolder) -> Path:
-    """Return the path of a run's page, which is written if an older version of the toolkit left none."""
+    """Return the path of a run's page; write the page if an older version of the toolkit did not."""
     path = folder.report("html")
     if not path.is_file():
         from scylla_gha.evaluate.report_run import render_report

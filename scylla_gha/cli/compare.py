@@ -245,7 +245,7 @@ def import_(
 
 
 def _require_imported(folder: RunFolder) -> None:
-    """Refuse to overwrite a run that was paid for."""
+    """Refuse to overwrite a run folder that `import` did not write: its trials were paid for."""
     if not folder.root.exists() or not any(folder.root.iterdir()):
         return
     plan = read_record(folder.plan, Plan)

@@ -1,7 +1,6 @@
 """Commands that make a fixture's GitHub state: on github.com (`fixture`) and on this machine (`hub`)."""
 
 import contextlib
-import functools
 import json
 import signal
 import tempfile
@@ -46,10 +45,6 @@ _lease = click.option(
     type=click.IntRange(1, 1440),
     metavar="MINUTES",
     help="Lease the repository for this number of minutes, or extend the lease (default: no lease).",
-)
-
-_shard = click.option(
-    "--shard", "number", type=click.IntRange(0), required=True, help="Number of the shard in shards.json."
 )
 _PAUSE_SECONDS: Final = 0.2
 _PUSHES: Final = ("admin", "maintain", "write")
@@ -149,7 +144,7 @@ def cleanup(fixture: str, lane: int, holder: str | None, *, as_json: bool, dry_r
 
 @fixture.command()
 @options.experiment
-@_shard
+@options.shard
 @options.runs
 def lease(experiment: str, number: int, runs: Path) -> None:
     """Lease and reset a repository for each cell of a shard of EXPERIMENT, before its agents start.
@@ -162,15 +157,14 @@ def lease(experiment: str, number: int, runs: Path) -> None:
     """  # noqa: D301
     from scylla_gha.evaluate.lanes import lease_lanes
 
-    report = functools.partial(click.echo, err=True)
     cells, folder, environ = _shard_cells(experiment, number, runs)
-    leased = lease_lanes(cells, folder, options.library(), environ, report)
+    leased = lease_lanes(cells, folder, options.library(), environ, options.report)
     click.echo(f"leased and reset: {counted(leased, 'repository', 'repositories')}")
 
 
 @fixture.command()
 @options.experiment
-@_shard
+@options.shard
 @options.runs
 def free(experiment: str, number: int, runs: Path) -> None:
     """Free the repositories that `fixture lease` has leased for a shard of EXPERIMENT.
@@ -180,13 +174,12 @@ def free(experiment: str, number: int, runs: Path) -> None:
     """  # noqa: D301
     from scylla_gha.evaluate.lanes import free_lanes
 
-    report = functools.partial(click.echo, err=True)
     cells, folder, environ = _shard_cells(experiment, number, runs)
-    free_lanes(cells, folder, options.library(), environ, report)
+    free_lanes(cells, folder, options.library(), environ, options.report)
 
 
 def _shard_cells(experiment: str, number: int, runs: Path) -> tuple["Plan", "RunFolder", dict[str, str]]:
-    """Return the plan of a shard, the run's folder, and the environment with all tokens, which Actions hides."""
+    """Return the plan of a shard, the run's folder, and the environment with all tokens, hidden in Actions' log."""
     from scylla_gha.evaluate.shard_worker import load_shard
     from scylla_gha.plan.build import refuse_changed_fixtures
 
@@ -198,7 +191,10 @@ def _shard_cells(experiment: str, number: int, runs: Path) -> tuple["Plan", "Run
 
 @contextmanager
 def _session(name: str, lane: int, holder: str | None, *, is_new: bool = False) -> Iterator["FixtureSession"]:
-    """Make the wanted state of a fixture, and the clients of a lane's repository; a new one names what it lacks."""
+    """Provide a session on a lane's repository: the fixture's state and one client for each account.
+
+    With `is_new`, tokens are not required in advance.
+    """
     from scylla_gha.github_com import fixture_environment
     from scylla_gha.github_com.accounts import FixtureAccounts, limits_of, retries_of
     from scylla_gha.github_com.commands import FixtureSession
@@ -212,18 +208,17 @@ def _session(name: str, lane: int, holder: str | None, *, is_new: bool = False) 
     library = options.library()
     pool = _pool(library.repositories().fixtures, name)
     folder = library.fixture(name).resolve()
-    report = functools.partial(click.echo, err=True)
     repository = pool.repositories[lane % len(pool.repositories)]
     environ = fixture_environment(provider_environment())
-    accounts = FixtureAccounts(pool, repository, environ, retries_of(report), limits_of(environ))
+    accounts = FixtureAccounts(pool, repository, environ, retries_of(options.report), limits_of(environ))
     if not is_new:
         accounts.require([pool.admin])
     with tempfile.TemporaryDirectory(prefix="fixture-") as scratch:
         start = own_files_commit(folder, cache_root())
         commit = StartCommit(*start) if start else None
         reference = make_reference(name, folder, Path(scratch), commit, accounts.shared())
-        yield FixtureSession(reference, accounts, lane, holder or default_holder(environ), report)
-        report(counted(accounts.calls, "API call"))
+        yield FixtureSession(reference, accounts, lane, holder or default_holder(environ), options.report)
+        options.report(counted(accounts.calls, "API call"))
 
 
 def _pool(pools: Mapping[str, "RepositoryPool"], name: str) -> "RepositoryPool":
@@ -328,7 +323,8 @@ def serve(
         chosen = _chosen(folder, cell, user)
         with _running_workflows(process, cell, request.folder, box), contextlib.suppress(KeyboardInterrupt):
             _print_hub(cell, chosen, Path(name), as_json=as_json)
-            _wait(process)
+            while process.alive:
+                time.sleep(_PAUSE_SECONDS)
         if files is not None and not process.is_lost(cell):
             files.mkdir(parents=True, exist_ok=True)
             process.detach(cell, files)
@@ -356,7 +352,7 @@ def _request(folder: Path, scratch: Path) -> "AttachRequest":
 
 
 def _workflow_box(name: str) -> "WorkflowBox | None":
-    """Return the sandbox in which workflows run; None: they do not.
+    """Return the sandbox in which workflows run; None if they do not run.
 
     Raises:
         SandboxError: it cannot be used on this machine.
@@ -384,7 +380,7 @@ def _workflow_box(name: str) -> "WorkflowBox | None":
 def _running_workflows(
     process: "HubProcess", cell: "AttachedCell", folder: Path, box: "WorkflowBox | None"
 ) -> Iterator[None]:
-    """Run workflows during the block, and cancel those still running at its end."""
+    """Run workflows during the block; at its end, cancel those that are still running."""
     from scylla_gha.attempt.workflow_runner import WorkflowRunner
 
     if box is None:
@@ -432,8 +428,3 @@ def _print_hub(cell: "AttachedCell", user: str, folder: Path, *, as_json: bool) 
     repository = cell.bindings["repo.main"]["full_name"]
     click.echo(f"# GitHub with {repository}, as {cell.logins[user]}; it ends with Ctrl-C")
     click.echo(shell_exports(environment), nl=False)
-
-
-def _wait(process: "HubProcess") -> None:
-    while process.alive:
-        time.sleep(_PAUSE_SECONDS)

@@ -1,6 +1,5 @@
 """Commands that read or act on GitHub: `scylla-gha slash` and `scylla-gha reverts`."""
 
-import functools
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -25,15 +24,8 @@ _day = click.DateTime(["%Y-%m-%d"])
 
 
 @click.command()
-@click.option(
-    "--event",
-    type=click.Path(path_type=Path, dir_okay=False),
-    envvar="GITHUB_EVENT_PATH",
-    show_envvar=True,
-    required=True,
-    help="File in which the runner describes the event.",
-)
-@click.option("--workflow", default="dispatch.yml", show_default=True, help="File name of the workflow to start.")
+@options.event("File in which the runner describes the event.", required=True)
+@options.workflow
 @click.option(
     "--bot",
     "bots",
@@ -105,7 +97,7 @@ def _obey(repository: "GitHubRepository", comment: "CommentEvent", workflow: str
 
 
 def _reply(repository: "GitHubRepository", comment: "CommentEvent", reason: str) -> None:
-    """Reply once that nothing was started."""
+    """Reply to a comment, at most once, that nothing was started and why."""
     from scylla_gha.github_api.pulls import add_reaction, own_login, reply_once
     from scylla_gha.github_api.slash_command import USAGE
 
@@ -172,13 +164,13 @@ def reverts(
     from scylla_gha.github_api.client import ApiRequest, GitHubRepository, RequestLimits, RetryPolicy
     from scylla_gha.github_api.reverts import Period, RepositoryName, RevertQuery, read_revert_rate
 
-    now, report = datetime.now(UTC), functools.partial(click.echo, err=True)
+    now = datetime.now(UTC)
     last = (until or now).date()
     first = since.date() if since else last - timedelta(days=window + _DAYS)
     if first > last:
         raise click.BadParameter(f"{first} is after {last}, the last day", param_hint="'--since'")
     client = GitHubRepository(
-        access_from(os.environ), repository, RetryPolicy(report), RequestLimits(max_calls=_MAX_CALLS)
+        access_from(os.environ), repository, RetryPolicy(options.report), RequestLimits(max_calls=_MAX_CALLS)
     )
     about = client.read(ApiRequest("GET", "", "read the repository", "contents: read"), RepositoryName)
     query = RevertQuery(
@@ -190,7 +182,7 @@ def reverts(
         labels=labels,
         author=author,
     )
-    rate = read_revert_rate(client, query, report)
+    rate = read_revert_rate(client, query, options.report)
     click.echo(rate.model_dump_json() if as_json else "\n".join(_lines(rate)))
 
 

@@ -201,7 +201,7 @@ def lacking(experiment: str, sandbox: SandboxName | None) -> None:
 
 
 def _may_need_images(experiment: Experiment, sandbox: SandboxName | None) -> bool:
-    """Return whether --sandbox or the experiment's sandbox needs images; `auto` may if an agent uses a model."""
+    """Return True if --sandbox or the experiment's sandbox needs images; `auto` may need them for a model's agent."""
     names = [name for name in (sandbox, experiment.sandbox) if name is not None]
     if any(name != "auto" and SANDBOXES[name].needs_image for name in names):
         return True

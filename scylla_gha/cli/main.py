@@ -3,98 +3,43 @@
 import difflib
 import gc
 import importlib
+import itertools
 import os
 import sys
+from pathlib import Path
 from types import ModuleType
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 import click
 
 from scylla_gha import __version__
 from scylla_gha.errors import IncompleteError, ScyllaError
 
-# heading -> command -> one line of help
-_GROUPS: Final[dict[str, dict[str, str]]] = {
-    "Everyday": {
-        "evaluate": "Run a whole experiment on this machine, from plan to report.",
-        "show": "Show why a trial passed or failed.",
-        "view": "Open the page of a run in a browser, or serve all runs with live progress.",
-        "report": "Print the report of a run, and write report.md and report.html.",
-        "compare": "Compare two sets of results, scenario by scenario.",
-        "validate": "Check configuration and scenarios.",
-        "readiness": "Measure how well an agent can work in your code, by tasks made from it.",
-        "init": "Set up evaluations in a repository: workflow, experiment, scenario.",
-        "scenario": "Make a scenario from an issue, a range of commits, a pull request or a session.",
-        "doctor": "List what is still to be set up, on this machine and on GitHub.",
-    },
-    "Analysis": {
-        "power": "Compute the smallest effect that an experiment can detect, and its cost.",
-        "history": "Follow arms over several runs, and find changes and drift.",
-        "aa-test": "Compare each arm with itself to estimate the false-positive rate.",
-        "tiers": "List, show, compare and measure the sub-tests of the tiers.",
-        "hub": "Serve the GitHub of a fixture on this machine, for gh, git and MCP servers.",
-        "fixture": "Seed, reset and check repositories on github.com that have a fixture's state.",
-        "judge": "Judge the trials of a run, or judge them again with other judges.",
-        "shell": "Open the sandbox of a cell as its agent had it.",
-        "results": "List, show and fetch the runs on the results branch.",
-        "site": "Write the pages of all runs on the results branch.",
-        "import": "Import rows of another tool: CSV, JSON lines, Parquet, Harbor, Inspect.",
-        "export": "Export rows to other tools: CSV, Parquet, JUnit, Inspect, ATIF, ProfileRow.",
-        "reverts": "Compute how often merged pull requests of a repository were reverted.",
-    },
-    "Building blocks for Actions": {
-        "plan": "Expand an experiment into cells, with keys and an estimate of the cost.",
-        "prepare": "Make the workspace of a scenario.",
-        "run": "Run the agents on the cells of an experiment, without judging.",
-        "cell": "Run and judge the cells of one shard of a stored plan.",
-        "collect": "Write results.jsonl from the records or artifacts of a run.",
-        "aggregate": "Write report.json from results.jsonl.",
-        "publish": "Publish a report: results branch, pull request comment, check run.",
-        "next-wave": "Start the next wave of a campaign.",
-        "regression-alert": "Open, update or close the issue of a regression.",
-        "slash": "Start the evaluation that a pull request comment asks for.",
-        "agent-baseline": "Record the tools and prompts that an agent CLI has by default.",
-        "agent-updates": "Compare the newest version of each agent CLI with the stored facts.",
-        "image": "Build, list and remove the images of the Docker sandbox.",
-        "schemas": "Write the JSON Schemas of the YAML files.",
-    },
-}
-_COMMANDS: Final = [name for commands in _GROUPS.values() for name in commands]
-_MODULES: Final[dict[str, str]] = {
-    command: module
-    for module, commands in {
-        "agent_updates": "agent-updates",
-        "cells": "show shell view",
-        "compare": "compare history aa-test import export",
-        "evaluate": "evaluate run judge",
-        "fixture": "fixture hub",
-        "github": "slash reverts",
-        "image": "image agent-baseline",
-        "plan": "plan power next-wave",
-        "publish": "publish regression-alert",
-        "readiness": "readiness",
-        "results": "results site",
-        "scenario": "scenario validate schemas",
-        "setup": "init doctor",
-        "steps": "prepare cell collect aggregate report",
-        "tiers": "tiers",
-    }.items()
-    for command in commands.split()
-}
+_STORING: Final = frozenset({"evaluate", "run", "judge", "cell", "init", "validate", "readiness"})
+_RESUMES: Final = "finished work is stored, and the same command resumes it"
+
+
+class _CommandRow(NamedTuple):
+    """Row of commands.tsv, in the order of the help."""
+
+    group: str
+    name: str
+    module: str
+    help: str
+
+
+_LINES: Final = Path(__file__).with_name("commands.tsv").read_text(encoding="utf-8").splitlines()[1:]
+_COMMANDS: Final = {row.name: row for row in (_CommandRow(*line.split("\t")) for line in _LINES)}
 
 
 def _imported(name: str) -> ModuleType:
-    """Import a module without searches for garbage, which is never found and takes a tenth of the time."""
+    """Import a module with garbage collection off, which would find nothing and take a tenth of the time."""
     gc.disable()
     try:
         return importlib.import_module(name)
     finally:
         gc.freeze()
         gc.enable()
-
-
-_STORING: Final = frozenset({"evaluate", "run", "judge", "cell", "init", "validate", "readiness"})
-_RESUMES: Final = "finished work is stored, and the same command resumes it"
 
 
 class _LazyGroup(click.Group):
@@ -106,15 +51,15 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        module = _imported(f"scylla_gha.cli.{_MODULES[cmd_name]}")
+        module = _imported(f"scylla_gha.cli.{_COMMANDS[cmd_name].module}")
         function = "import_" if cmd_name == "import" else cmd_name.replace("-", "_")
         command: click.Command = getattr(module, function)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        for heading, commands in _GROUPS.items():
-            with formatter.section(heading):
-                formatter.write_dl(list(commands.items()))
+        for group, rows in itertools.groupby(_COMMANDS.values(), lambda row: row.group):
+            with formatter.section(group):
+                formatter.write_dl([(row.name, row.help) for row in rows])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -179,7 +124,7 @@ def _stores_work() -> bool:
 
 
 def _keep_docstrings() -> None:
-    """Start anew if Python left docstrings out (`-OO`): help texts are docstrings, and Altair is built from its own."""
+    """Restart without `-OO`, which removes docstrings: help texts are docstrings, and Altair needs its own."""
     if sys.flags.optimize > 1:
         arguments = [sys.executable, "-m", "scylla_gha", *sys.argv[1:]]
         os.execve(sys.executable, arguments, {**os.environ, "PYTHONOPTIMIZE": "1"})  # noqa: S606 it is this program
@@ -200,7 +145,7 @@ def _is_in_actions() -> bool:
 
 
 def _escaped(text: str) -> str:
-    """Escape the runner's commands, which untrusted text that a message quotes could contain."""
+    """Escape commands of the Actions runner: a message may quote untrusted text that contains some."""
     if not _is_in_actions():
         return text
     from scylla_gha.github_api.actions import escape_command

@@ -150,6 +150,30 @@ globs = click.option(
 )
 
 
+shard = click.option(
+    "--shard", "number", type=click.IntRange(0), required=True, help="Number of the shard in shards.json."
+)
+workflow = click.option(
+    "--workflow", default="dispatch.yml", show_default=True, help="File name of the workflow to start."
+)
+agents_at_once = click.option(
+    "--jobs", type=click.IntRange(1, 64), default=os.cpu_count() or 1, help="Agents at once (default: cores)."
+)
+report = functools.partial(click.echo, err=True)  # prints a line of progress on standard error
+
+
+def event(purpose: str, *, required: bool = False) -> _Decorator:
+    """Make the option that names the file in which the runner describes an event."""
+    return click.option(
+        "--event",
+        type=click.Path(path_type=Path, dir_okay=False),
+        envvar="GITHUB_EVENT_PATH",
+        show_envvar=True,
+        required=required,
+        help=purpose,
+    )
+
+
 def jobs(what: str) -> _Decorator:
     """Make the option that limits how many of something are worked on at once."""
     return click.option(

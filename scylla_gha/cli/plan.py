@@ -126,7 +126,7 @@ def plan(
 
 
 def _plan_json(planned: Plan, jobs: int) -> str:
-    """Return a plan as JSON, with the minutes that the text states as well."""
+    """Return a plan as JSON, with the minutes that the printed text states."""
     minutes = wall_minutes(planned, jobs).model_dump()
     return json.dumps({**planned.model_dump(mode="json"), "jobs": jobs, "wall_minutes": minutes})
 
@@ -224,7 +224,7 @@ def power(experiment: str, runs: Path, effect: float, pilot: str | None, *, as_j
 @click.command("next-wave")
 @options.experiment
 @options.runs
-@click.option("--workflow", default="dispatch.yml", show_default=True, help="File name of the workflow to start.")
+@options.workflow
 @click.option(
     "--most-waves",
     type=click.IntRange(1, 1000),
@@ -233,13 +233,7 @@ def power(experiment: str, runs: Path, effect: float, pilot: str | None, *, as_j
     help="Maximum number of waves of a campaign.",
 )
 @click.option("--tag-only", is_flag=True, help="Only tag the commit of this campaign, and start nothing.")
-@click.option(
-    "--event",
-    type=click.Path(path_type=Path, dir_okay=False),
-    envvar="GITHUB_EVENT_PATH",
-    show_envvar=True,
-    help="File in which the runner describes the event; the next wave gets the same inputs.",
-)
+@options.event("File in which the runner describes the event; the next wave gets the same inputs.")
 def next_wave(
     experiment: str, runs: Path, *, workflow: str, most_waves: int, tag_only: bool, event: Path | None
 ) -> None:

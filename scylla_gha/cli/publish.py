@@ -278,14 +278,7 @@ def save_pending(
 
 @publish.command("post-pending")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option(
-    "--event",
-    type=_file,
-    envvar="GITHUB_EVENT_PATH",
-    show_envvar=True,
-    required=True,
-    help="File in which the runner describes the workflow_run event.",
-)
+@options.event("File in which the runner describes the workflow_run event.", required=True)
 @options.author
 def post_pending(path: Path, *, event: Path, author: str | None) -> None:
     """Post the reports that `save-pending` wrote to PATH (a file, or a folder of downloaded artifacts).
@@ -301,7 +294,7 @@ def post_pending(path: Path, *, event: Path, author: str | None) -> None:
 def _report_and_facts(
     experiment: str, runs: Path, info: "PullRequestInfo", *, preview: bool = False
 ) -> "tuple[Report, CommentFacts]":
-    """Return a run's report, and the facts of its comment; without a workflow run, a preview links to no real one."""
+    """Return a run's report and the facts of its comment; a preview without a workflow run has placeholder links."""
     from scylla_gha.publish.post import comment_facts, run_page_from
     from scylla_gha.publish.push_run import stored_report
 

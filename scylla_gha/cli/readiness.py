@@ -112,17 +112,13 @@ def readiness(words: tuple[str, ...], **values: object) -> None:
     values |= {"model": next(iter(Library.here(folder).model_ids([str(values["model"])]).values()))}
     request = ReadinessRequest(folder=folder, has_twins=has_twins, **values)  # type: ignore[arg-type]
     if keep:
-        for path in keep_suite(request, _say):
+        for path in keep_suite(request, options.report):
             click.echo(path)
         return
-    report, failure = measure_readiness(request, _say)
+    report, failure = measure_readiness(request, options.report)
     _show(report, request, as_json=as_json, verbose=verbose)
     if failure is not None:
         raise failure
-
-
-def _say(line: str) -> None:
-    click.echo(line, err=True)
 
 
 def _show(report: "ReadinessReport", request: "ReadinessRequest", *, as_json: bool, verbose: bool) -> None:
@@ -135,5 +131,5 @@ def _show(report: "ReadinessReport", request: "ReadinessRequest", *, as_json: bo
         click.echo("\n".join(readiness_lines(report)))
     if verbose:
         for line in trace_lines(request):
-            _say(line)
-    _say(f"page: {request.run.report('html')}")
+            options.report(line)
+    options.report(f"page: {request.run.report('html')}")

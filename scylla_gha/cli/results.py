@@ -1,5 +1,6 @@
 """Commands on the runs of the results branch: `scylla-gha results` and `site`."""
 
+import functools
 import json
 import os
 import sys
@@ -42,7 +43,19 @@ def results() -> None:
 
 
 def _query_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that select runs."""
+    """Add the argument and options that select runs; the command gets them as `query`."""
+
+    @functools.wraps(command)
+    def with_query(
+        experiment: str | None,
+        on: str | None,
+        commit: str | None,
+        campaign: str | None,
+        run: str | None,
+        **rest: object,
+    ) -> None:
+        command(query=RunQuery(experiment, on, commit, campaign, run), **rest)
+
     for option in (
         click.argument("experiment", required=False),
         click.option("--on", metavar="BRANCH", help="Select runs of this branch (default: any)."),
@@ -54,26 +67,22 @@ def _query_options(command: Callable[..., None]) -> Callable[..., None]:
         remote_option,
         branch_option,
     ):
-        command = option(command)
-    return command
-
-
-def _query(experiment: str | None, values: dict[str, Any]) -> RunQuery:
-    return RunQuery(experiment, values["on"], values["commit"], values["campaign"], values["run"])
+        with_query = option(with_query)
+    return with_query
 
 
 @results.command("list")
 @_query_options
 @click.option("--last", type=click.IntRange(1), default=20, show_default=True, help="Maximum number of runs to list.")
 @options.as_json
-def list_(experiment: str | None, remote: str | None, branch: str, last: int, *, as_json: bool, **query: Any) -> None:  # noqa: ANN401 options of the query
+def list_(query: RunQuery, remote: str | None, branch: str, last: int, *, as_json: bool) -> None:
     """List runs, of EXPERIMENT or of all, the newest first.
 
     \b
     scylla-gha results list quickstart --on main
     """  # noqa: D301
     with open_clone(remote, branch) as clone:
-        entries = select_runs(index_entries(clone), _query(experiment, query))[-last:][::-1]
+        entries = select_runs(index_entries(clone), query)[-last:][::-1]
     if as_json:
         click.echo(json.dumps([_json(entry) for entry in entries]))
     elif entries:
@@ -116,14 +125,14 @@ def _print_table(entries: Sequence[RunIndexEntry]) -> None:
 @results.command()
 @_query_options
 @options.as_json
-def show(experiment: str | None, remote: str | None, branch: str, *, as_json: bool, **query: Any) -> None:  # noqa: ANN401
+def show(query: RunQuery, remote: str | None, branch: str, *, as_json: bool) -> None:
     """Print the report of the last complete run that the options select.
 
     \b
     scylla-gha results show quickstart --commit 1f0c...9e
     """  # noqa: D301
     with open_clone(remote, branch) as clone:
-        entry = _last_complete(clone, _query(experiment, query))
+        entry = _last_complete(clone, query)
         stored = StoredRun(clone, entry)
         report = stored.report()
     if as_json:
@@ -164,13 +173,7 @@ def _last_complete(clone: BranchClone, query: RunQuery) -> RunIndexEntry:
     "--into", required=True, type=click.Path(path_type=Path), help="File to write the rows to; with --last a folder."
 )
 def fetch(
-    experiment: str | None,
-    remote: str | None,
-    branch: str,
-    last: int | None,
-    not_campaign: str | None,
-    into: Path,
-    **query: Any,  # noqa: ANN401
+    query: RunQuery, remote: str | None, branch: str, last: int | None, not_campaign: str | None, into: Path
 ) -> None:
     """Fetch the rows of the last complete run, or of several, and print their files, oldest first.
 
@@ -182,9 +185,9 @@ def fetch(
     """  # noqa: D301
     with open_clone(remote, branch) as clone:
         if last is None:
-            _save(clone, _last_complete(clone, _query(experiment, query)), into)
+            _save(clone, _last_complete(clone, query), into)
             return
-        runs = last_waves(select_runs(index_entries(clone), _query(experiment, query)))
+        runs = last_waves(select_runs(index_entries(clone), query))
         entries = [run for run in runs if not_campaign is None or run.origin.campaign != not_campaign][-last:]
         fetch_rows(clone, entries)
         for entry in entries:

@@ -1,6 +1,5 @@
 """Commands on scenarios and configuration: `scenario new`, `validate` and `schemas`."""
 
-import functools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,7 +115,7 @@ def _proved_task(states: "ProjectStates", name: str, toolkit: "Toolkit", source:
 
     checkout = states.checkout
     commits = range_of(checkout, source) if isinstance(source, str) else range_of_pull_request(checkout, source)
-    with proving(name, toolkit, functools.partial(click.echo, err=True)) as trial:
+    with proving(name, toolkit, options.report) as trial:
         return task_of_range(states, commits, name, next_number(suite_scenarios(checkout.root, name)), trial)
 
 
@@ -148,7 +147,7 @@ def _write(root: Path, name: str, task: "ScaffoldTask", schemas: str) -> list[st
     files = scenario_files(task, name, schemas)
     if existing := file_states(root, files)["overwritten"]:
         raise RefusedError(f"{existing[0].path}: exists; remove it, or give another SUITE")
-    new = [*file_states(root, beside_files([task], root))["new"], *files]
+    new = [*file_states(root, beside_files(task, root))["new"], *files]
     write_files(root, new)
     return [file.path for file in new]
 
@@ -190,18 +189,18 @@ def validate(path: Path, jobs: int, *, execute: bool, sandbox: SandboxWish, skip
     for option, is_set in {"--skip-proved": skip_proved, "--sandbox": sandbox != "host", "--json": as_json}.items():
         if is_set and not execute:
             raise click.UsageError(f"{option} has an effect only with --execute; give both")
-    library, report = options.library(), functools.partial(click.echo, err=True)
-    show = report if as_json else click.echo
+    library = options.library()
+    show = options.report if as_json else click.echo
     folder = path.resolve()
     if folder.is_file() and folder.name != "scenario.yaml":
-        checks.validate_file(library, path, report)
+        checks.validate_file(library, path, options.report)
         click.echo(f"{path}: valid")
         return
     folder = folder.parent if folder.is_file() else folder
     servers = proofs.servers_under(library, folder)
     names, is_all = ([], False) if servers and folder not in library.roots else checks.scenarios_under(library, folder)
     if is_all:
-        checks.validate_configuration(library, report)
+        checks.validate_configuration(library, options.report)
         show("configuration: valid")
     proofs.check_servers(library, servers)
     checks.validate_scenarios(library, names)

@@ -1,6 +1,5 @@
 """Commands that set up or check a repository and a machine: `init` and `doctor`."""
 
-import functools
 import json
 import os
 import sys
@@ -126,7 +125,7 @@ def init(
     workflows = file_states(checkout.root, steps.suite_workflows(wish, checkout.root))["overwritten"]
     if not dry_run:  # ask before the search, which takes minutes
         _confirm_overwriting([file.path for file in workflows], yes=yes)
-    files = steps.init_files(checkout, wish, functools.partial(click.echo, err=True), write_new)
+    files = steps.init_files(checkout, wish, options.report, write_new)
     states = file_states(checkout.root, files)
     rest = [*states["new"], *states["overwritten"]]
     _count_as_new(written, states)
@@ -178,7 +177,7 @@ def _ask_toolkit(proposal: str | None) -> "Toolkit | None":
 
 
 def _confirm_overwriting(paths: list[str], *, yes: bool, written: bool = False) -> None:
-    """Ask for consent; `written`: files of accepted tasks are written already.
+    """Ask for consent to overwrite; `written` is True if files of accepted tasks are written already.
 
     Raises:
         RefusedError: the user refuses, or cannot be asked.
@@ -269,14 +268,14 @@ def _here() -> "Iterator[Finding]":
 
 
 def _on_github(name: str, environment: str, branch: str) -> "tuple[list[Finding], GitHubError | None]":
-    """Return the findings on GitHub; if it cannot be asked, one `unknown` finding and the error."""
+    """Return the findings on GitHub; if GitHub cannot be read, one `unknown` finding and the error."""
     from scylla_gha.github_api.access import access_from
     from scylla_gha.github_api.client import RetryPolicy
     from scylla_gha.github_api.setup import read_setup
     from scylla_gha.onboarding.doctor import providers_in_use, refused_pins
     from scylla_gha.onboarding.doctor_github import findings, requires_pins, unread_finding
 
-    retries = RetryPolicy(lambda text: click.echo(text, err=True))
+    retries = RetryPolicy(options.report)
     try:
         setup = read_setup(access_from(os.environ), name, retries, environment, branch)
     except GitHubError as error:
@@ -286,7 +285,7 @@ def _on_github(name: str, environment: str, branch: str) -> "tuple[list[Finding]
 
 
 def _print_findings(title: str, findings: "Iterable[Finding]", show: "Callable[[str], None]") -> "list[Finding]":
-    """Print each finding as soon as it is known, and return all."""
+    """Print each finding as soon as it is made; return all findings."""
     show(title)
     shown = []
     for finding in findings:

@@ -44,7 +44,7 @@ def prepare(scenario: str, *, as_json: bool) -> None:
 
 @click.command()
 @options.experiment
-@click.option("--shard", "number", type=click.IntRange(0), required=True, help="Number of the shard in shards.json.")
+@options.shard
 @options.runs
 @actions_output.option
 @click.option("--jobs", type=click.IntRange(1, 256), show_default="as planned", help="Number of cells at once.")
@@ -107,7 +107,7 @@ def cell(
 
 
 def _report_missing(cells: "ShardCells", outcome: "ShardOutcome", *, github: bool) -> None:
-    """Report cells without a row; only what another attempt could correct is a failure."""
+    """Report cells without a row; fail only if a re-run of the job could add them."""
     if not outcome.cells and not outcome.is_budget_spent:
         return
     shard = cells.shard

@@ -1,7 +1,6 @@
 """Commands that list, show, compare and measure the sub-tests of the tiers."""
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, cast
@@ -56,7 +55,9 @@ def list_(tier: str | None, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(rows, indent=2))
     elif tier:
-        click.echo("\n".join((*_facts(library.tiers.tiers[tier]), *_sub_tests(rows))))
+        width = max(len(row["id"]) for row in rows)
+        lines = (f"{row['id']:{width}}  {row['digest'][:_DIGITS]}  {row['description']}" for row in rows)
+        click.echo("\n".join((*_facts(library.tiers.tiers[tier]), *lines)))
     else:
         click.echo("\n".join(_summary(rows, library)))
 
@@ -67,7 +68,7 @@ def _sub_test(name: str, library: "Library") -> dict[str, str]:
 
 
 def _facts(tier: "Tier") -> Iterator[str]:
-    """Yield what a tier is, and what it is expected to show, if it says so."""
+    """Yield the tier's focus, and its hypothesis and representative if it has them."""
     yield one_line(f"{tier.id} {tier.name}: {tier.focus}")
     if tier.hypothesis:
         yield one_line(f"hypothesis: {tier.hypothesis}")
@@ -75,13 +76,8 @@ def _facts(tier: "Tier") -> Iterator[str]:
         yield f"representative: {tier.representative}"
 
 
-def _sub_tests(rows: list[dict[str, str]]) -> Iterator[str]:
-    width = max(len(row["id"]) for row in rows)
-    return (f"{row['id']:{width}}  {row['digest'][:_DIGITS]}  {row['description']}" for row in rows)
-
-
 def _summary(rows: list[dict[str, str]], library: "Library") -> list[str]:
-    """Return a line for each tier, and one for all."""
+    """Return one line for each tier, and a line of totals."""
     lines = []
     for name, tier in library.tiers.tiers.items():
         digests = [row["digest"] for row in rows if row["id"].startswith(f"{name}/")]
@@ -154,9 +150,7 @@ def diff(first: str, second: str) -> None:
 @click.argument("names", nargs=-1)
 @click.option("--agent", default="claude-code@2.1.332", show_default=True, help="Agent CLI as name@version.")
 @click.option("--model", default="claude-sonnet-5", show_default=True, help="Model that the agent would ask.")
-@click.option(
-    "--jobs", type=click.IntRange(1, 64), default=os.cpu_count() or 1, help="Agents at once (default: cores)."
-)
+@options.agents_at_once
 @options.sandbox("auto", "Sandbox that the agent is started in; auto: the one that trials get.")
 @options.as_json
 def measure(
@@ -189,7 +183,7 @@ def measure(
 
 
 def _faults(name: str, tier: "Tier", attempt: "Attempt") -> Iterator[str]:
-    """Yield why the delivery is not proved, and what in it contradicts the tier's hypothesis."""
+    """Yield the reason why the delivery is not proved, and facts that contradict the tier's hypothesis."""
     delivery = attempt.delivery
     if delivery is None or not delivery.proved:
         yield f"{name}: {delivery.shortfall if delivery else attempt.reason}"

@@ -20,7 +20,7 @@ _MOST_NAMES: Final = 20
 _MOST_SHOWN: Final = 60  # characters of a wrong value
 _DEEPEST: Final = 100  # nested lists and mappings; the loader in C ends the process at about 25,000
 _MOST_REPEATED: Final = 100_000  # values that aliases stand for
-_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+SafeYaml: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the loader in C is ten times as fast
 
 
 def require_small_yaml(text: str) -> None:
@@ -34,7 +34,7 @@ def require_small_yaml(text: str) -> None:
     if sum(map(text.count, ("[", "{", "- ", ":", "?"))) <= _DEEPEST and "*" not in text:
         return
     measure = _YamlMeasure()
-    for event in yaml.parse(text, Loader=_Base):
+    for event in yaml.parse(text, Loader=SafeYaml):
         measure.add(event)
         line = event.start_mark.line + 1 if event.start_mark else 1
         if len(measure.open) > _DEEPEST:
@@ -78,7 +78,7 @@ class _YamlMeasure:
             self.open[-1] = (outer, total + size)
 
 
-class _Loader(_Base):  # type: ignore[misc]  # the C loader has no type
+class _Loader(SafeYaml):  # type: ignore[misc]  # the C loader has no type
     """Safe YAML loader that rejects duplicate keys, of which YAML would silently use the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -120,8 +120,21 @@ def load_yaml(path: Path, kind: type[R]) -> R:
         raise ConfigError("\n".join(faults)) from None
 
 
-def read_text(path: Path) -> str:
-    """Read a text file of configuration.
+def load_named(path: Path, kind: type[R], key: str = "id") -> R:
+    """Read a YAML file as a record, and require that the value of `key` is the file's name."""
+    record = load_yaml(path, kind)
+    require_equal_names(path, key, getattr(record, key), path.stem)
+    return record
+
+
+def require_equal_names(path: Path, key: str, value: object, name: str, what: str = "file") -> None:
+    """Require that a key of a file has the name of the file, or of its folder."""
+    if value != name:
+        raise ConfigError(f"{path}: {key}: is {value!r}, but the {what} is named {name!r}; make them equal")
+
+
+def read_text(path: Path, if_missing: str = "there is no such file") -> str:
+    """Read a text file of configuration; `if_missing` is the message about a missing file, without its path.
 
     Raises:
         ConfigError: it is missing, or cannot be read as UTF-8.
@@ -129,7 +142,7 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no such file") from None
+        raise ConfigError(f"{path}: {if_missing}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
 
@@ -173,7 +186,7 @@ def there_are(names: Sequence[str]) -> str:
 
 def _line_of(text: str, location: Location) -> int:
     """Return the line of a key, or of the innermost mapping that lacks it."""
-    node = yaml.compose(text, Loader=_Base)  # as it was read: one loader takes what the other one refuses
+    node = yaml.compose(text, Loader=SafeYaml)  # as it was read: one loader takes what the other one refuses
     line = 1
     for part in location:
         key, value = _child(node, part)

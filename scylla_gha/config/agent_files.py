@@ -49,7 +49,7 @@ def agent_files(root: Path) -> dict[str, Path]:
 
 
 def chosen_agent_files(patterns: Sequence[str], root: Path) -> dict[str, Path]:
-    """Return the repository's files for agents that match a pattern of a `.gitignore`, and none that begins with `!`.
+    """Return the repository's files for agents that match a pattern, and no pattern after `!`, as in a `.gitignore`.
 
     Raises:
         ConfigError: a pattern leads out of the repository, or matches nothing and is not `*`, or `.mcp.json` cannot be

@@ -5,8 +5,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeVar
 
-import pathspec
-
 from scylla_gha.conditions import pattern_fault
 from scylla_gha.config import did_you_mean, there_are
 from scylla_gha.config.selection_types import (
@@ -23,14 +21,15 @@ from scylla_gha.config.selection_types import (
 from scylla_gha.model import Record
 from scylla_gha.model.github_condition import (
     AllowedChange,
-    Checkout,
     GitCondition,
     GitHubQuery,
     GitHubStart,
+    GitRevision,
     StateCondition,
 )
 from scylla_gha.model.github_views import LIST_QUERIES, OBJECT_QUERIES, PUSHES, QUERIES, PushView
 from scylla_gha.model.scenario import Checkpoint, Scenario
+from scylla_gha.path_patterns import gitignore_fault
 
 R = TypeVar("R", bound=Record)
 Names = Mapping[str, Mapping[str, str | int]]  # facts of the fixture's objects, such as the number, by their names
@@ -164,7 +163,7 @@ def _operator_faults(condition: StateCondition, selected: ValueType) -> Iterator
 
 
 def _element_faults(condition: StateCondition, selected: ValueType) -> Iterator[str]:
-    """Yield the faults of what must be in a list, or in a text."""
+    """Yield the faults of `set_equals` and `contains`, whose elements must fit the list or text."""
     item = selected.item or ANY
     for element in condition.set_equals or ():
         if selected.kind == "list" and (fault := mismatch(type_of_value(element), item)):
@@ -182,7 +181,7 @@ def _pattern_faults(where: str, pattern: str | None) -> Iterator[str]:
         yield f"{where}: {fault}"
 
 
-def _revision_faults(revision: GitCondition | Checkout, names: Names) -> Iterator[str]:
+def _revision_faults(revision: GitRevision, names: Names) -> Iterator[str]:
     yield from _known(revision.pull, names, "pull_request")
     if revision.pull is None:
         yield from _one_repository(revision.repository, names)
@@ -193,10 +192,8 @@ def _git_faults(condition: GitCondition, names: Names) -> Iterator[str]:
     if condition.file_matches is not None:
         yield from _pattern_faults("file_matches", condition.file_matches.matches)
     for pattern in condition.touches_only:
-        try:
-            pathspec.GitIgnoreSpec.from_lines([pattern])
-        except ValueError as error:
-            yield f"touches_only: {pattern!r} is not a gitignore pattern: {error}"
+        if fault := gitignore_fault(pattern):
+            yield f"touches_only: {fault}"
 
 
 def _allowance_faults(start: GitHubStart, names: Names) -> Iterator[str]:
@@ -225,7 +222,7 @@ def _field_faults(allowance: AllowedChange) -> Iterator[str]:
 
 
 def rendered(text: str, names: Names) -> str:
-    """Return a text with facts of the fixture in the place of `{{ pr.review_me.number }}`.
+    """Fill facts of the fixture into the placeholders of a text, such as `{{ pr.review_me.number }}`.
 
     Raises:
         ValueError: the fixture has no such name, or its object no such fact.
@@ -245,11 +242,7 @@ def rendered(text: str, names: Names) -> str:
 
 
 def rendered_record(record: R, names: Names) -> R:
-    """Return a record with facts of the fixture in the place of the placeholders in its texts.
-
-    Raises:
-        ValueError: as above.
-    """
+    """Fill facts of the fixture into the placeholders of all texts of a record, as `rendered` does."""
 
     def render(value: object) -> object:
         if isinstance(value, str):
@@ -263,11 +256,7 @@ def rendered_record(record: R, names: Names) -> R:
 
 
 def rendered_scenario(scenario: Scenario, names: Names) -> Scenario:
-    """Return a scenario whose checkpoints and `github` have facts of the fixture in the place of their placeholders.
-
-    Raises:
-        ValueError: as above.
-    """
+    """Fill facts of the fixture into the placeholders of a scenario's checkpoints and `github`, as `rendered` does."""
     github = scenario.github and rendered_record(scenario.github, names)
     checkpoints = tuple(rendered_record(checkpoint, names) for checkpoint in scenario.checkpoints)
     return scenario.model_copy(update={"github": github, "checkpoints": checkpoints})

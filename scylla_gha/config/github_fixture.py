@@ -66,11 +66,7 @@ def fixture_names(fixture: Path) -> dict[str, Facts]:
 
 
 def check_identity(file: Path, scenario: Scenario, fixture: Path) -> None:
-    """Refuse a scenario, in `file`, whose agent acts as a scripted reviewer of its fixture.
-
-    Raises:
-        ConfigError: it does.
-    """
+    """Refuse a scenario, in `file`, whose agent acts as a scripted reviewer of its fixture."""
     identity = scenario.github.identity if scenario.github else None
     content = load_yaml(fixture / FIXTURE_FILE, GitHubFixture)
     for reviewer in content.scripted_reviewers:

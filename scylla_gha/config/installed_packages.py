@@ -55,12 +55,9 @@ def installation(extra: str) -> str:
 
 
 def installation_from(extra: str, root: Path, url: dict[str, Any]) -> str:
-    """Return the command that installs an extra for a toolkit at `root`.
+    """Return the command that installs an extra for a toolkit at `root`, a checkout or an installed package.
 
-    Args:
-        extra: of the distribution.
-        root: a checkout, or a folder inside of the installed package.
-        url: the distribution's `direct_url.json`.
+    `url` is the content of the distribution's `direct_url.json`.
     """
     commit = dict(url.get("vcs_info") or {}).get("commit_id")
     if commit:

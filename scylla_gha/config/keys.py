@@ -66,7 +66,7 @@ def group_key(  # noqa: PLR0913 each argument is a part of the key
 
 
 def _variant_digest(arm: Arm) -> str | None:
-    """Return the digest of an arm's variant; a choice that equals another sub-test is sampled anew, so it differs."""
+    """Return the digest of an arm's variant; an alias of another sub-test differs from it, so it is sampled anew."""
     variant = arm.variant
     if variant is None or variant.alias_of is None:
         return variant.digest if variant else None
@@ -89,7 +89,7 @@ def judgment_key(trial: Trial, judging_digest: str, panel_digest: str, image_dig
 
 
 def judging_digest(scenario: str, panel: str, image: str | None = None) -> str:
-    """Return a digest of all that judges the trials of a scenario: what `judgment_key` covers without the trial.
+    """Return a digest of everything that `judgment_key` covers except the trial.
 
     Args:
         scenario: digest of its checks, its rubric and its progress steps.

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.config import did_you_mean, load_yaml
+from scylla_gha.config import did_you_mean, load_named, load_yaml
 from scylla_gha.config.materials import resolve_inside
 from scylla_gha.config.model_names import nearest_models, resolved_model, sdk_models
 from scylla_gha.config.scenario_folder import ScenarioFolder, read_scenario_folder
 from scylla_gha.config.tiers import Tiers, mode_paths, read_mode
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.agent_update import SessionFacts
-from scylla_gha.model.delivery import Inventory
+from scylla_gha.model.delivery import Inventory, SessionFacts
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.github_fixture import REPOSITORIES_FILE, GitHubRepositories
 from scylla_gha.model.mode import Mode
@@ -52,12 +51,8 @@ class Library:
         """Read the experiment with that id, or in that file."""
         if name.endswith((".yaml", ".yml")):
             return load_yaml(Path(name), Experiment)
-        paths = self._by_stem("experiments")
-        path = _pick(paths, name, "experiment", "config/experiments/")
-        experiment = load_yaml(path, Experiment)
-        if experiment.id != path.stem:
-            raise ConfigError(f"{path}: id: is {experiment.id!r}, but the file is named {path.stem!r}; make them equal")
-        return experiment
+        path = _pick(self._by_stem("experiments"), name, "experiment", "config/experiments/")
+        return load_named(path, Experiment)
 
     @functools.cached_property
     def scenarios(self) -> dict[str, Path]:
@@ -151,9 +146,7 @@ class Library:
     def price_list(self, name: str) -> PriceList:
         """Read a price list; each model in it needs a file of its own."""
         path = _pick(self._by_stem("prices"), name, "price list", "config/prices/")
-        prices = load_yaml(path, PriceList)
-        if prices.name != path.stem:
-            raise ConfigError(f"{path}: name: is {prices.name!r}, but the file is named {path.stem!r}; make them equal")
+        prices = load_named(path, PriceList, "name")
         known, rates = self.models(), dict[str, Rates]()
         for listed, rate in prices.prices.items():
             model = resolved_model(listed, known)

@@ -26,16 +26,24 @@ from typing import Any, Final
 import yaml
 from pydantic import ValidationError
 
-from scylla_gha.config import complaint, did_you_mean, load_yaml, read_text, require_small_yaml
+from scylla_gha.config import (
+    SafeYaml,
+    complaint,
+    did_you_mean,
+    load_yaml,
+    read_text,
+    require_equal_names,
+    require_small_yaml,
+)
 from scylla_gha.errors import ConfigError
 from scylla_gha.model import digest
 from scylla_gha.model.variant import McpServer, SubAgent, Treatment
 
-_LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast
 _PLACEHOLDERS: Final = ("task", "items", "steps", "checks", "told", "evidence", "again", "tag")
 NPM_LOCK: Final = "package-lock.json"
 PYPI_LOCK: Final = "requirements.txt"
 _REQUIREMENT: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^]]*\])?==([^\s;\\]+)")
+_LOCK_IS_MISSING: Final = "is missing; it pins the packages of server.yaml and all that they need"
 _SEPARATORS: Final = re.compile(r"[-_.]+")
 
 
@@ -120,11 +128,7 @@ def prompt_blocks(treatment: Treatment) -> tuple[str, ...]:
 
 
 def material_digest(kind: str, path: Path) -> str:
-    """Return the digest of a resource's files, which are read and checked.
-
-    Raises:
-        ConfigError: the resource is invalid.
-    """
+    """Read and check the files of a resource, and return their digest."""
     match kind:
         case "mcp":
             read_server(path)
@@ -181,8 +185,7 @@ def read_agent(path: Path) -> SubAgent:
             f"{path}: {'.'.join(map(str, fault['loc']))}: {complaint(SubAgent, fault)}" for fault in error.errors()
         )
         raise ConfigError("\n".join(faults)) from None
-    if agent.name != path.stem:
-        raise ConfigError(f"{path}: name: is {agent.name!r}, but the file is named {path.stem!r}; make them equal")
+    require_equal_names(path, "name", agent.name, path.stem)
     return agent
 
 
@@ -199,29 +202,19 @@ def skill_description(folder: Path) -> tuple[str, ...]:
 def _check_skill(folder: Path) -> None:
     path = folder / "SKILL.md"
     front, _ = _front_matter(path)
-    if front.get("name") != folder.name:
-        raise ConfigError(
-            f"{path}: name: is {front.get('name')!r}, but the folder is named {folder.name!r}; make them equal"
-        )
+    require_equal_names(path, "name", front.get("name"), folder.name, "folder")
     description = front.get("description")
     if not isinstance(description, str) or not description.strip():
         raise ConfigError(f"{path}: description: is missing or no text; write one, since agents choose a skill by it")
 
 
 def _front_matter(path: Path) -> tuple[dict[str, Any], str]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise ConfigError(
-            f"{path}: there is no such file; write it, with a front matter of name and description"
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    text = read_text(path, "there is no such file; write it, with a front matter of name and description")
     begin, _, rest = text.partition("---\n")
     head, mark, body = f"\n{rest}\n".partition("\n---\n")
     try:
         require_small_yaml(head)
-        front = yaml.load(head, Loader=_LOADER) if mark and not begin.strip() else None  # noqa: S506 it is a safe loader
+        front = yaml.load(head, Loader=SafeYaml) if mark and not begin.strip() else None  # noqa: S506 it is a safe loader
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""  # `head` begins with the mark's own line
         raise ConfigError(
@@ -348,13 +341,9 @@ def _differences(declared: Mapping[str, str], locked: Mapping[str, str], *, is_n
 
 
 def _npm_versions(lock: Path) -> dict[str, str]:
-    """Return the versions of a lock's packages at its top level.
-
-    Raises:
-        ConfigError: it is missing, is not a lock, or has a package without a digest of its content.
-    """
+    """Return the versions of a lock's packages at its top level, each of which needs a digest of its content."""
     try:
-        packages = json.loads(_text(lock))["packages"]
+        packages = json.loads(read_text(lock, _LOCK_IS_MISSING))["packages"]
         versions = {name: package["version"] for name, package in packages.items() if name}
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ConfigError(
@@ -369,13 +358,11 @@ def _npm_versions(lock: Path) -> dict[str, str]:
 
 
 def _pypi_versions(lock: Path) -> dict[str, str]:
-    """Return the versions of a lock's packages by their normal names.
-
-    Raises:
-        ConfigError: it is missing, or a line is not an exact version with hashes.
-    """
+    """Return the versions of a lock's packages by their normal names; each line needs an exact version with hashes."""
     versions: dict[str, str] = {}
-    lines = (line.partition("#")[0].strip() for line in _text(lock).replace("\\\n", " ").splitlines())
+    lines = (
+        line.partition("#")[0].strip() for line in read_text(lock, _LOCK_IS_MISSING).replace("\\\n", " ").splitlines()
+    )
     for line in filter(None, lines):
         requirement = _REQUIREMENT.match(line)
         if requirement is None or "--hash=" not in line:
@@ -385,15 +372,6 @@ def _pypi_versions(lock: Path) -> dict[str, str]:
             )
         versions[_normal(requirement[1])] = requirement[2]
     return versions
-
-
-def _text(lock: Path) -> str:
-    try:
-        return lock.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise ConfigError(f"{lock}: is missing; it pins the packages of server.yaml and all that they need") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{lock}: cannot be read: {error}") from None
 
 
 def _normal(name: str) -> str:

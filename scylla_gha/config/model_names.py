@@ -56,7 +56,7 @@ def nearest_models(name: str, known: Collection[str]) -> str:
 
 
 def _plain_name(name: str) -> str:
-    """Return a name without what platforms and routers add to it, in the form of the Claude API."""
+    """Return a name as the Claude API has it, without the additions of platforms and routers."""
     plain = name[:_LONGEST]
     if route := _ROUTE.match(plain):
         plain = plain[route.end() :]

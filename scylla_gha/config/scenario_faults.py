@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-import pathspec
-
 from scylla_gha.conditions import pattern_fault
 from scylla_gha.config import did_you_mean, there_are
 from scylla_gha.config.github_conditions import condition_faults
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.scenario import WEIGHT_TOLERANCE, Checkpoint, Rubric, Scenario
+from scylla_gha.path_patterns import gitignore_fault
 
 ONLY_ONE: Final = "# only: no other wrong solution could be made of the change\n"
 _UNMET: Final = re.compile(r"^# unmet:(.*)$", re.MULTILINE)
@@ -50,11 +49,7 @@ def source_root(path: Path) -> Path:
 
 
 def check_scenario(path: Path, scenario: Scenario, rubric: Rubric) -> None:
-    """Check a scenario against its folder and its rubric.
-
-    Raises:
-        ConfigError: one line per fault.
-    """
+    """Check a scenario against its folder and its rubric; the error has one line per fault."""
     file = path / "scenario.yaml"
     faults = [f"{file}: {fault}" for fault in (*_folder_faults(path, scenario), *_references(scenario, rubric))]
     if scenario.github is None:
@@ -65,11 +60,7 @@ def check_scenario(path: Path, scenario: Scenario, rubric: Rubric) -> None:
 
 
 def check_rubric(file: Path, scenario: Scenario, rubric: Rubric) -> None:
-    """Check a rubric that replaces a scenario's own.
-
-    Raises:
-        ConfigError: one line per fault.
-    """
+    """Check a rubric that replaces a scenario's own; the error has one line per fault."""
     faults = (*_rubric(scenario, rubric), *_references(scenario, rubric))
     if faults:
         raise ConfigError("\n".join(f"{file}: for {scenario.id}: {fault}" for fault in faults))
@@ -124,10 +115,8 @@ def _patterns(checkpoint: Checkpoint) -> Iterator[str]:
             yield f"checkpoints.{checkpoint.id}: {fault}"
     changes = checkpoint.changes
     for pattern in (*changes.only, *changes.never) if changes else ():
-        try:
-            pathspec.GitIgnoreSpec.from_lines([pattern])
-        except ValueError as error:
-            yield f"checkpoints.{checkpoint.id}: {pattern!r} is not a gitignore pattern: {error}"
+        if fault := gitignore_fault(pattern):
+            yield f"checkpoints.{checkpoint.id}: {fault}"
 
 
 def _references(scenario: Scenario, rubric: Rubric) -> Iterator[str]:

@@ -206,7 +206,7 @@ def read_scenario_folder(path: Path, roots: tuple[Path, ...]) -> ScenarioFolder:
 
 
 def _with_tools(variant: Variant, tools: tuple[str, ...]) -> Variant:
-    """Return a variant with the built-in tools that a task allows, of those that it has."""
+    """Return a variant without the built-in tools that a task does not allow."""
     own = variant.treatment.tools
     allowed = tools if own is None else tuple(tool for tool in own if tool in tools)
     return variant.model_copy(update={"treatment": variant.treatment.model_copy(update={"tools": allowed})})
@@ -225,11 +225,7 @@ def _fixture(path: Path, scenario: Scenario, roots: tuple[Path, ...]) -> Path:
 
 
 def _with_facts(path: Path, scenario: Scenario, prompt: str, names: Names) -> tuple[Scenario, str]:
-    """Return a scenario and its prompt with facts of its GitHub, after a check of all conditions on it.
-
-    Raises:
-        ConfigError: one line per fault.
-    """
+    """Return a scenario and its prompt with facts of its fixture filled in; check all conditions on GitHub."""
     try:
         scenario = rendered_scenario(scenario, names)
     except ValueError as error:
@@ -244,11 +240,7 @@ def _with_facts(path: Path, scenario: Scenario, prompt: str, names: Names) -> tu
 
 
 def _rubric_with_facts(file: Path, rubric: Rubric, names: Names) -> Rubric:
-    """Return a rubric whose items have facts of the fixture in the place of their placeholders.
-
-    Raises:
-        ConfigError: the fixture has no such fact.
-    """
+    """Return a rubric with facts of the fixture filled into the placeholders of its items."""
     try:
         return rendered_record(rubric, names)
     except ValueError as error:

@@ -11,8 +11,7 @@ from typing import Any, Final
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.config.scenario_folder import ScenarioFolder, oracle_modes
 from scylla_gha.model import Record
-from scylla_gha.model.agent_update import SessionFacts
-from scylla_gha.model.delivery import Inventory
+from scylla_gha.model.delivery import Inventory, SessionFacts
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.github_fixture import GitHubFixture, GitHubRepositories
 from scylla_gha.model.github_views import LIST_QUERIES, OBJECT_QUERIES, PUSHES, GitHubView, PushView
@@ -23,45 +22,29 @@ from scylla_gha.model.scenario import Rubric, Scenario
 from scylla_gha.model.traffic import ModelInfo, PriceList
 from scylla_gha.model.variant import McpServer, SubTest, Tier
 
-_KINDS: Final[dict[str, type[Record]]] = {
-    "experiment": Experiment,
-    "github": GitHubFixture,
-    "github-fixtures": GitHubRepositories,
-    "image": ImageRecipe,
-    "inventory": Inventory,
-    "agent-session": SessionFacts,
-    "mcp-server": McpServer,
-    "mode": ModeFile,
-    "model": ModelInfo,
-    "prices": PriceList,
-    "result": Result,
-    "rubric": Rubric,
-    "scenario": Scenario,
-    "sub-test": SubTest,
-    "tier": Tier,
-}
 _INTRODUCTION: Final = """\
 # YAML reference
 
 This page is generated from the schemas in `config/schemas/` by `scylla-gha schemas`; do not edit it.
 A key without a default is required. Unknown keys are refused. `null` as a default means that the key is not set.
 """
-_FILES: Final = {
-    "experiment": "config/experiments/ID.yaml",
-    "scenario": "scenarios/SUITE/ID/scenario.yaml",
-    "rubric": "scenarios/SUITE/ID/rubric.yaml",
-    "github": "fixtures/NAME/github.yaml",
-    "github-fixtures": "config/github-fixtures.yaml",
-    "tier": "config/tiers/ID.yaml",
-    "sub-test": "config/tiers/TIER/ID.yaml",
-    "mcp-server": "config/mcp/NAME/server.yaml",
-    "mode": "config/modes/ID.yaml",
-    "model": "config/models/ID.yaml",
-    "prices": "config/prices/NAME.yaml",
-    "image": "config/images/NAME.yaml",
-    "inventory": "config/inventories/AGENT-VERSION.yaml",
-    "agent-session": "config/agent-sessions/AGENT-VERSION.yaml",
-    "result": "results.jsonl, one object a line",
+# Record and location of each kind of file, in the order of the reference
+_FILES: Final[dict[str, tuple[type[Record], str]]] = {
+    "experiment": (Experiment, "config/experiments/ID.yaml"),
+    "scenario": (Scenario, "scenarios/SUITE/ID/scenario.yaml"),
+    "rubric": (Rubric, "scenarios/SUITE/ID/rubric.yaml"),
+    "github": (GitHubFixture, "fixtures/NAME/github.yaml"),
+    "github-fixtures": (GitHubRepositories, "config/github-fixtures.yaml"),
+    "tier": (Tier, "config/tiers/ID.yaml"),
+    "sub-test": (SubTest, "config/tiers/TIER/ID.yaml"),
+    "mcp-server": (McpServer, "config/mcp/NAME/server.yaml"),
+    "mode": (ModeFile, "config/modes/ID.yaml"),
+    "model": (ModelInfo, "config/models/ID.yaml"),
+    "prices": (PriceList, "config/prices/NAME.yaml"),
+    "image": (ImageRecipe, "config/images/NAME.yaml"),
+    "inventory": (Inventory, "config/inventories/AGENT-VERSION.yaml"),
+    "agent-session": (SessionFacts, "config/agent-sessions/AGENT-VERSION.yaml"),
+    "result": (Result, "results.jsonl, one object a line"),
 }
 _LONGEST_DEFAULT: Final = 40
 _BOUNDS: Final = {"minimum": "≥ {}", "exclusiveMinimum": "> {}", "maximum": "≤ {}", "exclusiveMaximum": "< {}"}
@@ -93,14 +76,14 @@ takes.
 def schemas() -> dict[str, str]:
     """Return the JSON text of every schema, by file name."""
     standard = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    texts = {name: standard | kind.model_json_schema() for name, kind in _KINDS.items()}
+    texts = {name: standard | kind.model_json_schema() for name, (kind, _) in _FILES.items()}
     return {f"{name}.json": json.dumps(schema, indent=2, sort_keys=True) + "\n" for name, schema in texts.items()}
 
 
 def yaml_reference() -> str:
     """Return the Markdown page: one section per kind of file, one table per object."""
     texts = schemas()
-    sections = (_section(name, file, json.loads(texts[f"{name}.json"])) for name, file in _FILES.items())
+    sections = (_section(name, file, json.loads(texts[f"{name}.json"])) for name, (_, file) in _FILES.items())
     return "\n".join((_INTRODUCTION, *sections))
 
 
@@ -152,7 +135,7 @@ def _cell(text: str) -> str:
 
 
 def queries_page() -> str:
-    """Return the Markdown page."""
+    """Return the Markdown page of all queries of GitHub state and their fields."""
     return "\n".join((_QUERIES_INTRODUCTION, *_sections()))
 
 
@@ -171,7 +154,7 @@ def _sections() -> Iterator[str]:
 
 
 def _query_section(title: str, view: type[Record], parts: dict[str, type[Record]]) -> Iterator[str]:
-    """Yield the section of a view; note in `parts` the records that its fields hold."""
+    """Yield the section of a view; add the records in its fields to `parts`."""
     yield f"## {title}\n\n{inspect.getdoc(view)}\n\n| field | value |\n|---|---|"
     for name, field in view.model_fields.items():
         if name in GitHubView.model_fields:
@@ -196,7 +179,7 @@ def _words(annotation: object, parts: dict[str, type[Record]]) -> str:
 
 
 def scenarios_page() -> str:
-    """Return the text of the page.
+    """Return the Markdown page of all scenarios on GitHub, with the modes in which they are possible.
 
     Raises:
         ConfigError: a scenario is invalid.

@@ -101,11 +101,7 @@ class SelectionError(Exception):
 
 
 def selection_type(expression: str, root: ValueType) -> ValueType:
-    """Return the type of what an expression selects.
-
-    Raises:
-        SelectionError: it is invalid, or can never select anything.
-    """
+    """Return the type of what an expression selects; refuse one that is invalid or can never select anything."""
     import jmespath
     from jmespath.exceptions import JMESPathError
 
@@ -132,14 +128,9 @@ def _field(node: Node, source: ValueType) -> ValueType:
     if source.fields is None:
         return source.item or ANY
     if name not in source.fields:
-        raise SelectionError(
-            f"there is no field {name!r}{did_you_mean(name, list(source.fields)) or _listed(source.fields)}"
-        )
+        hint = did_you_mean(name, list(source.fields)) or f"; there are: {', '.join(source.fields)}"
+        raise SelectionError(f"there is no field {name!r}{hint}")
     return source.fields[name]
-
-
-def _listed(names: Mapping[str, ValueType]) -> str:
-    return f"; there are: {', '.join(names)}"
 
 
 def _chain(node: Node, source: ValueType) -> ValueType:
@@ -152,14 +143,6 @@ def _item(source: ValueType, what: str) -> ValueType:
     if source.kind not in ("any", "list"):
         raise SelectionError(f"{what} needs a list, not {source}")
     return source.item or ANY
-
-
-def _index(_: Node, source: ValueType) -> ValueType:
-    return _item(source, "an index")
-
-
-def _slice(_: Node, source: ValueType) -> ValueType:
-    return list_of(_item(source, "a slice"))
 
 
 def _projection(node: Node, source: ValueType) -> ValueType:
@@ -225,7 +208,7 @@ def _function(node: Node, source: ValueType) -> ValueType:
 
 
 def _gives(result: ValueType, *kinds: Kind) -> "Callable[[list[Node], ValueType], ValueType]":
-    """Return the rule of a function whose first argument is of one of these kinds (none: of any)."""
+    """Return the rule of a function; `kinds` are those of its first argument, any kind if empty."""
 
     def rule(args: list[Node], source: ValueType) -> ValueType:
         inferred = [_infer(arg, source) for arg in args]
@@ -285,8 +268,8 @@ _RULES: Final[Mapping[str, Callable[[Node, ValueType], ValueType]]] = {
     "subexpression": _chain,
     "index_expression": _chain,
     "pipe": _chain,
-    "index": _index,
-    "slice": _slice,
+    "index": lambda _, source: _item(source, "an index"),
+    "slice": lambda _, source: list_of(_item(source, "a slice")),
     "projection": _projection,
     "value_projection": _value_projection,
     "filter_projection": _filter,

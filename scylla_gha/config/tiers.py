@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.config import did_you_mean, load_yaml, read_text, there_are
+from scylla_gha.config import did_you_mean, load_named, load_yaml, read_text, there_are
 from scylla_gha.config.agent_files import agent_file_digests, chosen_agent_files, with_agent_files
 from scylla_gha.config.materials import material_digest, material_names, material_path, resolve_inside
 from scylla_gha.errors import ConfigError
@@ -141,7 +141,7 @@ class Tiers:
 
     @cached_property
     def _by_digest(self) -> dict[str, str]:
-        """Sub-tests that no choice changes, by the digest of their configuration."""
+        """Names of sub-tests that do not depend on a choice, by the digest of their configuration."""
         variants = (self._resolve(name, _NO_CHOICE) for name in self.names)
         return {variant.digest: variant.id for variant in variants if not variant.chosen}
 
@@ -244,10 +244,7 @@ def _add(declarations: dict[str, Declaration], path: Path, roots: tuple[Path, ..
 
 def _in_folder(path: Path, roots: tuple[Path, ...]) -> Iterator[tuple[SubTest, Path]]:
     for file in sorted((path.parent / path.stem.lower()).glob("*.yaml")):
-        sub_test = load_yaml(resolve_inside(file, roots), SubTest)
-        if sub_test.id != file.stem:
-            raise ConfigError(f"{file}: id: is {sub_test.id!r}, but the file is named {file.stem!r}; make them equal")
-        yield sub_test, file
+        yield load_named(resolve_inside(file, roots), SubTest), file
 
 
 def _refuse_strange_folders(folder: Path, stems: set[str]) -> None:
@@ -262,15 +259,8 @@ def _refuse_strange_folders(folder: Path, stems: set[str]) -> None:
 def unite(parents: Sequence[tuple[str, Treatment]], own: Treatment, where: Path) -> Treatment:
     """Unite treatments: lists are joined without duplicates, and one value may be given for each of the others.
 
-    Values of `own` override those of the parents, except in lists; settings are joined key by key.
-
-    Args:
-        parents: names and treatments of what is inherited from.
-        own: the treatment of the sub-test itself.
-        where: its file, for messages.
-
-    Raises:
-        ConfigError: two parents set one field differently.
+    Values of the sub-test's `own` treatment override those of its named parents, except in lists; settings are joined
+    key by key. Two parents must not set one field differently; `where` is the file for messages.
     """
     if not parents:
         return own
@@ -296,7 +286,7 @@ def _one_value(name: str, parents: Sequence[tuple[str, Treatment]], own: Treatme
 
 
 def _one_prompt(parents: Sequence[tuple[str, Treatment]], own: Treatment, where: Path) -> SystemPrompt | None:
-    """Return the system prompt; blocks of several are joined, if all append or all replace."""
+    """Return the system prompt; join the blocks of several prompts if all append or all replace."""
     prompts = {
         name: treatment.system_prompt
         for name, treatment in (*parents, ("this sub-test", own))
@@ -339,9 +329,7 @@ def resolve_mode(path: Path, roots: Sequence[Path]) -> Mode:
     Raises:
         ConfigError: it is invalid, or a file or an MCP server that it names is missing or invalid.
     """
-    declared = load_yaml(path, ModeFile)
-    if declared.id != path.stem:
-        raise ConfigError(f"{path}: id: is {declared.id!r}, but the file is named {path.stem!r}; make them equal")
+    declared = load_named(path, ModeFile)
     materials, faults = dict[str, str](), list[str]()
     for name in declared.mcp_servers:
         try:

@@ -24,11 +24,11 @@ from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.settings import GatewaySettings
 from scylla_gha.images import SandboxPool, most_isolated
-from scylla_gha.model.agent_update import AgentDifference, AgentUpdate, SessionFacts
-from scylla_gha.model.delivery import Inventory, Observed
+from scylla_gha.model.delivery import Inventory, Observed, SessionFacts
 from scylla_gha.model.experiment import SandboxWish, TrialLimits, agent_name
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.printable_text import one_line
+from scylla_gha.model.publication import AgentDifference, AgentUpdate
 from scylla_gha.model.trial import Attempt, Outcome, Trajectory
 from scylla_gha.model.variant import AgentResources, Variant
 from scylla_gha.plan.selection import select

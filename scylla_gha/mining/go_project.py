@@ -1,7 +1,7 @@
 """Installation of what tests of Go need: toolchain, modules of go.mod, and the compiled packages of Go's library.
 
-All of it is made before the box closes, and nothing of the code base is executed for it: its imports are listed, its
-modules are downloaded, and the library is compiled for an empty package that imports the same.
+Everything is prepared while the network is open, and no code of the repository is executed: its imports are listed, its
+modules are downloaded, and the library is compiled for an empty package with the same imports.
 """
 
 import os
@@ -56,11 +56,7 @@ def go_tools(tree: Path, cache: Path) -> Tools:
 
 
 def go_setup(tree: Path, cache: Path) -> Tools:
-    """Return the tools of a scenario: the toolchain, and a command that downloads what go.mod requires, if anything.
-
-    Raises:
-        ToolError: there is no go.mod in the root, or no toolchain.
-    """
+    """Return the tools of a scenario: the toolchain, and a command that downloads what go.mod requires, if anything."""
     text = _text(tree / "go.mod")
     if not text:
         raise ToolError("there is no go.mod in the root, which tests of Go need; make one by `go mod init`")
@@ -70,11 +66,7 @@ def go_setup(tree: Path, cache: Path) -> Tools:
 
 
 def go_toolchain(cache: Path) -> Tools:
-    """Return the newest toolchain as a package, or else the machine's own.
-
-    Raises:
-        ToolError: there is neither.
-    """
+    """Return the newest toolchain as a package, or else the machine's own."""
     try:
         tools = Tools(python=pinned((_TOOLCHAIN,), ()))
         search_path(tools, cache)
@@ -119,11 +111,7 @@ def _library(go: str, folder: Path) -> list[str]:
 
 
 def _download(go: str, tree: Path, modules: list[str], target: Path) -> None:
-    """Download what go.mod requires, unless it is vendored; only go.mod and go.sum are looked at.
-
-    Raises:
-        ToolError: a module cannot be downloaded.
-    """
+    """Download the modules that go.mod requires, unless they are vendored; only go.mod and go.sum are read."""
     target.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as root:
         for name in (f"{folder}/{file}" for folder in modules for file in ("go.mod", "go.sum")):

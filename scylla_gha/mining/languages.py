@@ -15,7 +15,9 @@ _SCRIPT_SUFFIXES: Final = frozenset({".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts
 _ERROR: Final = re.compile(
     r"E\s{2,}(?!\s*[+-] )\S|\S*(Error|Exception)\b.*:|npm ERR!|panic:|error:|.*Cannot find (module|package)"
 )
-_GENERAL: Final = re.compile(r"error: '(sub)?tests? failed'|error: '\d+ subtests? failed'")  # node says why elsewhere
+_GENERAL: Final = re.compile(
+    r"error: '(sub)?tests? failed'|error: '\d+ subtests? failed'"
+)  # node names causes elsewhere
 _QUIET: Final = "CI=1 NO_COLOR=1"
 # Programs of a package, which may be in a folder above the project
 _PACKAGE: Final = "$(node -p 'path.dirname(require.resolve(\"{0}/package.json\"))')"
@@ -55,7 +57,7 @@ class RunnerProgram:
 
 
 def _spread(*patterns: str) -> tuple[str, ...]:
-    """Return patterns for each of JavaScript's suffixes instead of `?`, and without packages of others."""
+    """Replace `?` in patterns by each suffix of JavaScript, and exclude node_modules and dist."""
     suffixes = sorted(suffix[1:] for suffix in _SCRIPT_SUFFIXES)
     spread = (pattern.replace("?", suffix) for pattern in patterns for suffix in suffixes)
     return (*spread, "!**/node_modules/**", "!**/dist/**")

@@ -15,6 +15,7 @@ import yaml
 from scylla_gha.config import require_small_yaml
 from scylla_gha.errors import ToolError
 from scylla_gha.lenient_json import parse_json
+from scylla_gha.mining.python_requirements import mapping
 from scylla_gha.system import process
 
 _SECONDS: Final = 300.0
@@ -94,13 +95,10 @@ def read_node_project(tree: Path, *, is_resolved: bool = True) -> NodeProject:
 
 
 def _framework(tree: Path, wanted: Mapping[str, str], script: str) -> ScriptFramework | None:
-    if "vitest" in wanted:
-        return "vitest"
-    if "jest" in wanted:
-        return "jest"
-    if "mocha" in wanted:
-        return "mocha"
-    if re.search(r"\bnode\b.*\s--test\b", script) or "--test" in script:
+    packages: tuple[ScriptFramework, ...] = ("vitest", "jest", "mocha")
+    if declared := next((name for name in packages if name in wanted), None):
+        return declared
+    if "--test" in script:
         return "node"
     sources = (path for suffix in ("*.js", "*.mjs", "*.cjs", "*.ts", "*.mts") for path in tree.rglob(suffix))
     is_node = any(_imports_runner(path) for path in sources if "node_modules" not in path.parts)
@@ -116,15 +114,13 @@ def _imports_runner(path: Path) -> bool:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        content = parse_json(path.read_bytes())
+        return mapping(parse_json(path.read_bytes()))
     except (OSError, ValueError):
         return {}
-    return content if isinstance(content, dict) else {}
 
 
 def _texts(content: object) -> dict[str, str]:
-    pairs = content.items() if isinstance(content, dict) else ()
-    return {name: text for name, text in pairs if isinstance(text, str)}
+    return {name: text for name, text in mapping(content).items() if isinstance(text, str)}
 
 
 def _node_options(script: str) -> tuple[str, ...]:
@@ -145,9 +141,9 @@ def _node_options(script: str) -> tuple[str, ...]:
 def _test_files(tree: Path, package: Mapping[str, Any], framework: ScriptFramework, script: str) -> Iterator[str]:
     """Yield the patterns of test files of a project's own configuration, as lines of a `.gitignore`."""
     if framework == "jest":
-        globs = _listed(_mapping(package.get("jest")).get("testMatch"))
+        globs = _listed(mapping(package.get("jest")).get("testMatch"))
     elif framework == "mocha":
-        config = _mapping(package.get("mocha")) or _json(tree / ".mocharc.json")
+        config = mapping(package.get("mocha")) or _json(tree / ".mocharc.json")
         globs = _listed(config.get("spec")) or _paths(script, "mocha")
     else:
         globs = _paths(script, "--test") if framework == "node" else []
@@ -156,17 +152,13 @@ def _test_files(tree: Path, package: Mapping[str, Any], framework: ScriptFramewo
         yield from (f"/{line}" for line in _spread(f"{path}/**" if (tree / path).is_dir() else path))
 
 
-def _mapping(content: object) -> dict[str, Any]:
-    return content if isinstance(content, dict) else {}
-
-
 def _listed(content: object) -> list[str]:
     texts = [content] if isinstance(content, str) else content
     return [text for text in texts if isinstance(text, str)] if isinstance(texts, list) else []
 
 
 def _paths(script: str, after: str) -> list[str]:
-    """Return the words of a script that name files or patterns of them, from a word on to the end of its command."""
+    """Return words of a script that are files or patterns of files, after a word and within its command."""
     command = next((part for part in re.split(r"&&|\|\||;", script) if after in part), "")
     try:
         words = shlex.split(command.partition(after)[2])
@@ -176,7 +168,7 @@ def _paths(script: str, after: str) -> list[str]:
 
 
 def _spread(glob: str) -> Iterator[str]:
-    """Yield the patterns that a pattern with alternatives, `{a,b}`, `?(a)`, `+(a|b)` or `@(a|b)`, stands for."""
+    """Expand the alternatives of a pattern: `{a,b}`, `?(a)`, `+(a|b)` or `@(a|b)`."""
     match = re.search(r"\{([^{}]*)\}|([?+@])\(([^()]*)\)", glob)
     if match is None:
         yield glob
@@ -187,13 +179,8 @@ def _spread(glob: str) -> Iterator[str]:
 
 
 def _resolved(tree: Path, ranges: Mapping[str, str], manager: str) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return exact versions, the lock's or else those that npm chooses, and a note if npm chose some despite a lock.
-
-    Raises:
-        ToolError: npm cannot resolve a package.
-    """
-    lock = locked_packages(tree, ranges, manager)
-    locked = dict(lock.versions)
+    """Return exact versions from the lock file or from npm, and a note if npm chose some although a lock exists."""
+    locked, lock_file = locked_packages(tree, ranges, manager)
     missing = {name: wish for name, wish in ranges.items() if name not in locked}
     if not missing:
         return locked, ()
@@ -212,43 +199,32 @@ def _resolved(tree: Path, ranges: Mapping[str, str], manager: str) -> tuple[dict
         done = process.capture(argv, cwd=Path(folder), seconds=_SECONDS)
         if done.code:
             raise ToolError(f"npm could not resolve {', '.join(sorted(missing))}: {done.message[-500:]}")
-        chosen = locked_packages(Path(folder), ranges)
+        chosen, _ = locked_packages(Path(folder), ranges)
     note = (
-        f"{lock.file} pins no version of {', '.join(sorted(missing))} as package.json wants it: npm chose one; if it "
+        f"{lock_file} pins no version of {', '.join(sorted(missing))} as package.json wants it: npm chose one; if it "
         "does not do, name a command that installs what the tests need with --setup"
     )
-    return dict(chosen.versions), (note,) if lock.file else ()
+    return chosen, (note,) if lock_file else ()
 
 
-@dataclass(frozen=True, slots=True)
-class LockedPackages:
-    """Exact versions by package, and the name of the lock file; empty: there is none."""
+def locked_packages(tree: Path, ranges: Mapping[str, str], manager: str = "") -> tuple[dict[str, str], str]:
+    """Return the pinned versions of packages, and the name of the lock file; "": there is none.
 
-    versions: Mapping[str, str]
-    file: str = ""
-
-
-def locked_packages(tree: Path, ranges: Mapping[str, str], manager: str = "") -> LockedPackages:
-    """Return the pinned versions of packages.
-
-    Args:
-        tree: root of the project.
-        ranges: by package, as package.json has them.
-        manager: `packageManager` of package.json, whose lock file is preferred to others.
+    If there are several, the lock file of `manager` counts, the `packageManager` of package.json.
     """
     present = [name for name in _READERS if (tree / name).is_file() and not (tree / name).is_symlink()]
     if not present:
-        return LockedPackages({})
+        return {}, ""
     file = min(present, key=lambda name: not (manager and name.startswith(manager.partition("@")[0])))
     versions = _READERS[file](_text(tree / file), ranges)
-    return LockedPackages({name: version for name, version in versions.items() if _EXACT.fullmatch(version)}, file)
+    return {name: version for name, version in versions.items() if _EXACT.fullmatch(version)}, file
 
 
 def _npm_versions(text: str, ranges: Mapping[str, str]) -> dict[str, str]:
-    """Return the versions that a lock file of npm pins; those of packages of other packages are left out."""
+    """Return the versions that npm's lock file pins, without packages nested in other packages."""
     lock = _parsed(json.loads, text)
-    packages, old = _mapping(lock.get("packages")), _mapping(lock.get("dependencies"))
-    entries = {name: _mapping(packages.get(f"node_modules/{name}")) or _mapping(old.get(name)) for name in ranges}
+    packages, old = mapping(lock.get("packages")), mapping(lock.get("dependencies"))
+    entries = {name: mapping(packages.get(f"node_modules/{name}")) or mapping(old.get(name)) for name in ranges}
     return {name: str(entry["version"]) for name, entry in entries.items() if "version" in entry}
 
 
@@ -259,16 +235,16 @@ def _load_shallow(text: str) -> Any:  # noqa: ANN401 whatever the file says
 
 def _pnpm_versions(text: str, ranges: Mapping[str, str]) -> dict[str, str]:
     lock = _parsed(_load_shallow, "\n".join(_root_lines(text)))
-    root = _mapping(_mapping(lock.get(_IMPORTERS)).get(".")) or lock
-    entries = {name: entry for section in _SECTIONS for name, entry in _mapping(root.get(section)).items()}
-    texts = {name: str(_mapping(entries[name]).get("version", entries[name])) for name in ranges if name in entries}
+    root = mapping(mapping(lock.get(_IMPORTERS)).get(".")) or lock
+    entries = {name: entry for section in _SECTIONS for name, entry in mapping(root.get(section)).items()}
+    texts = {name: str(mapping(entries[name]).get("version", entries[name])) for name in ranges if name in entries}
     # The version may have a suffix: `3.2.4(vite@6.0.0)`, `3.2.4_vite@6.0.0`
     matches = {name: _EXACT.match(version) for name, version in texts.items()}
     return {name: match[0] for name, match in matches.items() if match}
 
 
 def _root_lines(text: str) -> Iterator[str]:
-    """Yield the lines of pnpm's lock file that are about the root: a small part of it."""
+    """Yield the lines of pnpm's lock file about the root package, a small part of the file."""
     section = importer = ""
     for line in text.splitlines():
         if line[:1].strip():
@@ -285,7 +261,7 @@ def _yarn_versions(text: str, ranges: Mapping[str, str]) -> dict[str, str]:
 
 
 def _yarn_entries(text: str) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield package and range with the version; an entry's first line has all ranges that it is for."""
+    """Yield package and range with the version; an entry's first line lists all its ranges."""
     wishes: list[str] = []
     for line in text.splitlines():
         if line and line[0] not in " #" and line.rstrip().endswith(":"):
@@ -306,7 +282,7 @@ def _text(path: Path) -> str:
 
 def _parsed(parse: Callable[[str], Any], text: str) -> dict[str, Any]:
     try:
-        return _mapping(parse(text))
+        return mapping(parse(text))
     except (ValueError, RecursionError, yaml.YAMLError):
         return {}
 

@@ -79,14 +79,9 @@ def read_tests(tree: Path, patterns: tuple[str, ...] = ()) -> list[ProjectTests]
 
 
 def python_tools(project: PythonProject, beside: tuple[str, ...]) -> Iterator[Tools | str]:
-    """Yield sets of packages for a project's tests, best first; each is tried if the one before cannot be installed.
+    """Yield sets of packages for a project's tests, best first, or why no versions of a set exist.
 
-    Args:
-        project: the project.
-        beside: requirements of what runs the tests.
-
-    Yields:
-        The tools, or why no versions of a set exist.
+    Each is tried if the one before cannot be installed. `beside` are the requirements of the test runner.
     """
     for name, wanted, constraints in _attempts(project):
         try:
@@ -112,11 +107,7 @@ def node_tools(project: NodeProject) -> Tools:
 
 
 def test_tools(tree: Path, runner: RunnerProgram) -> Iterator[Tools | str]:
-    """Yield sets of tools for the tests of a project, each for the case that the one before cannot be installed.
-
-    Yields:
-        The tools, or why a set cannot be installed.
-    """
+    """Yield sets of tools for the tests of a project, or why one cannot be installed; each replaces the one before."""
     if runner is PYTEST:
         yield from python_tools(read_project(tree), PYTHON_RUNNER)
         return

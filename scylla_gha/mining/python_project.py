@@ -99,7 +99,7 @@ def read_project(tree: Path) -> PythonProject:
 def _install(
     tree: Path, name: str, version: str, roots: tuple[str, ...], entry_points: dict[str, dict[str, str]]
 ) -> EditableInstall | None:
-    """Return the package: its modules lie in the folders that are named, or in `src`, or else in the root."""
+    """Return the package with the folders of its modules: the declared ones, else `src`, else the root."""
     if not _PROGRAM.fullmatch(name):
         return None
     folders = [root for root in (*roots, "src") if (tree / root).is_dir() and _is_inside(root) and root != "."]
@@ -198,7 +198,7 @@ def _pytest_setting(tree: Path, pyproject: Mapping[str, Any], key: str) -> list[
 
 
 def _kept_options(words: list[str]) -> Iterator[str]:
-    """Yield options that select tests or change how modules are imported; others may need missing plug-ins."""
+    """Yield options that select tests or change imports; other options may need missing plug-ins."""
     for word, after in itertools.pairwise([*words, ""]):
         if word in {"-m", "-k"} and after:
             yield from (word, after)
@@ -212,7 +212,7 @@ def _version_files(pyproject: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_inside(path: str) -> bool:
-    """Return True for a plain relative path that a shell needs not quote."""
+    """Return True for a relative path inside the project that needs no quotes in a shell."""
     return bool(re.fullmatch(r"[\w./-]+", path)) and not path.startswith("/") and ".." not in PurePosixPath(path).parts
 
 

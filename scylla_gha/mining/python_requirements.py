@@ -53,13 +53,7 @@ _MOST_INCLUDED: Final = 5  # levels of files that requirements.txt names
 
 
 def package_requirements(tree: Path, pyproject: Mapping[str, Any], setup: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the package requires.
-
-    Args:
-        tree: root of the project, with its requirements files.
-        pyproject: content of pyproject.toml.
-        setup: arguments of `setup(...)`, or the same from setup.cfg.
-    """
+    """Yield the requirements of the package; `setup` has the arguments of `setup(...)`, or the same from setup.cfg."""
     yield from texts(at(pyproject, "project", "dependencies"))
     yield from _of_poetry(at(pyproject, "tool", "poetry", "dependencies"))
     yield from _of_poetry(toml_file(tree / _PIPFILE).get("packages"))
@@ -68,7 +62,7 @@ def package_requirements(tree: Path, pyproject: Mapping[str, Any], setup: Mappin
 
 
 def test_requirements(tree: Path, pyproject: Mapping[str, Any], setup: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the package's tests require: extras, groups and files that are named after tests or development."""
+    """Yield the requirements of the tests: extras, groups and files named after tests or development."""
     every = (
         *_of_extras(pyproject, setup),
         *_of_tools(pyproject),
@@ -92,7 +86,7 @@ def name_of(requirement: str) -> str:
 
 
 def normal(name: str) -> str:
-    """Return a package's name in the form in which names are compared."""
+    """Return a package's name in its normalized form, so that names can be compared."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -105,7 +99,7 @@ def toml_file(path: Path) -> dict[str, Any]:
 
 
 def at(content: object, *keys: str) -> Any:  # noqa: ANN401 any content of a TOML file
-    """Return what is below these keys; None if there is nothing."""
+    """Return the value at a path of keys; None if a key is missing."""
     for key in keys:
         content = content.get(key) if isinstance(content, dict) else None
     return content

@@ -204,7 +204,7 @@ def tree_of(checkout: RepositoryCheckout, commit: str) -> CommitTree:
         path = name.decode(errors="surrogateescape")
         if mode == _SUBMODULE_MODE:
             left_out[path] = SUBMODULE
-        elif _has_surrogates(path):
+        elif any("\udc80" <= character <= "\udcff" for character in path):  # bytes that are not UTF-8
             left_out[path] = UNREADABLE_NAME
         else:
             blobs[path] = CommitFile(mode, sha, int(size))
@@ -212,10 +212,6 @@ def tree_of(checkout: RepositoryCheckout, commit: str) -> CommitTree:
         del blobs[path]
         left_out[path] = ESCAPING_LINK
     return CommitTree(blobs, left_out)
-
-
-def _has_surrogates(path: str) -> bool:
-    return any("\udc80" <= character <= "\udcff" for character in path)
 
 
 def _escaping_links(checkout: RepositoryCheckout, blobs: dict[str, CommitFile]) -> list[str]:

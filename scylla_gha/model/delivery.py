@@ -32,6 +32,18 @@ class Inventory(Record):
     )
 
 
+class SessionFacts(Record):
+    """An agent CLI's sessions with a scripted model (`config/agent-sessions/AGENT-VERSION.yaml`)."""
+
+    agent: str
+    version: str
+    events: dict[str, tuple[str, ...]] = Field(description="Fields of the transcript's events, by kind of event")
+    models: dict[str, str] = Field(default={}, description="Model id that the CLI requests, by its short name")
+    usd: dict[str, float] = Field(
+        default={}, description="Cost in USD that the CLI reports for the same session, by model"
+    )
+
+
 class Declared(Record):
     """Treatment that a variant declares, in the CLI's own names. None: the CLI's default."""
 

@@ -4,7 +4,7 @@ Names such as `pr.review_me` are the fixture's names of its objects (`github.yam
 full ref or a commit at the trial's end; with `start:` before it, at its start.
 """
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -125,16 +125,27 @@ class FileMatch(Record):
         return self
 
 
-class GitCondition(Record):
-    """Condition on a branch or another revision of a repository at the trial's end. All that is given must hold."""
+class GitRevision(Record):
+    """Branch or another revision of a repository at the trial's end."""
 
     repository: ObjectName | None = Field(
         default=None, description="Name of the repository in the fixture; null: the only one"
     )
-    ref: Text | None = Field(default=None, description="Revision to check; null: the default branch")
+    ref: Text | None = Field(default=None, description="Revision of the repository; null: the default branch")
     pull: ObjectName | None = Field(
-        default=None, description="Pull request of the fixture whose head is checked, instead of `ref`"
+        default=None, description="Pull request of the fixture whose head is the revision, instead of `ref`"
     )
+
+    @model_validator(mode="after")
+    def _one_revision(self) -> Self:
+        if self.ref is not None and self.pull is not None:
+            raise ValueError("give at most one of ref and pull")
+        return self
+
+
+class GitCondition(GitRevision):
+    """Condition on a branch or another revision of a repository at the trial's end. All that is given must hold."""
+
     contains_commit: Text | None = Field(
         default=None, description="Revision that the checked one must equal or descend from; null: none"
     )
@@ -159,29 +170,13 @@ class GitCondition(Record):
             raise ValueError(
                 "give at least one of contains_commit, tree_equals, file_matches, touches_only and not_forced"
             )
-        if self.ref is not None and self.pull is not None:
-            raise ValueError("give at most one of ref and pull")
         if self.since is not None and not self.touches_only:
             raise ValueError("since belongs to touches_only")
         return self
 
 
-class Checkout(Record):
+class Checkout(GitRevision):
     """Revision of a repository that a check's command finds in its working directory, with its history."""
-
-    repository: ObjectName | None = Field(
-        default=None, description="Name of the repository in the fixture; null: the only one"
-    )
-    ref: Text | None = Field(default=None, description="Revision to check out; null: the default branch")
-    pull: ObjectName | None = Field(
-        default=None, description="Pull request of the fixture whose head is checked out, instead of `ref`"
-    )
-
-    @model_validator(mode="after")
-    def _one_revision(self) -> "Checkout":
-        if self.ref is not None and self.pull is not None:
-            raise ValueError("give at most one of ref and pull")
-        return self
 
 
 class AllowedChange(Record):

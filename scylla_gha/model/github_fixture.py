@@ -7,7 +7,6 @@ the file. A step that has a `key` can be named later, as in `pr.review_me`. Text
 import re
 from typing import Annotated, Final, Literal
 
-import pathspec
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from scylla_gha.model import Record, Text
@@ -28,6 +27,7 @@ from scylla_gha.model.github_history import (
     UserName,
     UtcTime,
 )
+from scylla_gha.path_patterns import gitignore_fault
 
 FIXTURE_FILE: Final = "github.yaml"
 FIXTURE_FOLDER: Final = "github"  # beside it, with longer files; neither is a part of the fixture's commit
@@ -45,10 +45,8 @@ def _is_expression(text: str) -> str:
 
 
 def _is_pattern(text: str) -> str:
-    try:
-        pathspec.GitIgnoreSpec.from_lines([text])
-    except ValueError as error:
-        raise ValueError(f"{text!r} is not a gitignore pattern: {error}") from None
+    if fault := gitignore_fault(text):
+        raise ValueError(fault)
     return text
 
 

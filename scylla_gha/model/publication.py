@@ -235,3 +235,26 @@ class RunIndexEntry(Record):
     def verdict(self) -> Verdict | None:
         """Verdict on all arms together; None: nothing was compared."""
         return next((verdict for verdict in OVERALL if self.verdicts.get(verdict)), None)
+
+
+class AgentDifference(Record):
+    """A difference between a measured version and the stored one; `part` is its topic."""
+
+    part: Short
+    text: Annotated[str, Field(max_length=2_000)]
+
+
+class AgentUpdate(Record):
+    """The newest version of an agent CLI, and its differences from the stored version."""
+
+    agent: Short
+    version: Short
+    stored: Short | None = Field(description="Version of the stored inventory; None: there is none")
+    sub_tests: int = Field(default=0, ge=0, description="Number of sub-tests whose delivery was tried")
+    differences: Annotated[tuple[AgentDifference, ...], Field(max_length=500)] = ()
+
+
+class AgentUpdates(Record):
+    """All agent CLIs that were measured, for the job that keeps the issue."""
+
+    agents: Annotated[tuple[AgentUpdate, ...], Field(max_length=100)]

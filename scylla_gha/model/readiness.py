@@ -14,7 +14,7 @@ DIMENSIONS: Final[dict[Dimension, str]] = {
     "semantic-completeness": "Semantic Completeness",
 }
 ANSWER_FILE: Final = "ANSWER.json"
-# Field of the answer that a part is graded by, if it has another name than the part
+# Field of the answer that decides a part, if its name differs from the part's
 ANSWER_FIELDS: Final = {"completeness": "chain", "accuracy": "chain", "efficiency": "chain"}
 
 

@@ -225,6 +225,6 @@ class Tools(Record):
 
     @model_serializer(mode="wrap")
     def _leave_out_unset(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """Leave out what was added later if it is unset, so that keys of scenarios without it are as they were."""
+        """Leave out newer fields that are unset, so that keys of older scenarios stay equal."""
         fields: dict[str, object] = dump(self)
         return {name: tools for name, tools in fields.items() if name in {"python", "system"} or tools}

@@ -10,12 +10,11 @@ from scylla_gha.model.trial import Usage
 
 _MILLION = 1_000_000
 _USD_OF_A_SEARCH: Final = 0.01  # $10 for 1,000 (platform.claude.com/docs, pricing, web search tool, 2026-11-22)
-# What inference in one region costs, in prices of inference anywhere (the same page, data residency, 2026-11-22).
+# Price factor of inference in one region (the same page, data residency, 2026-11-22).
 _REGIONS: Final = {"global": 1.0, "not_available": 1.0, "us": 1.1}
-# What a budget is charged where the price of a speed, a tier or a region is not known: no provider asks as much.
+# Factor that budgets are charged if the price of a speed, tier or region is unknown; no provider charges as much.
 _UNKNOWN_AT_MOST: Final = 6.0
-# What a budget is charged for a token of the cache whose price is not known, in prices of uncached ones: no less than
-# any provider asks.
+# Factor on the input price that budgets are charged for cache tokens of unknown price; no provider charges more.
 _CACHE_AT_MOST = 2.0
 
 Role = Literal["agent", "judge"]
@@ -141,7 +140,7 @@ class ModelPrice(Rates):
 
 
 def _extra(use: ServerToolUse) -> float:
-    """Return the cost beside tokens: searches. Fetched pages and code execution beside them are free."""
+    """Return the cost of web searches; fetched pages and code execution cost nothing beside tokens."""
     return use.searches * _USD_OF_A_SEARCH
 
 

@@ -13,12 +13,12 @@ from scylla_gha.errors import ScyllaError
 from scylla_gha.mining.languages import SAFE_NAME
 from scylla_gha.mining.project_tests import ProjectStates
 from scylla_gha.mining.repository import LINK, CommitFile, RepositoryCheckout, contents, is_shallow, tree_of
+from scylla_gha.model.scenario import Checkpoint
 from scylla_gha.onboarding.scaffold import (
     FIRST,
     PROGRAM,
     ScaffoldFile,
     ScaffoldTask,
-    TaskCheck,
     TaskStart,
     filled,
     folders_of,
@@ -26,7 +26,6 @@ from scylla_gha.onboarding.scaffold import (
 )
 from scylla_gha.onboarding.task_from_history import (
     Candidate,
-    UnusableCommit,
     candidates,
     shortened,
     task_name,
@@ -69,7 +68,6 @@ class TaskTrial:
         prove: executes a task's proof; raises ScyllaError if it cannot be executed.
         say: prints a line of progress.
         keep: gets each accepted task at once.
-        states: the project at its commits; None: as its own files describe it.
         seconds: time per task after which no further candidate is started.
     """
 
@@ -77,27 +75,20 @@ class TaskTrial:
     say: Callable[[str], None]
     seconds: float = _SECONDS
     keep: Callable[[ScaffoldTask], None] = lambda _: None
-    states: ProjectStates | None = None
 
 
 def find_tasks(
-    checkout: RepositoryCheckout, name: str, trial: TaskTrial, wanted: int, existing: Sequence[str] = ()
+    states: ProjectStates, name: str, trial: TaskTrial, wanted: int, existing: Sequence[str] = ()
 ) -> list[ScaffoldTask]:
     """Return tasks from different commits of the repository's history, or the small example if there are none.
 
-    Args:
-        checkout: the repository.
-        name: name of the suite.
-        trial: settings for proving candidates.
-        wanted: number of tasks; 0: the example.
-        existing: ids of the suite's scenarios, whose commits are not used again.
+    With `wanted` 0 it is the example. Commits of the suite's `existing` scenarios are not used again.
     """
-    states = trial.states or ProjectStates(checkout)
-    search = _Search(states, name, trial, wanted, existing)
-    for commit in candidates(checkout, folders_of(name), states):
+    checkout, search = states.checkout, _Search(states, name, trial, wanted, existing)
+    for candidate in candidates(states, folders_of(name)):
         if search.is_over():
             break
-        search.consider(commit)
+        search.consider(candidate)
     tasks = search.tasks
     _report_total(trial, len(tasks), wanted, search.reasons)
     if len(tasks) < wanted and is_shallow(checkout):
@@ -110,7 +101,7 @@ def find_tasks(
 
 @dataclass(slots=True)
 class _Search:
-    """Search in the commits of a repository: the tasks that were accepted, and why other commits were not."""
+    """Search through commits: accepted tasks, and counts of the reasons why other commits were refused."""
 
     states: ProjectStates
     name: str
@@ -138,24 +129,21 @@ class _Search:
             return True
         return False
 
-    def consider(self, commit: Candidate | UnusableCommit) -> None:
-        """Accept the task that a commit makes, or count why it makes none."""
-        if isinstance(commit, UnusableCommit):
-            self.reasons[commit.reason] += 1
+    def consider(self, candidate: Candidate | str) -> None:
+        """Accept the task of a commit, or count the reason why the commit is no candidate or its task is refused."""
+        if isinstance(candidate, str):
+            self.reasons[candidate] += 1
             return
-        if task_name(commit.commit.message) in self._names():
+        if task_name(candidate.commit.message) in map(_bare, (*self.existing, *(task.id for task in self.tasks))):
             self.reasons["a task of that name exists already"] += 1
             return
         self._tried += 1
-        task = task_of_commit(self.states, commit, self.name, self.trial)
+        task = task_of_commit(self.states, candidate, self.name, self.trial)
         if isinstance(task, str):
             self.reasons[task] += 1
             self._last = [*self._last, task][-_MOST_EQUAL:]
         else:
             self._accept(replace(task, id=f"{FIRST + len(self.existing) + len(self.tasks)}-{_bare(task.id)}"))
-
-    def _names(self) -> set[str]:
-        return {_bare(scenario) for scenario in (*self.existing, *(task.id for task in self.tasks))}
 
     def _accept(self, task: ScaffoldTask) -> None:
         self.tasks.append(task)
@@ -189,7 +177,7 @@ def _report_total(trial: TaskTrial, count: int, wanted: int, reasons: Counter[st
 
 
 def task_of_commit(states: ProjectStates, candidate: Candidate, name: str, trial: TaskTrial) -> ScaffoldTask | str:
-    """Return the task that a commit makes, or why it makes none; that never ends the search."""
+    """Return the task of a commit, or the reason why it has none; an error is such a reason."""
     subject = shortened(candidate.commit.message.partition("\n")[0], _SUBJECT)
     trial.say(f"trying commit {candidate.commit.sha[:12]} ({subject})")
     try:
@@ -202,7 +190,7 @@ def task_of_commit(states: ProjectStates, candidate: Candidate, name: str, trial
 
 
 def _proved_task(states: ProjectStates, candidate: Candidate, name: str, trial: TaskTrial) -> ScaffoldTask | str:
-    """Return the first of two forms of a task whose proof holds, or why the last proof fails."""
+    """Return the task if its proof holds, with or without the guards; otherwise the reason why it fails."""
     tools = states.tools(candidate.after, candidate.project)
     if isinstance(tools, str):
         return f"{_CANNOT_RUN}: {tools}"[:_REASON]
@@ -211,14 +199,14 @@ def _proved_task(states: ProjectStates, candidate: Candidate, name: str, trial: 
         return task
     proved = _with_wrong_solutions(task, trial)
     without_guards = replace(task, checks=tuple(check for check in task.checks if not check.guard))
-    # The second form is for tests from before that fail for other reasons.
+    # Older tests may fail for reasons of their own; then the task has no guards.
     if isinstance(proved, str) and without_guards.checks != task.checks and _GUARD in proved:
         proved = _with_wrong_solutions(without_guards, trial)
     return proved
 
 
 def _with_wrong_solutions(task: ScaffoldTask, trial: TaskTrial) -> ScaffoldTask | str:
-    """Return the task with two solutions that its checks refuse; or why its proof fails.
+    """Return the task with two wrong solutions that its checks refuse, or the reason why its proof fails.
 
     Two wrong solutions are tried at a time, until two are refused: each costs two runs. One suffices if no other could
     be made of the change.
@@ -242,7 +230,7 @@ def _with_wrong_solutions(task: ScaffoldTask, trial: TaskTrial) -> ScaffoldTask 
 
 
 def _fault(tried: Tried) -> str | None:
-    """Return why the proof of no-op, solution or start state fails; None if it holds."""
+    """Return the reason why the proof of no-op, solution or start state fails; None if it holds."""
     words = {"start": _CANNOT_RUN, "solution": _FAIL, "nop": _GUARD}
     for name, passed, fault in tried:
         if name in words and fault:
@@ -260,12 +248,7 @@ def _try(task: ScaffoldTask, trial: TaskTrial) -> Tried:
 
 
 def example(checkout: RepositoryCheckout, ours: tuple[str, ...]) -> ScaffoldTask:
-    """Return the example task, on files of the repository if it has enough of them.
-
-    Args:
-        checkout: the repository.
-        ours: folders of this toolkit's files; none of their files is used.
-    """
+    """Return the example task, on files of the repository if it has enough of them outside the folders `ours`."""
     files = _some_files(checkout, ours) if checkout.head else ()
     enough = len(files) >= _LEAST_FILES
     start = files if enough else _MADE_UP_FILES
@@ -281,13 +264,17 @@ def example(checkout: RepositoryCheckout, ours: tuple[str, ...]) -> ScaffoldTask
         solution=_lists(names),
         wrong={"last-one-missing": _lists(names[:-1]), "not-sorted": _lists(names[::-1])},
         checks=(
-            TaskCheck("complete", "Every file is listed, and nothing else", 'sh "$CHECKS/list.sh" complete'),
-            TaskCheck("in-order", "The list is sorted", 'sh "$CHECKS/list.sh" in-order'),
-            TaskCheck("untouched", "The other files are as they were", 'sh "$CHECKS/list.sh" untouched', guard=True),
+            _check("complete", "Every file is listed, and nothing else"),
+            _check("in-order", "The list is sorted"),
+            _check("untouched", "The other files are as they were", guard=True),
         ),
         is_example=True,
         hidden=(ScaffoldFile("list.sh", filled("list.sh", file=_LIST).encode(), PROGRAM),),
     )
+
+
+def _check(name: str, what: str, *, guard: bool = False) -> Checkpoint:
+    return Checkpoint(id=name, what=what, run=f'sh "$CHECKS/list.sh" {name}', guard=guard)
 
 
 def _lists(names: list[str]) -> bytes:

@@ -112,8 +112,8 @@ def init_files(
 
     def accept(task: ScaffoldTask) -> None:
         new = scenario_files(task, name, toolkit.schemas)
-        _refuse_other_files(checkout.root, [fixture_of(task.id, name)], new)
-        new = [*beside_files([task], checkout.root), *new]
+        _refuse_other_files(checkout.root, fixture_of(task.id, name), new)
+        new = [*beside_files(task, checkout.root), *new]
         files.extend(new)
         scenarios.append(task.id)
         keep(new)
@@ -139,7 +139,7 @@ def suite_workflows(wish: InitWish, root: Path) -> list[ScaffoldFile]:
 
 
 def _keys_of_experiment(root: Path, name: str) -> list[str]:
-    """Return the keys of the providers that the experiment uses; without models, the key of the proposed model."""
+    """Return the names of the experiment's provider keys; without models, the key of the proposed model."""
     library = Library.here(root)
     providers: list[str] = []
     if (root / "config" / "experiments" / f"{name}.yaml").is_file():
@@ -156,10 +156,7 @@ def suite_scenarios(root: Path, name: str) -> list[str]:
 def workflow_files(name: str, toolkit: Toolkit, keys: Sequence[str] = ()) -> list[ScaffoldFile]:
     """Return the workflows: manual, comment, schedule, pull request, readiness; automatic triggers are off.
 
-    Args:
-        name: name of the suite and its experiment.
-        toolkit: the toolkit that they call.
-        keys: secrets that they pass; empty: the key of the model that the experiment's file proposes.
+    Without `keys`, the secret that they pass is the key of the model that the experiment's file proposes.
     """
     secrets = "\n      ".join(f"{key}: ${{{{ secrets.{key} }}}}" for key in keys or [example_key()])
     words = {"name": name, "toolkit": toolkit.repository, "ref": toolkit.ref, "secrets": secrets}
@@ -185,8 +182,7 @@ def _find(
     states = ProjectStates(checkout, wish.tests, wish.setup)
     with proving(wish.name, wish.toolkit, report) as trial:
         trial.say("looking for commits that changed code and its tests" if missing else "taking the example")
-        settings = replace(trial, keep=accept, states=states)
-        tasks = find_tasks(checkout, wish.name, settings, missing, scenarios)
+        tasks = find_tasks(states, wish.name, replace(trial, keep=accept), missing, scenarios)
         if any(task.is_example for task in tasks):
             reason = "since no commit made a task" if missing else "as --example asks"
             trial.say(f"the small example is taken, {reason}: it shows the parts of a scenario, and measures little")
@@ -246,16 +242,13 @@ def progress_pulse(print_line: Callable[[str], None], every_seconds: float = 2.0
         thread.join()
 
 
-def _refuse_other_files(root: Path, fixtures: list[str], files: list[ScaffoldFile]) -> None:
+def _refuse_other_files(root: Path, fixture: str, files: list[ScaffoldFile]) -> None:
     """Refuse a fixture's folder with other files: they would be part of the start state."""
-    paths = {file.path for file in files}
-    existing = (path for fixture in fixtures for path in (root / "fixtures" / fixture).rglob("*"))
-    relative = (str(path.relative_to(root)) for path in existing if path.is_symlink() or not path.is_dir())
-    others = sorted(path for path in relative if path not in paths)
+    existing = (path for path in (root / "fixtures" / fixture).rglob("*") if path.is_symlink() or not path.is_dir())
+    others = sorted({str(path.relative_to(root)) for path in existing} - {file.path for file in files})
     if others:
-        folder = "/".join(others[0].split("/")[:2])
         raise RefusedError(
-            f"{folder}/ has files that `init` did not write, such as {others[0]}; "
+            f"fixtures/{fixture}/ has files that `init` did not write, such as {others[0]}; "
             "remove that folder, or give another --name"
         )
 

@@ -4,7 +4,6 @@ A skeleton has the prompt and the start state. Its check still has to be written
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -15,16 +14,10 @@ from scylla_gha.mining.project_tests import ProjectStates
 from scylla_gha.mining.repository import RepositoryCheckout, UserCommit, commit_message, merge_base, resolved, tree_of
 from scylla_gha.model import slug
 from scylla_gha.model.sandbox import Tools
+from scylla_gha.model.scenario import Checkpoint
 from scylla_gha.onboarding.find_tasks import TaskTrial, task_of_commit
-from scylla_gha.onboarding.scaffold import FIRST, ScaffoldTask, TaskCheck, folders_of
-from scylla_gha.onboarding.task_from_history import (
-    UnusableCommit,
-    candidate_of,
-    short_name,
-    shortened,
-    start_of,
-    title_and_prompt,
-)
+from scylla_gha.onboarding.scaffold import FIRST, ScaffoldTask, folders_of
+from scylla_gha.onboarding.task_from_history import candidate_of, short_name, shortened, start_of, title_and_prompt
 
 UNFINISHED: Final = "false  # TODO: a command that succeeds only when the task is solved"
 _TITLE_CHARS: Final = 100
@@ -76,9 +69,7 @@ def task_of_range(
     start, end = commits
     change = UserCommit(end, start, commit_message(states.checkout, end))
     candidate = candidate_of(states, change, folders_of(suite))
-    task = (
-        candidate.reason if isinstance(candidate, UnusableCommit) else task_of_commit(states, candidate, suite, trial)
-    )
+    task = candidate if isinstance(candidate, str) else task_of_commit(states, candidate, suite, trial)
     if isinstance(task, str):
         raise ConfigError(f"{start[:12]}..{end[:12]} makes no task: {task}")
     return replace(task, id=f"{number}-{task.id.partition('-')[2]}")
@@ -114,14 +105,14 @@ def skeleton(states: ProjectStates, text: str, origin: str, suite: str, number: 
         start=start,
         solution=b"",
         wrong={},
-        checks=(TaskCheck("solved", "TODO: the condition in a sentence", UNFINISHED),),
+        checks=(Checkpoint(id="solved", what="TODO: the condition in a sentence", run=UNFINISHED),),
         hidden=(),
         tools=_tools(states, head),
     )
 
 
 def _tools(states: ProjectStates, commit: str) -> Tools:
-    """Return what the tests of the project need; none if that cannot be installed."""
+    """Return the tools that the project's tests need; no tools if they cannot be installed."""
     tree = tree_of(states.checkout, commit)
     tested = (tests for tests in states.tests(tree) if tests.reason is None and any(map(tests.runs, tree.blobs)))
     tools = next((states.tools(tree, tests) for tests in tested), "")
@@ -159,13 +150,8 @@ def _user_text(event: dict[str, Any]) -> str:
     message = event.get("message")
     content: Any = message.get("content") if isinstance(message, dict) else None
     blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    return "\n".join(_texts(blocks))
-
-
-def _texts(blocks: list[Any]) -> Iterator[str]:
-    for block in blocks:
-        if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str):
-            yield block["text"]
+    texts = (block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text")
+    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def next_number(existing: list[str]) -> int:

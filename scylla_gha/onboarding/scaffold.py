@@ -16,7 +16,7 @@ from scylla_gha.config.scenario_folder import changed_lines
 from scylla_gha.mining.languages import RUNNERS
 from scylla_gha.mining.repository import LINK
 from scylla_gha.model.sandbox import Tools
-from scylla_gha.model.scenario import WorkflowCategory, size_of
+from scylla_gha.model.scenario import Checkpoint, WorkflowCategory, size_of
 from scylla_gha.prepare.start_state import commit_of
 from scylla_gha.providers import PROVIDERS, provider_name
 
@@ -56,17 +56,6 @@ class ScaffoldFile:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskCheck:
-    """A checkpoint that runs a command. A guard holds at the start; `shows` is a regular expression for the output."""
-
-    id: str
-    what: str
-    run: str
-    guard: bool = False
-    shows: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class TaskStart:
     """The start state of a task: files of a fixture, or a commit of a remote repository."""
 
@@ -87,7 +76,7 @@ class ScaffoldTask:
     start: TaskStart
     solution: bytes
     wrong: Mapping[str, bytes]
-    checks: tuple[TaskCheck, ...]
+    checks: tuple[Checkpoint, ...]
     hidden: tuple[ScaffoldFile, ...]
     tools: Tools = field(default_factory=Tools)
     is_example: bool = False
@@ -114,11 +103,7 @@ def folders_of(name: str) -> tuple[str, ...]:
 
 
 def filled(template: str, /, **words: str) -> str:
-    """Return a file of `templates/` in which every `<<name>>` is replaced.
-
-    Raises:
-        KeyError: no word has the name of a gap.
-    """
+    """Return a file of `templates/` in which every `<<name>>` is replaced by the word of that name."""
     text = (_TEMPLATES / template).read_text(encoding="utf-8")
     return re.sub("<<([a-z_]+)>>", lambda gap: words[gap[1]], text)
 
@@ -228,13 +213,13 @@ def _source(start: TaskStart, name: str) -> str:
     return f"  fixture: {name}  # the folder fixtures/{name}/, with files of this repository\n  hash: {commit}"
 
 
-def _checkpoints(checks: Iterable[TaskCheck]) -> Iterator[str]:
+def _checkpoints(checks: Iterable[Checkpoint]) -> Iterator[str]:
     for check in checks:
         yield f"  - id: {check.id}"
         yield f"    what: {_quoted(check.what)}"
-        yield f"    run: {_quoted(check.run)}"
-        if check.shows:
-            yield f"    stdout_matches: {_quoted(check.shows)}"
+        yield f"    run: {_quoted(check.run or '')}"
+        if check.stdout_matches:
+            yield f"    stdout_matches: {_quoted(check.stdout_matches)}"
         if check.guard:
             yield "    guard: true             # holds at the start; a change that breaks it has failed"
 
@@ -258,15 +243,14 @@ def suite_files(name: str, scenarios: Sequence[str], schemas: str) -> list[Scaff
     return [ScaffoldFile(f"config/experiments/{name}.yaml", text.encode()), ScaffoldFile("runs/.gitignore", ignore)]
 
 
-def beside_files(tasks: Sequence[ScaffoldTask], root: Path) -> Iterator[ScaffoldFile]:
-    """Yield files that tasks need elsewhere: packages of the image, and a conftest.py that hides fixtures."""
-    system = {program for task in tasks for program in task.tools.system}
-    runners = [runner for runner in RUNNERS.values() if set(runner.system) & system]
+def beside_files(task: ScaffoldTask, root: Path) -> Iterator[ScaffoldFile]:
+    """Yield files that a task needs elsewhere: packages of the image, and a conftest.py that hides fixtures."""
+    runners = (runner for runner in RUNNERS.values() if set(runner.system) & set(task.tools.system))
     packages = {package for runner in runners for package in runner.packages}
     if packages:
         recipe = yaml.safe_load((toolkit_root() / "config/images/base.yaml").read_text(encoding="utf-8"))
         all_packages = ", ".join(sorted({*recipe["packages"], *packages}))
         text = filled("image.yaml", packages=", ".join(sorted(packages)), all=all_packages)
         yield ScaffoldFile("config/images/base.yaml", text.encode())
-    if any("pytest" in task.tools.python or task.tools.setup for task in tasks) and not (root / "fixtures").exists():
+    if ("pytest" in task.tools.python or task.tools.setup) and not (root / "fixtures").exists():
         yield ScaffoldFile("fixtures/conftest.py", _CONFTEST)

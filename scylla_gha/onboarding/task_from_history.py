@@ -31,13 +31,12 @@ from scylla_gha.mining.repository import (
 )
 from scylla_gha.model import slug
 from scylla_gha.model.sandbox import Tools
-from scylla_gha.model.scenario import WorkflowCategory
+from scylla_gha.model.scenario import Checkpoint, WorkflowCategory
 from scylla_gha.onboarding.scaffold import (
     FIRST,
     PROGRAM,
     ScaffoldFile,
     ScaffoldTask,
-    TaskCheck,
     TaskStart,
     filled,
     folders_of,
@@ -91,41 +90,24 @@ class Candidate:
     after: CommitTree
 
 
-@dataclass(frozen=True, slots=True)
-class UnusableCommit:
-    """A commit that cannot become a task. Equal reasons have equal texts, so that they can be counted."""
+def candidates(states: ProjectStates, ours: tuple[str, ...]) -> Iterator[Candidate | str]:
+    """Yield the latest commits, newest first, as candidates, or as the reasons why they are none.
 
-    commit: UserCommit
-    reason: str
-
-
-def candidates(
-    checkout: RepositoryCheckout, ours: tuple[str, ...], states: ProjectStates | None = None
-) -> Iterator[Candidate | UnusableCommit]:
-    """Yield the latest commits, newest first: those that changed code and tests, and the others with the reason.
-
-    Args:
-        checkout: the repository.
-        ours: folders of this toolkit's files; they are left out of tasks.
-        states: the project at its commits; None: as its own files describe it.
+    Equal reasons have equal texts, so that they can be counted. Files in the folders `ours` are left out of tasks.
     """
-    states = states or ProjectStates(checkout)
-    for commit in commits(checkout, _LOOK_BACK):
-        dull = bool(_DULL.match(commit.message))
-        yield UnusableCommit(commit, _SAYS_NOTHING) if dull else candidate_of(states, commit, ours)
+    for commit in commits(states.checkout, _LOOK_BACK):
+        yield _SAYS_NOTHING if _DULL.match(commit.message) else candidate_of(states, commit, ours)
 
 
-def candidate_of(states: ProjectStates, commit: UserCommit, ours: tuple[str, ...]) -> Candidate | UnusableCommit:
-    """Return the candidate that a change makes, or why it makes none. `ours`: folders that are left out."""
+def candidate_of(states: ProjectStates, commit: UserCommit, ours: tuple[str, ...]) -> Candidate | str:
+    """Return a commit as a candidate for a task, or the reason why it is not one. `ours`: folders to leave out."""
     try:
-        candidate = _candidate(states, commit, ours)
+        return _candidate(states, commit, ours)
     except ScyllaError as error:  # for example an object that a partial clone lacks
-        candidate = str(error)
-    return UnusableCommit(commit, candidate) if isinstance(candidate, str) else candidate
+        return str(error)
 
 
 def _candidate(states: ProjectStates, commit: UserCommit, ours: tuple[str, ...]) -> Candidate | str:
-    """Return the candidate that a commit makes, or why it makes none."""
     checkout = states.checkout
     changes = {path: kind for path, kind in changed(checkout, commit).items() if not path.startswith(ours)}
     after = tree_of(checkout, commit.sha)
@@ -172,14 +154,7 @@ def task_name(message: str) -> str:
 
 
 def task_of(checkout: RepositoryCheckout, candidate: Candidate, name: str, tools: Tools) -> ScaffoldTask | str:
-    """Return the task of a candidate, with solutions that may be wrong; or why it makes none.
-
-    Args:
-        checkout: the repository.
-        candidate: one of its commits.
-        name: name of the fixture and the suite.
-        tools: what its tests need.
-    """
+    """Return the task of a candidate, with solutions that may be wrong, or the reason why it has none."""
     commit, runner = candidate.commit, candidate.project.runner
     solution = patch_of(checkout, commit, candidate.code)
     added = candidate.project.added
@@ -213,7 +188,7 @@ def _wrong(checkout: RepositoryCheckout, candidate: Candidate, solution: bytes) 
 
 
 def _left_out(tree: CommitTree) -> str:
-    """Return the numbers of entries that the start state lacks, as an addition to the task's origin."""
+    """Return counts of the entries that the start state leaves out, in words that follow the task's origin."""
     kinds = sorted(Counter(tree.left_out.values()).items())
     return f"; left out: {', '.join(counted(count, kind, PLURALS[kind]) for kind, count in kinds)}" if kinds else ""
 
@@ -227,12 +202,7 @@ def start_of(
 ) -> TaskStart | None:
     """Return the start state of a commit: its files if they are few, else its address; None: it has no address.
 
-    Args:
-        checkout: the repository.
-        tree: files of the commit.
-        commit: its hash.
-        ours: folders of this toolkit's files; they are left out.
-        added: files that a build would write.
+    Files in the folders `ours` are left out; `added` are files that a build would write.
     """
     blobs = {path: blob for path, blob in tree.blobs.items() if not path.startswith(ours)}
     if len(blobs) <= _FIXTURE_FILES and tree.size <= _FIXTURE_BYTES:
@@ -250,7 +220,7 @@ def start_of(
 
 
 def _not_ignored(path: str, files: Mapping[str, ScaffoldFile]) -> ScaffoldFile:
-    """Return the `.gitignore` beside a file that a build would write, with a line that makes it a part of commits."""
+    """Return the `.gitignore` beside a file of a build, with a line that stops git from ignoring the file."""
     folder, slash, name = path.rpartition("/")
     rules = f"{folder}{slash}.gitignore"
     before = files[rules].content.rstrip(b"\n") + b"\n" if rules in files else b""
@@ -291,13 +261,11 @@ def _listed(paths: Iterator[str] | list[str]) -> bytes:
     return "".join(f"{path}\n" for path in paths).encode()
 
 
-def _checks(candidate: Candidate) -> tuple[TaskCheck, ...]:
-    shows = candidate.project.runner.shows
-    run = 'sh "$CHECKS/run.sh"'
-    hidden = TaskCheck("hidden-tests", "The tests that came with the change pass", f"{run} hidden", shows=shows)
-    kept = TaskCheck(
-        "kept-tests", "The tests that were there before still pass", f"{run} kept", guard=True, shows=shows
-    )
+def _checks(candidate: Candidate) -> tuple[Checkpoint, ...]:
+    run, shows = 'sh "$CHECKS/run.sh"', candidate.project.runner.shows
+    passing, still = "The tests that came with the change pass", "The tests that were there before still pass"
+    hidden = Checkpoint(id="hidden-tests", what=passing, run=f"{run} hidden", stdout_matches=shows)
+    kept = Checkpoint(id="kept-tests", what=still, run=f"{run} kept", stdout_matches=shows, guard=True)
     return (hidden, kept) if _guarding(candidate) else (hidden,)
 
 

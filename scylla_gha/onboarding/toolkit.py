@@ -88,10 +88,9 @@ def toolkit_of_checkout(root: Path) -> Toolkit | None:
 
 
 def toolkit_of_distribution(direct_url: dict[str, Any]) -> Toolkit | None:
-    """Return the repository that a distribution was installed from.
+    """Return the repository that a distribution was installed from, by its `direct_url.json`.
 
-    Args:
-        direct_url: content of its `direct_url.json`; a `file:` address stands for the origin of its folder.
+    A `file:` address stands for the origin of its folder.
     """
     url = str(direct_url.get("url", ""))
     commit = dict(direct_url.get("vcs_info") or {}).get("commit_id")
@@ -115,7 +114,7 @@ def repository_of_checkout(root: Path) -> str | None:
 
 
 def _at(root: Path, commit: str | None) -> Toolkit | None:
-    """Return the repository of a checkout at a commit; None: its newest published one."""
+    """Return the repository of a checkout at `commit`, or at its newest published commit if that is None."""
     checkout, repository = _checkout(root), repository_of_checkout(root)
     if checkout is None or repository is None:
         return None

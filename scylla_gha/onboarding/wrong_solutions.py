@@ -25,7 +25,7 @@ _SCRIPT_CONDITION: Final = re.compile(rb"^(\s*(?:\} else )?if|\s*while) ?\((.+)\
 
 
 def _condition(line: bytes, suffix: str) -> re.Match[bytes] | None:
-    """Return the parts of a line that is a condition with its block: before it, the condition, after it."""
+    """Match a line that begins a block with a condition: text before it, the condition, text after it."""
     patterns = {_PYTHON: _PYTHON_CONDITION, _GO: _GO_CONDITION}
     match = patterns.get(suffix, _SCRIPT_CONDITION).match(line)
     return match if match and _is_balanced(match[2]) and b":=" not in match[2] else None
@@ -36,7 +36,7 @@ def _is_balanced(text: bytes) -> bool:
 
 
 def _without_effect(line: bytes, suffix: str) -> bytes | None:
-    """Return a line without its statement, if that is a whole assignment or call."""
+    """Return a line with an empty statement, if it holds a whole assignment or call; otherwise None."""
     text = line.strip()
     is_whole = _is_balanced(text) and text[-1:] not in b",:\\"
     if not is_whole or not _EFFECT.match(text) or _NO_EFFECT.match(text):
@@ -58,10 +58,6 @@ def _with_condition(form: Callable[[bytes, str], bytes]) -> "LineChange":
     return change
 
 
-def _negated(condition: bytes, suffix: str) -> bytes:
-    return (b"not (" if suffix == _PYTHON else b"!(") + condition + b")"
-
-
 def _by_rule(rule: MutationRule) -> "LineChange":
     def change(line: bytes, _: str) -> bytes | None:
         match = rule.pattern.search(line)
@@ -74,7 +70,7 @@ LineChange = Callable[[bytes, str], bytes | None]  # of a line of a file with th
 LineChanges = Sequence[tuple[str, LineChange]]
 _STATEMENTS: Final[LineChanges] = (
     ("effect-lost", _without_effect),
-    ("condition-negated", _with_condition(_negated)),
+    ("condition-negated", _with_condition(lambda old, suffix: (b"not (" if suffix == _PYTHON else b"!(") + old + b")")),
     ("condition-true", _with_condition(lambda _, suffix: b"True" if suffix == _PYTHON else b"true")),
     ("condition-false", _with_condition(lambda _, suffix: b"False" if suffix == _PYTHON else b"false")),
 )
@@ -146,18 +142,15 @@ def _changed(
 
 
 def _beside(files: list[_FilePatch], is_code: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
-    """Yield the patch with a line beside the change changed as well."""
+    """Yield the patch with one more changed line, a context line beside the change."""
     whole = b"".join(file.whole for file in files)
     for at, line, suffix in _code_lines(files, is_code, b" "):
         for name, change in (*_STATEMENTS[1:], *_DETAILS):
             if (new := change(line, suffix)) is not None:
                 rest = whole[at + len(line) :]
-                yield f"beside-{name}", whole[: at - 1] + b"-" + line + _end_of_line(rest) + b"+" + new + rest
+                end_of_line = b"\r\n" if rest.startswith(b"\r") else b"\n"
+                yield f"beside-{name}", whole[: at - 1] + b"-" + line + end_of_line + b"+" + new + rest
                 break
-
-
-def _end_of_line(rest: bytes) -> bytes:
-    return b"\r\n" if rest.startswith(b"\r") else b"\n"
 
 
 def _code_lines(

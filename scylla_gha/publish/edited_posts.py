@@ -31,10 +31,10 @@ from scylla_gha.github_api.pulls import (
     update_issue,
 )
 from scylla_gha.github_api.responses import Comment
-from scylla_gha.model.agent_update import AgentUpdates
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.publication import (
     MOST_PAST,
+    AgentUpdates,
     ArmVerdict,
     CommentFacts,
     CommentState,

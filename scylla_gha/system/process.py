@@ -37,7 +37,7 @@ _LIMITED: Final = (
     'read -r go || exit; ulimit -c 0; ulimit -f "$1"; '
     'ulimit -u "$2" 2>/dev/null || ulimit -p "$2" 2>/dev/null; shift 2; unset go; exec "$@"'
 )
-# The first of a session becomes the master of a terminal by opening it.
+# The leader of a session gets a controlling terminal by opening it.
 _ON_TERMINAL: Final = ("/bin/sh", "-c", 'exec <>"$1" >&0 2>&1; shift; exec "$@"', "sh")
 
 
@@ -358,7 +358,7 @@ class Service:
 def _wait(
     process: subprocess.Popen[bytes], pipes: ProcessPipes, started: float, limits: ProcessLimits, cancel: Cancel | None
 ) -> FinishedProcess:
-    """Wait for the end, a limit or the cancel; then end what is left of the group."""
+    """Wait for the end, a limit or the cancel flag; then end all processes of the group."""
     handle, seconds = os.pidfd_open(process.pid), limits.seconds
     exit_time = watchers.watch_exit(handle)
     try:

@@ -59,7 +59,7 @@ class ServerProcess:
         return service.pid if service and service.alive else None
 
     def stop(self) -> None:
-        """End the process, after what is in flight or some seconds; what only it knows is lost."""
+        """End the process after its open requests, or after some seconds; its state in memory is lost."""
         with self._lock:
             self._end(_GRACE_SECONDS)
 
@@ -78,11 +78,7 @@ class ServerProcess:
             self._service.stop(grace_seconds)
 
     def _start(self, line: str) -> list[int]:
-        """Start a new process, send it a line, and return the ports that it prints.
-
-        Raises:
-            ToolError: it does not start.
-        """
+        """Start a new process, send it a line, and return the ports that it prints."""
         self._end(0.0)
         env = {name: os.environ[name] for name in self._passed_on if name in os.environ}
         # -P: no modules of the current folder, which may be a stranger's checkout, in a process that may have a key

@@ -35,7 +35,7 @@ for process in $all; do kill -s "${process%%:*}" -- "${process#*:}"; done
 
 
 class _SideProcess:
-    """Process that reads a socket, started when it is first needed, and again if somebody ended it."""
+    """Process that reads a socket; it is started at the first use, and again if it was ended."""
 
     def __init__(self, argv: tuple[str, ...], kind: socket.SocketKind) -> None:
         self._argv, self._kind = argv, kind
@@ -74,14 +74,14 @@ class _SideProcess:
 
 
 class _Reaper(_SideProcess):
-    """Shell that knows the running processes, as `kill` names them: a number, or minus the number of a group."""
+    """Shell with a list of running processes, as arguments of `kill`: a process id, or minus a group id."""
 
     def __init__(self) -> None:
         super().__init__(("/bin/sh", "-c", _REAP, "scylla-gha-reaper"), socket.SOCK_STREAM)
         self._running: set[tuple[Signal, int]] = set()
 
     def register(self, how: "Signal", number: int) -> None:
-        """Have a process or group ended if the harness is killed from now on."""
+        """Register a process or group to be ended if the harness is killed."""
         with self._lock:
             self._running.add((how, number))
             if not self._send(f"begin {how} {number}\n".encode()):
@@ -89,7 +89,7 @@ class _Reaper(_SideProcess):
                 self._send("".join(f"begin {how} {number}\n" for how, number in self._running).encode())
 
     def unregister(self, how: "Signal", number: int) -> None:
-        """Forget it; if possible before it is waited for, since its number may be another's afterwards."""
+        """Remove a process or group, if possible before it is reaped: its id may be reused afterwards."""
         with self._lock:
             self._running.discard((how, number))
             self._send(f"finish {how} {number}\n".encode())
@@ -102,14 +102,14 @@ class ExitTime:
         self._answer = answer
 
     def read(self) -> float | None:
-        """Return the monotonic time of an end that has been; None if nobody saw it."""
+        """Return the monotonic time at which the process ended; None if the watcher did not see it."""
         if not select.select([self._answer], [], [], _ANSWER_SECONDS)[0]:
             return None
         text = os.read(self._answer, 64)
         return float(text) if text else None
 
     def close(self) -> None:
-        """Ask no more."""
+        """Close the pipe to the watcher."""
         os.close(self._answer)
 
 
@@ -118,7 +118,7 @@ class _ExitWatcher(_SideProcess):
         super().__init__((sys.executable, "-I", "-S", __file__), socket.SOCK_SEQPACKET)
 
     def watch(self, handle: int) -> ExitTime:
-        """Note the end of a process from now on, by a descriptor of it, which no later process can have."""
+        """Watch a process for its end, by its pidfd, which no later process can have."""
         answer, writer = os.pipe()
         with self._lock:
             if not self._send(b"1", (handle, writer)):

@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -21,8 +22,10 @@ def run(root: Path, *args: str) -> Said:
     return scylla(*args, cwd=root, env=environment(root.parent))
 
 
-def init(root: Path, *args: str) -> Said:
-    return run(root, "init", "--toolkit", TOOLKIT, *args)
+def init(root: Path, *args: str, code: int = 0) -> Said:
+    said = run(root, "init", "--toolkit", TOOLKIT, *args)
+    assert said.code == code, said.err
+    return said
 
 
 def files(root: Path) -> dict[str, bytes]:
@@ -49,11 +52,16 @@ def scenario_of(root: Path, name: str) -> Path:
     return found.parent
 
 
+def declared(root: Path, name: str) -> dict[str, Any]:
+    """Return the content of the suite's only scenario.yaml."""
+    content: dict[str, Any] = yaml.safe_load((scenario_of(root, name) / "scenario.yaml").read_text())
+    return content
+
+
 @pytest.mark.parametrize("make", [empty, words])
 def test_a_repository_without_tests_gets_a_small_example(tmp_path: Path, make: Callable[[Path], Path]) -> None:
     root = make(tmp_path / "ours")
-    said = init(root)
-    assert said.code == 0, said.err
+    init(root)
     proves_and_evaluates(root, "ours")
     if make is words:
         assert {str(path.relative_to(root)) for path in (root / "fixtures/ours").rglob("*.*")} == {
@@ -63,8 +71,7 @@ def test_a_repository_without_tests_gets_a_small_example(tmp_path: Path, make: C
 
 def test_a_python_repository_gets_a_task_whose_checks_refuse_solutions_that_only_fool_the_tests(tmp_path: Path) -> None:
     root = till(tmp_path / "till")
-    said = init(root)
-    assert said.code == 0, said.err
+    init(root)
     scenario = scenario_of(root, "till")
     add_solutions_that_fool(root, scenario / "wrong")
     proof = proves_and_evaluates(root, "till")
@@ -74,8 +81,7 @@ def test_a_python_repository_gets_a_task_whose_checks_refuse_solutions_that_only
     assert (scenario / "prompt.md").read_text() == "A discount in percent\n\nNo item of 1 or less gets it.\n"
     assert b"def test_discount" in (scenario / "checks/tests/tests/test_discount.py").read_bytes()
     assert not (root / "fixtures/till/tests/test_discount.py").exists()
-    told = yaml.safe_load((scenario / "scenario.yaml").read_text())
-    assert [(each["id"], each.get("guard", False)) for each in told["checkpoints"]] == [
+    assert [(each["id"], each.get("guard", False)) for each in declared(root, "till")["checkpoints"]] == [
         ("hidden-tests", False), ("kept-tests", True),
     ]  # fmt: skip
     shell(root, "git add --all && git commit -q -m 'Evaluations'")
@@ -94,15 +100,14 @@ def add_solutions_that_fool(root: Path, wrong: Path) -> None:
 
 def test_a_javascript_repository_too_and_its_image_has_node(tmp_path: Path) -> None:
     root = web(tmp_path / "web")
-    said = init(root)
-    assert said.code == 0, said.err
+    init(root)
     proves_and_evaluates(root, "web")
     assert "nodejs" in yaml.safe_load((root / "config/images/base.yaml").read_text())["packages"]
 
 
 def test_a_second_time_nothing_is_changed_even_after_further_commits(tmp_path: Path) -> None:
     root = web(tmp_path / "web")
-    assert init(root).code == 0
+    init(root)
     before = files(root)
     commit(root, "Evaluations", {"more.txt": "x\n"})
     (root / "more.txt").unlink()
@@ -115,29 +120,25 @@ def test_a_second_time_nothing_is_changed_even_after_further_commits(tmp_path: P
 
 def test_what_is_there_is_overwritten_with_consent_alone(tmp_path: Path) -> None:
     root = empty(tmp_path / "ours")
-    assert init(root).code == 0
+    init(root)
     experiment = root / "config/experiments/ours.yaml"
     wanted = experiment.read_bytes()
     experiment.write_text("mine: true\n")
-    refused = init(root)
-    assert refused.code == 6
-    assert (
-        "config/experiments/ours.yaml: would be overwritten, and without a terminal nobody can be asked" in refused.err
-    )
+    refusal = "config/experiments/ours.yaml: would be overwritten, and without a terminal nobody can be asked"
+    assert refusal in init(root, code=6).err
     assert experiment.read_text() == "mine: true\n"
     told = json.loads(init(root, "--dry-run", "--json").out)
     assert told["overwritten"] == ["config/experiments/ours.yaml"]
     assert experiment.read_text() == "mine: true\n"
-    assert init(root, "--yes").code == 0
+    init(root, "--yes")
     assert experiment.read_bytes() == wanted
 
 
 def test_workflows_of_another_suite_are_told_before_tasks_are_looked_for(tmp_path: Path) -> None:
     root = till(tmp_path / "till")
-    assert init(root).code == 0
+    init(root)
     before = files(root)
-    refused = init(root, "--name", "theirs")
-    assert refused.code == 6
+    refused = init(root, "--name", "theirs", code=6)
     assert ".github/workflows/scylla.yml, " in refused.err
     assert "nobody can be asked. Nothing was written; give --yes to overwrite" in refused.err
     assert "trying commit" not in refused.err
@@ -148,7 +149,6 @@ def test_a_commit_that_is_a_task_is_not_tried_again(tmp_path: Path) -> None:
     root = till(tmp_path / "till")
     first = init(root)
     more = init(root, "--tasks", "7")
-    assert more.code == 0, more.err
     tried = [set(re.findall(r"trying commit (\w+)", said.err)) for said in (first, more)]
     assert tried[0] - tried[1], first.err
     assert "commit: a task of that name exists already" in more.err
@@ -157,22 +157,19 @@ def test_a_commit_that_is_a_task_is_not_tried_again(tmp_path: Path) -> None:
 def test_a_dry_run_lists_and_writes_nothing(tmp_path: Path) -> None:
     root = empty(tmp_path / "ours")
     said = init(root, "--dry-run")
-    assert said.code == 0, said.err
     assert "would be new: .github/workflows/scylla.yml" in said.out
     assert files(root) == {}
 
 
 def test_an_interrupted_one_is_begun_again(tmp_path: Path) -> None:
     root = empty(tmp_path / "ours")
-    assert init(root).code == 0
+    init(root)
     (scenario_of(root, "ours") / "scenario.yaml").unlink()
-    said = init(root)
-    assert said.code == 0, said.err
+    init(root)
     proves_and_evaluates(root, "ours")
     shutil.rmtree(scenario_of(root, "ours"))
     (root / "fixtures/ours/stray.txt").write_text("x")
-    refused = init(root)
-    assert refused.code == 6
+    refused = init(root, code=6)
     assert "such as fixtures/ours/stray.txt; remove that folder" in refused.err
 
 
@@ -182,7 +179,6 @@ def test_tests_that_do_not_hold_make_no_task(tmp_path: Path) -> None:
     commit(root, "Sums", {"lib/sums.js": "export const one = () => 1;\n", "test/sums.test.js": flaw})
     commit(root, "Nothing", {"lib/none.js": "export const none = null;\n", "test/none.test.js": "export default 1;\n"})
     said = init(root)
-    assert said.code == 0, said.err
     assert "its tests fail on the commit itself: Error [ERR_MODULE_NOT_FOUND]: Cannot find package" in said.err
     assert "its tests pass before the change" in said.err
     assert scenario_of(root, "web").name == "101-slugs-are-trimmed-and-short"
@@ -195,10 +191,8 @@ def test_tests_that_fail_of_themselves_are_no_guard(tmp_path: Path) -> None:
     )
     shutil.copytree(web(tmp_path / "model") / "lib", root / "lib")
     commit(root, "Slugs", {"test/slug.test.js": (tmp_path / "model/test/slug.test.js").read_bytes()})
-    said = init(root)
-    assert said.code == 0, said.err
-    told = yaml.safe_load((scenario_of(root, "web") / "scenario.yaml").read_text())
-    assert [each["id"] for each in told["checkpoints"]] == ["hidden-tests"]
+    init(root)
+    assert [each["id"] for each in declared(root, "web")["checkpoints"]] == ["hidden-tests"]
 
 
 def test_a_large_repository_is_fetched_and_not_copied(tmp_path: Path) -> None:
@@ -208,10 +202,9 @@ def test_a_large_repository_is_fetched_and_not_copied(tmp_path: Path) -> None:
     model = web(tmp_path / "model")
     commit(root, "Slugs", {name: (model / name).read_bytes() for name in ("lib/slug.js", "test/slug.test.js")})
     shell(root, f"git clone -q --bare . ../remote.git && git remote add origin file://{tmp_path}/remote.git")
-    said = init(root)
-    assert said.code == 0, said.err
-    told = yaml.safe_load((scenario_of(root, "web") / "scenario.yaml").read_text())
-    assert told["source"] == {"repo": f"file://{tmp_path}/remote.git", "hash": shell(root, "git rev-parse HEAD~")}
+    init(root)
+    start = {"repo": f"file://{tmp_path}/remote.git", "hash": shell(root, "git rev-parse HEAD~")}
+    assert declared(root, "web")["source"] == start
     assert not (root / "fixtures").exists()
     proves_and_evaluates(root, "web")
 
@@ -226,7 +219,7 @@ def test_links_and_rights_are_part_of_the_fixture(tmp_path: Path) -> None:
     )
     model = web(tmp_path / "model")
     commit(root, "Slugs", {name: (model / name).read_bytes() for name in ("lib/slug.js", "test/slug.test.js")})
-    assert init(root).code == 0
+    init(root)
     assert (root / "fixtures/web/current").readlink() == Path("lib")
     assert os.access(root / "fixtures/web/go.sh", os.X_OK)
     assert run(root, "validate").code == 0
@@ -241,8 +234,7 @@ def test_a_submodule_an_odd_name_and_a_link_that_leads_out_cost_no_task(tmp_path
     shell(root, f"git add --all && git update-index --add --cacheinfo 160000,{head},module && git commit -q -m Odd")
     write_tree(root, DISCOUNT)
     shell(root, "git add src tests && git commit -q -m 'A discount in percent'")
-    done = init(root)
-    assert done.code == 0, done.err
+    init(root)
     scenario = scenario_of(root, "till")
     assert scenario.name == "101-a-discount-in-percent"
     assert (
@@ -258,7 +250,6 @@ def test_reasons_are_counted_and_name_no_folder_of_the_toolkit(tmp_path: Path) -
         commit(root, f"No wrong solution {number}", {"lib/a.js": f"// {number}\n", f"test/a{number}.test.js": "1;\n"})
     shell(root, "git commit -q --allow-empty -m Empty")
     done = init(root, "--tasks", "2")
-    assert done.code == 0, done.err
     assert "1 of 2 tasks found in 4 commits; not used:" in done.err
     assert "  1 commit: it does not change code together with tests that can be run\n" in done.err
     assert "  2 commits: " in done.err
@@ -268,20 +259,14 @@ def test_reasons_are_counted_and_name_no_folder_of_the_toolkit(tmp_path: Path) -
 def test_what_a_gitignore_would_lose_is_told(tmp_path: Path) -> None:
     root = empty(tmp_path / "ours")
     (root / ".gitignore").write_text("*.patch\n")
-    said = init(root)
-    assert said.code == 0
-    assert (
-        "warning: a .gitignore keeps 3 of these files out of a commit; add them by: git add --force scenarios/"
-        in said.err
-    )
+    warning = "warning: a .gitignore keeps 3 of these files out of a commit; add them by: git add --force scenarios/"
+    assert warning in init(root).err
 
 
 def test_workflows_belong_to_the_top_of_a_repository(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
-    outside = init(tmp_path / "plain")
-    assert outside.code == 4
+    outside = init(tmp_path / "plain", code=4)
     assert "is not a git repository; run `git init`" in outside.err
     root = till(tmp_path / "till")
-    inside = init(root, "src")
-    assert inside.code == 4
+    inside = init(root, "src", code=4)
     assert f"lies inside the repository {root}" in inside.err

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ToolError
-from scylla_gha.model.agent_update import AgentDifference, AgentUpdate, AgentUpdates
+from scylla_gha.model.publication import AgentDifference, AgentUpdate, AgentUpdates
 from scylla_gha.prepare.tools import newest_npm_version
 from scylla_gha.store.records import write_record
 from tests.support.github_api import State, serving, sha

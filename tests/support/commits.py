@@ -2,18 +2,19 @@
 
 from pathlib import Path
 
+from scylla_gha.mining.project_tests import ProjectStates
 from scylla_gha.mining.repository import checkout_of
 from scylla_gha.model.sandbox import Tools
 from scylla_gha.onboarding.scaffold import ScaffoldTask
-from scylla_gha.onboarding.task_from_history import Candidate, UnusableCommit, candidates, task_of
+from scylla_gha.onboarding.task_from_history import Candidate, candidates, task_of
 
 
 def usable(root: Path) -> list[Candidate]:
-    return [commit for commit in candidates(checkout_of(root), ()) if isinstance(commit, Candidate)]
+    return [commit for commit in candidates(ProjectStates(checkout_of(root)), ()) if isinstance(commit, Candidate)]
 
 
 def reasons(root: Path) -> list[str]:
-    return [commit.reason for commit in candidates(checkout_of(root), ()) if isinstance(commit, UnusableCommit)]
+    return [reason for reason in candidates(ProjectStates(checkout_of(root)), ()) if isinstance(reason, str)]
 
 
 def task_from(root: Path, candidate: Candidate, tools: Tools | None = None) -> ScaffoldTask:

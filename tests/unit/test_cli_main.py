@@ -14,7 +14,7 @@ from tests.support.actions import step_in
 from tests.support.command import COMMAND, Said, scylla
 from tests.support.git import shell
 from tests.support.library import write
-from tests.support.repository import SCENARIO, environment, make_repository, patch_of
+from tests.support.repository import SCENARIO, environment, make_repository
 from tests.support.scripted_claude import write_claude_experiment
 
 GROUPS = {
@@ -166,21 +166,6 @@ def test_a_budget_that_the_estimate_exceeds_is_exit_code_6_before_anything_is_wr
     assert said.code == 6
     assert "is above the budget of $0.00" in said.err
     assert not (repo / "runs").exists()
-
-
-def test_a_scenario_that_does_not_hold_is_exit_code_7(tmp_path: Path) -> None:
-    solved = {"wrong/loud.patch": patch_of("echo hello; true")}
-    repo = make_repository(tmp_path / "repo", beside=solved).root
-    said = call(repo, "validate", f"scenarios/core/{SCENARIO}", "--execute")
-    assert said.code == 7
-    assert f"scylla-gha: {SCENARIO}: wrong/loud: passes" in said.err
-
-
-def test_a_run_that_is_not_whole_is_exit_code_8(tmp_path: Path) -> None:
-    source = FixtureSource(repo=f"file://{tmp_path}/gone", hash="1" * 40)
-    said = call(make_repository(tmp_path / "repo", source=source).root, "evaluate", "greet")
-    assert said.code == 8
-    assert "no judged trial in 2 of 2 cells" in said.err
 
 
 def test_a_file_that_cannot_be_written_is_told_as_it_is(repo: Path) -> None:

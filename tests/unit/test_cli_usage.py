@@ -36,27 +36,29 @@ def test_wrong_use_is_refused_before_anything_is_read(args: list[str], message: 
     assert message in caught.value.format_message()
 
 
-def commands(group: click.Group, context: click.Context, name: str = "scylla-gha") -> list[tuple[str, click.Command]]:
-    found: list[tuple[str, click.Command]] = []
-    for part in group.list_commands(context):
-        command = group.get_command(context, part)
+def commands(group: click.Group, name: str = "scylla-gha") -> dict[str, click.Command]:
+    """Return all commands of a group, and those of groups in it, by the words that call them."""
+    found: dict[str, click.Command] = {}
+    for part in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), part)
         assert command is not None
-        found.append((f"{name} {part}", command))
+        found[f"{name} {part}"] = command
         if isinstance(command, click.Group):
-            found += commands(command, context, f"{name} {part}")
+            found |= commands(command, f"{name} {part}")
     return found
 
 
+COMMANDS = commands(cli)
+
+
 def test_the_help_of_every_command_has_an_example() -> None:
-    found = commands(cli, click.Context(cli))
-    without = [name for name, command in found if f"{name}" not in (command.help or "")]
-    assert without == []
+    assert [name for name, command in COMMANDS.items() if name not in (command.help or "")] == []
 
 
 def test_examples_name_sub_tests_and_scenarios_that_exist() -> None:
     library = Library((toolkit_root(),))
     known = {*library.tiers.names, *library.scenarios}
-    text = "\n".join(command.help or "" for _, command in commands(cli, click.Context(cli)))
+    text = "\n".join(command.help or "" for command in COMMANDS.values())
     names = {*re.findall(r"\bT[0-6]/\d\d-[a-z0-9-]+", text), *re.findall(r"\b\d{3}(?:-[a-z]+)+\b(?!-)", text)}
     assert names >= {"T3/07-code-reviewer", "001-hello-world"}
     assert names - known == set()
@@ -65,7 +67,7 @@ def test_examples_name_sub_tests_and_scenarios_that_exist() -> None:
 def test_the_help_of_every_option_is_a_sentence() -> None:
     found = [
         (f"{name} {option.opts[0]}", option.help or "")
-        for name, command in commands(cli, click.Context(cli))
+        for name, command in COMMANDS.items()
         for option in command.params
         if isinstance(option, click.Option)
     ]
@@ -74,23 +76,9 @@ def test_the_help_of_every_option_is_a_sentence() -> None:
     assert wrong == []
 
 
-def every_command() -> dict[str, click.Command]:
-    """All commands and those in groups, by the words that call them."""
-    found: dict[str, click.Command] = {}
-    context = click.Context(cli)
-    for name in cli.list_commands(context):
-        command = cli.get_command(context, name)
-        if isinstance(command, click.Group):
-            found |= {f"{name} {word}": inner for word, inner in command.commands.items()}
-        elif command is not None:
-            found[name] = command
-    return found
-
-
-@pytest.mark.parametrize("name", every_command())
-def test_a_shared_option_says_what_it_is_in_each_command(name: str) -> None:
+@pytest.mark.parametrize(("name", "command"), COMMANDS.items(), ids=COMMANDS.keys())
+def test_a_shared_option_says_what_it_is_in_each_command(name: str, command: click.Command) -> None:
     """No help names an option that the command has not; a number says what is taken where it is not given."""
-    command = every_command()[name]
     options = [param for param in command.params if isinstance(param, click.Option)]
     known = {word for option in options for word in option.opts}
     for option in options:

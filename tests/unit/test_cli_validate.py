@@ -1,5 +1,6 @@
 import json
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -145,11 +146,27 @@ def test_an_experiment_that_cannot_be_planned_is_told(repo: Path, given: dict[st
     assert message in said.err
 
 
-def test_a_whole_repository_is_its_configuration_first(repo: Path) -> None:
-    write_greet_experiment(repo, baseline="nob")
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [
+        (lambda repo: write_greet_experiment(repo, baseline="nob"), "experiment greet: baseline: 'nob' is not an arm"),
+        (
+            lambda repo: write_prices(repo, "then", "claude-none"),
+            "config/prices/then.yaml: prices: 'claude-none' is not in config/models/",
+        ),
+        (
+            lambda repo: write_tree(repo, {"config/inventories/cli-1.yaml": "agent: cli\ntool: []\n"}),
+            'config/inventories/cli-1.yaml:2: tool: unknown key; did you mean "tools"?',
+        ),
+    ],
+)
+def test_a_whole_repository_is_its_configuration_first(
+    repo: Path, write: Callable[[Path], object], message: str
+) -> None:
+    write(repo)
     said = validate(repo)
     assert (said.code, said.out) == (3, "")
-    assert "experiment greet: baseline: 'nob' is not an arm" in said.err
+    assert message in said.err
 
 
 def test_what_is_to_be_known_of_models_is_noted_and_no_fault(repo: Path) -> None:
@@ -171,13 +188,6 @@ def test_without_an_engine_the_box_is_bubblewraps_and_that_is_said(repo: Path) -
     assert said.code == 0, said.err
     assert "sandbox: bubblewrap, since no container engine answers; --sandbox docker fails instead" in said.err
     assert f"ok: {SCENARIO}: nop fails, solution passes" in said.out
-
-
-def test_price_lists_are_checked_with_the_configuration(repo: Path) -> None:
-    write_prices(repo, "then", "claude-none")
-    said = validate(repo)
-    assert said.code == 3
-    assert "config/prices/then.yaml: prices: 'claude-none' is not in config/models/" in said.err
 
 
 def test_a_panel_of_one_is_refused_at_its_line(repo: Path) -> None:
@@ -203,13 +213,6 @@ def test_all_that_the_variants_name_is_checked_and_told_with_file_and_remedy(rep
                      "context; put a text with a colon in quotes\n")  # fmt: skip
 
 
-def test_an_inventory_that_is_none_is_told(repo: Path) -> None:
-    write_tree(repo, {"config/inventories/cli-1.yaml": "agent: cli\ntool: []\n"})
-    said = validate(repo)
-    assert said.code == 3
-    assert f'{repo}/config/inventories/cli-1.yaml:2: tool: unknown key; did you mean "tools"?' in said.err
-
-
 def test_the_schemas_are_written_and_then_current(tmp_path: Path) -> None:
     assert scylla("schemas", cwd=tmp_path).code == 0
     written = {path.name: path.read_text() for path in (tmp_path / "config" / "schemas").iterdir()}
@@ -226,9 +229,6 @@ def test_a_schema_that_is_missing_or_old_is_named_and_not_written(tmp_path: Path
     scylla("schemas", "--into", "here", cwd=tmp_path)
     (tmp_path / "here" / "tier.json").write_text("{}")
     assert "here/tier.json: differs" in scylla("schemas", "--check", "--into", "here", cwd=tmp_path).err
-
-
-def test_a_reference_that_is_old_is_named(tmp_path: Path) -> None:
     scylla("schemas", cwd=tmp_path)
     (tmp_path / "docs/yaml-reference.md").write_text("# Old\n")
     said = scylla("schemas", "--check", cwd=tmp_path)
@@ -243,7 +243,4 @@ def test_the_reference_names_each_key_with_type_default_and_meaning() -> None:
     assert "\n### experiment: TrialLimits\n" in page
     assert "| `attempts` | integer ≥ 1, ≤ 10 | `3` |" in page
     assert "| `question` | string |  |" in page, "a required key has no default"
-
-
-def test_the_reference_in_docs_is_current() -> None:
-    assert (toolkit_root() / "docs/yaml-reference.md").read_text(encoding="utf-8") == yaml_reference()
+    assert (toolkit_root() / "docs/yaml-reference.md").read_text(encoding="utf-8") == page

@@ -198,33 +198,26 @@ def test_a_scenario_folder_knows_its_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
+    ("other", "is_given"),
     [
-        scenario_folder(prompt="Do another thing.\n"),
-        scenario_folder(prompt="Do one thing."),
-        scenario_folder(scenario=scenario(source=FixtureSource(fixture="one", hash="1" * 40))),
-        scenario_folder(scenario=scenario(tools=Tools(python={"ruff": "1"}))),
-        scenario_folder(scenario=scenario(tools=Tools(system=("git",)))),
-        scenario_folder(scenario=scenario(container="python:3.12")),
-        scenario_folder(scenario=scenario(network={"hosts": ("pkg.test",)})),
+        pytest.param(scenario_folder(prompt="Do another thing.\n"), True, id="prompt"),
+        pytest.param(scenario_folder(prompt="Do one thing."), True, id="last newline"),
+        pytest.param(
+            scenario_folder(scenario=scenario(source=FixtureSource(fixture="one", hash="1" * 40))), True, id="start"
+        ),
+        pytest.param(scenario_folder(scenario=scenario(tools=Tools(python={"ruff": "1"}))), True, id="packages"),
+        pytest.param(scenario_folder(scenario=scenario(tools=Tools(system=("git",)))), True, id="programs"),
+        pytest.param(scenario_folder(scenario=scenario(container="python:3.12")), True, id="container"),
+        pytest.param(scenario_folder(scenario=scenario(network={"hosts": ("pkg.test",)})), True, id="hosts"),
+        pytest.param(scenario_folder(Path("/elsewhere")), False, id="place"),
+        pytest.param(
+            scenario_folder(scenario=scenario(title="Two", difficulty="hard", tiers=("T1",))), False, id="labels"
+        ),
+        pytest.param(scenario_folder(scenario=scenario(checkpoints=(make_checkpoint(file="x"),))), False, id="checks"),
     ],
-    ids=["prompt", "last newline", "start state", "packages", "programs", "container", "hosts"],
 )
-def test_what_an_agent_is_given_is_in_the_task_digest(other: ScenarioFolder) -> None:
-    assert other.task_digest != scenario_folder().task_digest
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        scenario_folder(Path("/elsewhere")),
-        scenario_folder(scenario=scenario(title="Two", difficulty="hard", tiers=("T1",))),
-        scenario_folder(scenario=scenario(checkpoints=(make_checkpoint(file="x"),))),
-    ],
-    ids=["place", "labels", "hidden checks"],
-)
-def test_what_an_agent_never_sees_is_not_in_the_task_digest(other: ScenarioFolder) -> None:
-    assert other.task_digest == scenario_folder().task_digest
+def test_the_task_digest_covers_what_an_agent_is_given(other: ScenarioFolder, *, is_given: bool) -> None:
+    assert (other.task_digest != scenario_folder().task_digest) is is_given
 
 
 def test_contents_of_overrides_are_in_the_task_digest_binary_ones_too(tmp_path: Path) -> None:

@@ -1,5 +1,4 @@
 import pytest
-from pydantic import ValidationError
 
 from scylla_gha.model.traffic import LongRates, ModelPrice, PriceList, Rates, Tokens
 from tests.support.records import DAY
@@ -71,12 +70,6 @@ def test_a_guess_for_budgets_is_of_the_band_that_the_prompt_is_in() -> None:
     assert price.usd_at_most(Tokens(cache_read=2000)) == pytest.approx(2000 * 60 / 1e6)
 
 
-@pytest.mark.parametrize("kind", ["input", "output"])
-def test_only_prices_of_the_cache_may_be_unknown(kind: str) -> None:
-    with pytest.raises(ValidationError, match=kind):
-        ModelPrice.model_validate({**PRICE.model_dump(), kind: None})
-
-
 def test_a_list_prices_what_it_names_on_its_day_and_nothing_else() -> None:
     rates = Rates(input=1.0, output=2.0, cache_read=None, cache_write_5m=None, cache_write_1h=None)
     made = PriceList(name="a-list", date=DAY, source="a table", prices={"m": rates})
@@ -84,20 +77,3 @@ def test_a_list_prices_what_it_names_on_its_day_and_nothing_else() -> None:
     assert price is not None
     assert (price.input, price.cache_read, price.date, price.source) == (1.0, None, DAY, "a table")
     assert made.of("other") is None
-
-
-@pytest.mark.parametrize("kind", Tokens.model_fields)
-def test_price_is_not_negative(kind: str) -> None:
-    with pytest.raises(ValidationError, match=kind):
-        ModelPrice.model_validate({**PRICE.model_dump(), kind: -0.1})
-
-
-@pytest.mark.parametrize("kind", Tokens.model_fields)
-def test_no_kind_is_free_by_being_left_out(kind: str) -> None:
-    with pytest.raises(ValidationError, match=rf"(?s){kind}\n.*Field required"):
-        ModelPrice.model_validate({name: value for name, value in PRICE.model_dump().items() if name != kind})
-
-
-def test_one_price_for_both_lifetimes_of_the_cache_is_refused() -> None:
-    with pytest.raises(ValidationError, match=r"(?s)cache_write\n.*Extra inputs"):
-        ModelPrice.model_validate({**PRICE.model_dump(), "cache_write": 3.75})

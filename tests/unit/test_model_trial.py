@@ -1,7 +1,6 @@
 import datetime
 
 import pytest
-from pydantic import ValidationError
 
 from scylla_gha.model.trial import NO_USAGE, Outcome, Trial, Usage
 from tests.support.records import WHEN, make_attempt, make_cell, make_trial
@@ -48,11 +47,6 @@ def test_the_last_attempt_stands_and_all_are_paid_for() -> None:
     stands = make_attempt(number=2, outcome=Outcome.TIMEOUT, usage=NO_USAGE.model_copy(update={"usd": 0.5}))
     trial = make_trial(make_cell(), failed, stands)
     assert (trial.last, trial.outcome, trial.usage.usd) == (stands, Outcome.TIMEOUT, 0.75)
-
-
-def test_a_trial_has_an_attempt() -> None:
-    with pytest.raises(ValidationError, match="attempts"):
-        Trial(cell="c", key="k", sandbox="host", versions={}, attempts=())
 
 
 def test_a_trial_survives_its_file() -> None:

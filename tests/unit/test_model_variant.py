@@ -1,32 +1,22 @@
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
-from scylla_gha.model.delivery import Delivery, Inventory, Observed
+from scylla_gha.model.delivery import Delivery, Observed
 from scylla_gha.model.variant import (
     FOLDER,
     AgentResources,
     McpServer,
     SubAgent,
-    SubTest,
     SystemPrompt,
     Treatment,
     Variant,
 )
-from tests.support.delivery import make_declared, make_inventory
+from tests.support.delivery import make_declared
 
 
-@pytest.mark.parametrize("given", [{}, {"replace": "", "append": "x"}], ids=["neither", "both"])
-def test_system_prompt_is_replaced_or_appended_to(given: dict[str, str]) -> None:
-    with pytest.raises(ValidationError, match="exactly one of replace, append and blocks"):
-        SystemPrompt.model_validate(given)
-
-
-def test_system_prompt_may_become_empty_but_nothing_cannot_be_appended() -> None:
+def test_system_prompt_may_become_empty() -> None:
     assert SystemPrompt(replace="").replace == ""
-    with pytest.raises(ValidationError, match="append"):
-        SystemPrompt(append="")
 
 
 @pytest.mark.parametrize(
@@ -66,17 +56,6 @@ def test_digest_of_equal_treatments_is_equal_however_they_are_written() -> None:
     assert digest_of(Treatment(settings={"b": [2], "a": 1})) == digest_of(one)
 
 
-@pytest.mark.parametrize("name", ["00", "0-a", "00-A", "00-a/b", "00-a b", "00-a\n", "000-a"])
-def test_sub_test_id_is_a_number_and_a_plain_name(name: str) -> None:
-    with pytest.raises(ValidationError, match="id"):
-        SubTest(id=name, description="d", treatment=Treatment())
-
-
-def test_setting_sources_are_those_of_the_cli() -> None:
-    with pytest.raises(ValidationError, match="'user', 'project' or 'local'"):
-        Treatment.model_validate({"setting_sources": ("global",)})
-
-
 AGENT: dict[str, Any] = {"name": "reader", "description": "Reads", "prompt": "You read."}
 
 
@@ -85,26 +64,8 @@ def test_a_server_is_a_command() -> None:
     assert (made.env, FOLDER) == ({}, "{folder}")
 
 
-@pytest.mark.parametrize("given", [{"command": ""}, {"description": ""}, {"url": "http://x"}, {"env": {"A": 1}}])
-def test_what_is_no_server_is_refused(given: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError, match=next(iter(given))):
-        McpServer.model_validate({"description": "A clock", "command": "python3", **given})
-
-
 def test_a_sub_agent_without_tools_has_all() -> None:
     assert SubAgent.model_validate(AGENT).tools is None
-
-
-@pytest.mark.parametrize(
-    "given", [{"name": "Reader"}, {"name": "a.b"}, {"prompt": ""}, {"description": ""}, {"tools": [""]}, {"hooks": {}}]
-)
-def test_what_is_no_sub_agent_is_refused(given: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError, match=next(iter(given))):
-        SubAgent.model_validate({**AGENT, **given}, strict=False)
-
-
-def test_an_outfit_of_nothing_is_empty() -> None:
-    assert AgentResources() == AgentResources(mcp_servers={}, agents={}, folders={})
 
 
 @pytest.mark.parametrize(
@@ -129,23 +90,16 @@ def test_what_no_source_says_is_unknown_and_not_empty() -> None:
     assert (made.system_prompt_bytes, made.tools) == (None, None)
 
 
-def test_a_source_is_one_of_four() -> None:
-    with pytest.raises(ValidationError, match="'start event', 'first request', 'hook events' or 'search of PATH'"):
-        Observed.model_validate({"source": "rumour"})
-
-
 def test_a_proof_survives_its_file() -> None:
     made = Delivery(proved=False, seen=("start event",), missing=("a\n\u202e",), system_prompt_bytes=0, tools=0)
     assert Delivery.model_validate_json(made.model_dump_json()) == made
-
-
-@pytest.mark.parametrize("field", ["tools", "skills", "agents", "prompt_lines", "models"])
-def test_an_inventory_leaves_nothing_out(field: str) -> None:
-    with pytest.raises(ValidationError, match=field):
-        Inventory.model_validate(make_inventory().model_dump(exclude={field}))
 
 
 def test_a_declaration_of_nothing_asks_for_the_default() -> None:
     made = make_declared()
     assert (made.tools, made.side_tools, made.usual_tools, made.usual_prompt) == (None, (), True, True)
     assert (made.mcp_servers, made.skills, made.agents, made.plugins) == ((), (), (), ())
+
+
+def test_resources_of_nothing_are_empty() -> None:
+    assert AgentResources() == AgentResources(mcp_servers={}, agents={}, folders={})

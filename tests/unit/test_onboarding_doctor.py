@@ -6,12 +6,9 @@ import pytest
 
 from scylla_gha.config.library import Library
 from scylla_gha.github_api.setup import (
-    DefaultRights,
-    Environment,
     HiddenResource,
     MissingResource,
     Policy,
-    ProtectionRule,
     RepositorySetup,
     SelectedActions,
     Workflow,
@@ -30,7 +27,7 @@ from tests.support.adopters import empty
 from tests.support.command import NO_ENGINE
 from tests.support.git import shell
 from tests.support.library import write
-from tests.support.setups import FACTS, make_setup
+from tests.support.setups import make_setup
 
 
 def states(setup: RepositorySetup) -> dict[str, str]:
@@ -41,6 +38,7 @@ def test_where_all_is_right_all_is_ok_and_each_thing_is_told_once() -> None:
     found = findings(make_setup(), "scylla-eval", "scylla-results")
     assert {each.state for each in found} == {"ok"}
     assert len({each.id for each in found}) == len(found)
+    assert "fork" not in {each.id for each in found}
 
 
 def test_what_cannot_be_seen_is_never_a_problem() -> None:
@@ -65,18 +63,6 @@ def test_workflows_of_others_and_deleted_ones_are_passed_over() -> None:
     found = states(make_setup(workflows=(other, gone)))
     assert found["workflows"] == "problem"
     assert not any(name.startswith("workflow ") for name in found)
-
-
-def test_an_environment_without_reviewers_is_for_some() -> None:
-    waits = make_setup(environment=Environment(protection_rules=(ProtectionRule(type="wait_timer"),)))
-    assert states(waits)["environment"] == "optional"
-    assert states(make_setup(environment=MissingResource()))["environment"] == "problem"
-
-
-def test_forks_private_and_archived_repositories_are_told_of() -> None:
-    assert states(make_setup(facts=FACTS.model_copy(update={"fork": True})))["fork"] == "ok"
-    assert states(make_setup(facts=FACTS.model_copy(update={"archived": True})))["repository"] == "problem"
-    assert "fork" not in states(make_setup())
 
 
 def test_what_is_hidden_says_with_which_status_and_whom_to_ask() -> None:
@@ -213,27 +199,15 @@ def model_finding(setup: RepositorySetup, environment: str) -> Finding:
 
 def test_a_key_in_the_environment_or_federation_is_right() -> None:
     assert model_finding(make_setup(), "scylla-eval").mend == ""
+    said = model_finding(make_setup(secrets={"environment": NONE, "repository": frozenset({KEY})}), "scylla-eval")
+    assert (said.state, said.mend) == ("ok", "gh secret set ANTHROPIC_API_KEY --env scylla-eval --repo octo-org/app")
+    half = model_finding(make_setup(secrets={}, variables={"repository": frozenset(FEDERATION[:1])}), "e")
+    assert (half.state, f"federation are missing: {FEDERATION[1]}" in half.what) == ("problem", True)
     parts = {"environment": frozenset(FEDERATION[:1]), "repository": frozenset(FEDERATION[1:])}
     said = model_finding(make_setup(secrets={"repository": NONE}, variables=parts), "e")
     assert (said.state, "by federation" in said.what) == ("ok", True)
     assert "repo:octo-org@123/app@456:environment:e (" in said.what
     assert "repo:octo-org/app:environment:e (" in said.what
-
-
-def test_a_key_elsewhere_is_right_and_could_lie_better() -> None:
-    said = model_finding(make_setup(secrets={"environment": NONE, "repository": frozenset({KEY})}), "scylla-eval")
-    assert (said.state, said.mend) == ("ok", "gh secret set ANTHROPIC_API_KEY --env scylla-eval --repo octo-org/app")
-
-
-def test_half_a_federation_names_what_lacks() -> None:
-    said = model_finding(make_setup(secrets={}, variables={"repository": frozenset(FEDERATION[:1])}), "e")
-    assert said.state == "problem"
-    assert f"variables of federation are missing: {FEDERATION[1]}" in said.what
-
-
-def test_what_is_hidden_may_hold_it() -> None:
-    assert model_finding(make_setup(secrets={"repository": HiddenResource(403)}), "e").state == "unknown"
-    assert model_finding(make_setup(secrets={"repository": NONE}), "e").state == "problem"
 
 
 SOME = Policy(enabled=True, allowed_actions="selected")
@@ -258,16 +232,8 @@ def test_a_choice_of_actions_must_have_those_that_the_toolkit_takes(
 ) -> None:
     *_, said = action_findings(make_setup(policy=SOME, selected=selected))
     assert (said.id, said.state) == ("allowed-actions", state)
-
-
-def test_where_actions_are_off_nothing_else_is_said_of_them() -> None:
-    (said,) = action_findings(make_setup(policy=Policy(enabled=False)))
-    assert (said.id, said.state) == ("actions", "problem")
-
-
-def test_rights_by_default_are_better_few() -> None:
-    assert rights_finding(make_setup()).state == "ok"
-    assert rights_finding(make_setup(rights=DefaultRights(default_workflow_permissions="write"))).state == "optional"
+    (off,) = action_findings(make_setup(policy=Policy(enabled=False), selected=selected))
+    assert (off.id, off.state) == ("actions", "problem"), "nothing else is said of actions that are off"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
+from collections.abc import Callable
 from pathlib import Path
 
 from scylla_gha.errors import FixtureError
-from scylla_gha.mining.repository import RepositoryCheckout, checkout_of
+from scylla_gha.mining.project_tests import ProjectStates
+from scylla_gha.mining.repository import checkout_of
 from scylla_gha.onboarding.find_tasks import TaskTrial, Tried, example, find_tasks
 from scylla_gha.onboarding.scaffold import ScaffoldTask
 from tests.support.adopters import commit, empty, till, web, words
@@ -10,32 +12,32 @@ from tests.support.git import shell
 from tests.support.repository import write_tree
 
 
-def find_task(checkout: RepositoryCheckout, name: str, trying: TaskTrial, *, look: bool) -> ScaffoldTask:
-    (task,) = find_tasks(checkout, name, trying, int(look))
-    return task
-
-
-def tried(
-    task: ScaffoldTask, *, nop: str | None = None, solution: str | None = None, passing: tuple[str, ...] = ()
-) -> Tried:
+def tried(task: ScaffoldTask, *, nop: str | None = None, passing: tuple[str, ...] = ()) -> Tried:
     wrong = tuple((f"wrong/{name}", name in passing, "passes" if name in passing else None) for name in task.wrong)
-    return (("nop", False, nop), ("solution", solution is None, solution), *wrong)
+    return (("nop", False, nop), ("solution", True, None), *wrong)
+
+
+def find_task(
+    root: Path, prove: Callable[[ScaffoldTask], Tried] = tried, *, wanted: int = 1, seconds: float = 600.0
+) -> tuple[ScaffoldTask, list[str]]:
+    """Return the only task of a repository, and the lines of progress."""
+    lines: list[str] = []
+    trial = TaskTrial(prove, lines.append, seconds)
+    (task,) = find_tasks(ProjectStates(checkout_of(root)), root.name, trial, wanted)
+    return task, lines
 
 
 def test_the_first_candidate_that_holds_is_taken_with_two_wrong_ones(tmp_path: Path) -> None:
-    said: list[str] = []
-    task = find_task(checkout_of(web(tmp_path / "web")), "web", TaskTrial(tried, said.append), look=True)
+    task, said = find_task(web(tmp_path / "web"))
     assert task.id == "101-slugs-are-trimmed-and-short"
     assert len(task.wrong) == 2
     assert said[1:] == ["  accepted (1 of 1): 101-slugs-are-trimmed-and-short"]
 
 
 def test_wrong_ones_that_pass_are_not_kept(tmp_path: Path) -> None:
-    checkout = checkout_of(web(tmp_path / "web"))
-    every = find_task(checkout, "web", TaskTrial(tried, lambda _: None), look=True)
-    first = next(iter(every.wrong))
-    trying = TaskTrial(lambda task: tried(task, passing=(first,)), lambda _: None)
-    assert first not in find_task(checkout, "web", trying, look=True).wrong
+    root = web(tmp_path / "web")
+    first = next(iter(find_task(root)[0].wrong))
+    assert first not in find_task(root, lambda task: tried(task, passing=(first,)))[0].wrong
 
 
 def test_further_wrong_ones_are_tried_only_where_the_first_two_do_not_suffice(tmp_path: Path) -> None:
@@ -45,13 +47,12 @@ def test_further_wrong_ones_are_tried_only_where_the_first_two_do_not_suffice(tm
         asked.append(len(task.wrong))
         return tried(task)
 
-    checkout = checkout_of(web(tmp_path / "web"))
-    every = find_task(checkout, "web", TaskTrial(prove, lambda _: None), look=True)
+    root = web(tmp_path / "web")
+    passing = next(iter(find_task(root, prove)[0].wrong))
     assert asked == [0, 2]
     asked.clear()
-    passing = next(iter(every.wrong))
-    trying = TaskTrial(lambda task: tried(task, passing=(passing,)) if prove(task) else (), lambda _: None)
-    assert len(find_task(checkout, "web", trying, look=True).wrong) == 2
+    again, _ = find_task(root, lambda task: tried(task, passing=(passing,)) if prove(task) else ())
+    assert len(again.wrong) == 2
     assert asked[:2] == [0, 2]
     assert asked[2] > 0
 
@@ -60,21 +61,20 @@ def test_guards_are_given_up_before_the_candidate(tmp_path: Path) -> None:
     def prove(task: ScaffoldTask) -> Tried:
         return tried(task, nop="these guards do not hold" if any(check.guard for check in task.checks) else None)
 
-    task = find_task(checkout_of(till(tmp_path / "till")), "till", TaskTrial(prove, lambda _: None), look=True)
+    task, _ = find_task(till(tmp_path / "till"), prove)
     assert [check.id for check in task.checks] == ["hidden-tests"]
 
 
 def test_the_example_is_what_is_left(tmp_path: Path) -> None:
-    said: list[str] = []
-
     def fails(_: ScaffoldTask) -> Tried:
         raise FixtureError("cannot fetch")
 
-    checkout = checkout_of(web(tmp_path / "web"))
-    assert find_task(checkout, "web", TaskTrial(fails, said.append), look=True).id == "101-list-the-files"
+    root = web(tmp_path / "web")
+    task, said = find_task(root, fails)
+    assert task.id == "101-list-the-files"
     assert "  its tests cannot be run: cannot fetch" in said
-    few = TaskTrial(lambda task: tried(task, passing=tuple(task.wrong)), said.append)
-    assert find_task(checkout, "web", few, look=True).id == "101-list-the-files"
+    task, said = find_task(root, lambda task: tried(task, passing=tuple(task.wrong)))
+    assert task.id == "101-list-the-files"
     assert said[-2:] == [
         "0 of 1 task found in 1 commit; not used:",
         "  1 commit: its tests refuse 0 of 4 wrong solutions; 2 are needed",
@@ -82,17 +82,15 @@ def test_the_example_is_what_is_left(tmp_path: Path) -> None:
 
 
 def test_there_is_an_end_to_trying(tmp_path: Path) -> None:
-    said: list[str] = []
-    checkout = checkout_of(web(tmp_path / "web"))
-    assert find_task(checkout, "web", TaskTrial(tried, said.append, -1.0), look=True).id == "101-list-the-files"
+    task, said = find_task(web(tmp_path / "web"), seconds=-1.0)
+    assert task.id == "101-list-the-files"
     assert said[:1] == ["no more commits are tried: they took more than -1 s"]
 
 
 def test_without_a_look_at_the_history_nothing_is_tried(tmp_path: Path) -> None:
-    said: list[str] = []
-    task = find_task(checkout_of(web(tmp_path / "web")), "web", TaskTrial(tried, said.append), look=False)
+    task, said = find_task(web(tmp_path / "web"), wanted=0)
     assert (task.id, said) == ("101-list-the-files", [])
-    assert find_task(checkout_of(empty(tmp_path / "a")), "a", TaskTrial(tried, said.append), look=True).id == task.id
+    assert find_task(empty(tmp_path / "a"))[0].id == task.id
 
 
 def test_an_empty_repository_gets_files_that_are_made_up(tmp_path: Path) -> None:
@@ -124,8 +122,7 @@ def test_solution_and_wrong_ones_list_the_files(tmp_path: Path) -> None:
 def test_a_shallow_clone_is_told_how_to_get_the_older_commits(tmp_path: Path) -> None:
     web(tmp_path / "web")
     shell(tmp_path, f"git clone -q --depth 1 file://{tmp_path}/web shallow")
-    said: list[str] = []
-    find_tasks(checkout_of(tmp_path / "shallow"), "web", TaskTrial(tried, said.append), 1)
+    _, said = find_task(tmp_path / "shallow")
     assert said == [
         "0 of 1 task found in 0 commits",
         "this clone is shallow: run `git fetch --unshallow` for the older commits, and then init again",

@@ -74,14 +74,14 @@ def test_a_start_that_is_fetched_has_no_fixture(tmp_path: Path) -> None:
 
 def test_beside_it_lie_an_image_with_node_and_a_word_to_pytest(tmp_path: Path) -> None:
     one = task(tmp_path)
-    assert list(beside_files([one], tmp_path)) == []
-    (image,) = beside_files([replace(one, tools=Tools(system=("node",)))], tmp_path)
+    assert list(beside_files(one, tmp_path)) == []
+    (image,) = beside_files(replace(one, tools=Tools(system=("node",))), tmp_path)
     recipe = yaml.safe_load((toolkit_root() / "config/images/base.yaml").read_text())
     assert set(yaml.safe_load(image.content)["packages"]) == {*recipe["packages"], "nodejs"}
     python = replace(one, tools=Tools(python={"pytest": "9.2.0"}))
-    assert [file.path for file in beside_files([python], tmp_path)] == ["fixtures/conftest.py"]
+    assert [file.path for file in beside_files(python, tmp_path)] == ["fixtures/conftest.py"]
     (tmp_path / "fixtures").mkdir()
-    assert list(beside_files([python], tmp_path)) == [], "a folder of theirs is theirs"
+    assert list(beside_files(python, tmp_path)) == [], "a folder of theirs is theirs"
 
 
 def test_runs_are_not_committed() -> None:

@@ -8,6 +8,7 @@ import yaml
 
 from scylla_gha.errors import ToolError
 from scylla_gha.mining.languages import NODE, PYTEST, SAFE_NAME, is_code, is_test
+from scylla_gha.mining.project_tests import ProjectStates
 from scylla_gha.mining.python_requirements import pinned
 from scylla_gha.mining.repository import RepositoryCheckout, checkout_of
 from scylla_gha.model.sandbox import Tools
@@ -78,7 +79,7 @@ def test_our_own_folders_are_part_of_no_task(tmp_path: Path) -> None:
     root = empty(tmp_path / "till")
     commit(root, "One", {"a.py": "x = 1\n", "fixtures/till/a.py": "x = 1\n"})
     commit(root, "Two", {"a.py": "x = 2\n", "fixtures/till/tests/test_a.py": "def test_a(): ...\n"})
-    commits = candidates(checkout_of(root), ("fixtures/till/",))
+    commits = candidates(ProjectStates(checkout_of(root)), ("fixtures/till/",))
     assert [commit for commit in commits if isinstance(commit, Candidate)] == []
     _, task = first(root)
     assert {file.path for file in task.start.files} == {"a.py"}

@@ -18,14 +18,20 @@ FOREVER = 600.0
 
 
 def run(
-    folder: Path, script: str, *, limits: ProcessLimits | None = None, cancel: Cancel | None = None
+    folder: Path,
+    script: str | tuple[str, ...],
+    *,
+    cwd: Path | None = None,
+    limits: ProcessLimits | None = None,
+    cancel: Cancel | None = None,
+    terminal: Path | None = None,
 ) -> FinishedProcess:
-    """Run a shell script with its outputs in the folder."""
-    streams = ProcessStreams(folder / "out", folder / "err")
-    argv = ("/bin/sh", "-c", script)
-    return process.run(
-        argv, cwd=folder, env=ENV, streams=streams, limits=limits or ProcessLimits(FOREVER), cancel=cancel
-    )
+    """Run a shell script, or a program, with its outputs in the folder, and its input from the file `in`."""
+    stdin = folder / "in"
+    streams = ProcessStreams(folder / "out", folder / "err", stdin if stdin.exists() else None, terminal)
+    argv = ("/bin/sh", "-c", script) if isinstance(script, str) else script
+    limits = limits or ProcessLimits(FOREVER)
+    return process.run(argv, cwd=cwd or folder, env=ENV, streams=streams, limits=limits, cancel=cancel)
 
 
 def said(folder: Path) -> str:
@@ -34,17 +40,11 @@ def said(folder: Path) -> str:
 
 def test_on_a_terminal_it_has_that_for_all_three_and_is_its_master(tmp_path: Path) -> None:
     master, slave = os.openpty()
-    streams = ProcessStreams(tmp_path / "out", tmp_path / "err", terminal=Path(os.ttyname(slave)))
     script = "test -t 0 && test -t 1 && test -t 2 && echo all >/dev/tty; echo aside >&2; exit 3"
-    ended = process.run(
-        ("/bin/sh", "-c", script), cwd=tmp_path, env=ENV, streams=streams, limits=ProcessLimits(FOREVER)
-    )
-    assert ended.code == 3
-    assert (
-        b"".join(iter(lambda: os.read(master, 1000) if select.select([master], [], [], 0.2)[0] else b"", b""))
-        == b"all\r\naside\r\n"
-    )
-    assert (said(tmp_path), streams.stderr.read_text()) == ("", "")
+    assert run(tmp_path, script, terminal=Path(os.ttyname(slave))).code == 3
+    shown = b"".join(iter(lambda: os.read(master, 1000) if select.select([master], [], [], 0.2)[0] else b"", b""))
+    assert shown == b"all\r\naside\r\n"
+    assert (said(tmp_path), (tmp_path / "err").read_text()) == ("", "")
     os.close(slave)
     os.close(master)
 
@@ -66,18 +66,14 @@ def test_exit_codes_and_signals_are_told(tmp_path: Path, script: str, code: int)
 
 def test_both_outputs_go_to_files_and_the_input_comes_from_one(tmp_path: Path) -> None:
     (tmp_path / "in").write_text("a prompt\n")
-    streams = ProcessStreams(tmp_path / "out", tmp_path / "err", tmp_path / "in")
-    argv = ("/bin/sh", "-c", "cat; echo wrong >&2; pwd")
-    process.run(argv, cwd=tmp_path, env=ENV, streams=streams, limits=ProcessLimits(FOREVER))
+    run(tmp_path, "cat; echo wrong >&2; pwd")
     assert said(tmp_path) == f"a prompt\n{tmp_path}\n"
     assert (tmp_path / "err").read_text() == "wrong\n"
 
 
 def test_what_its_descriptors_are_cannot_be_overwritten_or_truncated(tmp_path: Path) -> None:
     (tmp_path / "in").write_text("a prompt\n")
-    streams = ProcessStreams(tmp_path / "out", tmp_path / "err", tmp_path / "in")
-    argv = ("/bin/sh", "-c", TAMPER)
-    process.run(argv, cwd=tmp_path, env=ENV, streams=streams, limits=ProcessLimits(FOREVER))
+    run(tmp_path, TAMPER)
     assert said(tmp_path) == "before\nafter\n"
     assert (tmp_path / "in").read_text() == "a prompt\n"
     assert f"{tmp_path}" not in (tmp_path / "err").read_text()
@@ -85,16 +81,9 @@ def test_what_its_descriptors_are_cannot_be_overwritten_or_truncated(tmp_path: P
 
 def test_a_long_input_that_nobody_reads_does_not_hold_it(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(bytes(1 << 20))
-    streams = ProcessStreams(tmp_path / "out", tmp_path / "err", tmp_path / "in")
-    for script, told in (
-        ("head -c 3 | wc -c", "3"),
-        ("wc -c", str(1 << 20)),
-        ("exec <&-; sleep 0.1; echo shut", "shut"),
-    ):
-        ended = process.run(
-            ("/bin/sh", "-c", script), cwd=tmp_path, env=ENV, streams=streams, limits=ProcessLimits(FOREVER)
-        )
-        assert (ended.code, said(tmp_path).strip()) == (0, told)
+    whole = str(1 << 20)
+    for script, told in (("head -c 3 | wc -c", "3"), ("wc -c", whole), ("exec <&-; sleep 0.1; echo shut", "shut")):
+        assert (run(tmp_path, script).code, said(tmp_path).strip()) == (0, told)
 
 
 def test_a_child_that_goes_on_writing_elsewhere_does_not_hold_it(tmp_path: Path) -> None:
@@ -226,31 +215,19 @@ def test_cancel_may_be_set_twice_and_tells_a_sleeper() -> None:
 
 
 def test_a_missing_program_is_the_shells_127(tmp_path: Path) -> None:
-    argv = ("no-such-program",)
-    ended = process.run(
-        argv, cwd=tmp_path, env=ENV, streams=ProcessStreams(tmp_path / "o", tmp_path / "e"), limits=ProcessLimits(9)
-    )
-    assert ended.code == 127
-    assert "no-such-program" in (tmp_path / "e").read_text()
+    assert run(tmp_path, ("no-such-program",)).code == 127
+    assert "no-such-program" in (tmp_path / "err").read_text()
 
 
 def test_a_missing_folder_is_a_tool_error_with_its_name(tmp_path: Path) -> None:
-    streams = ProcessStreams(tmp_path / "o", tmp_path / "e")
     with pytest.raises(ToolError, match=r"true: cannot be started in .*/nowhere"):
-        process.run(("true",), cwd=tmp_path / "nowhere", env=ENV, streams=streams, limits=ProcessLimits(9))
+        run(tmp_path, ("true",), cwd=tmp_path / "nowhere")
 
 
 def test_arguments_arrive_as_they_are(tmp_path: Path) -> None:
     odd = ["", " two  words ", "$HOME", "a\nb", "*", "'\""]
     program = f"{sys.executable} -c 'import sys; print(sys.argv[1:])'"
-    argv = ("/bin/sh", "-c", f'exec {program} "$@"', "sh", *odd)
-    process.run(
-        argv,
-        cwd=tmp_path,
-        env=ENV,
-        streams=ProcessStreams(tmp_path / "out", tmp_path / "e"),
-        limits=ProcessLimits(FOREVER),
-    )
+    run(tmp_path, ("/bin/sh", "-c", f'exec {program} "$@"', "sh", *odd))
     assert said(tmp_path) == f"{odd}\n"
 
 

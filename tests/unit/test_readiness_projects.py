@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.mining.node_project import LockedPackages, locked_packages, read_node_project
+from scylla_gha.mining.node_project import locked_packages, read_node_project
 from scylla_gha.mining.python_project import read_project
 from scylla_gha.model.sandbox import EditableInstall
 from tests.support.repository import Files, write_tree
@@ -250,6 +250,6 @@ def test_the_lock_of_the_projects_own_package_manager_is_read_and_a_broken_one_p
         {"package-lock.json": other, "yarn.lock": YARN_CLASSIC, "pnpm-lock.yaml": "dependencies: " + "[" * 1_100},
     )
     ranges = {"chalk": "^5 || ^4"}
-    assert locked_packages(tmp_path, ranges, "yarn@4.1.0") == LockedPackages({"chalk": "5.3.0"}, "yarn.lock")
-    assert locked_packages(tmp_path, ranges) == LockedPackages({"chalk": "1.0.0"}, "package-lock.json")
-    assert locked_packages(tmp_path, ranges, "pnpm@9") == LockedPackages({}, "pnpm-lock.yaml")
+    assert locked_packages(tmp_path, ranges, "yarn@4.1.0") == ({"chalk": "5.3.0"}, "yarn.lock")
+    assert locked_packages(tmp_path, ranges) == ({"chalk": "1.0.0"}, "package-lock.json")
+    assert locked_packages(tmp_path, ranges, "pnpm@9") == ({}, "pnpm-lock.yaml")
