@@ -62,11 +62,7 @@ MUTATION_RULES: Final = (
     _rule("taken-away-turned", rb" -= ", b" += "),
     MutationRule("true-turned", re.compile(rb"\b[Tt]rue\b"), _truth),
     MutationRule("false-turned", re.compile(rb"\b[Ff]alse\b"), _truth),
-    MutationRule(
-        "number-changed",
-        re.compile(rb"(?<![\w.\"'])[0-9]{1,9}(?![\w.\"'])"),
-        lambda number: b"%d" % (int(number[0]) + 1),
-    ),
+    MutationRule("number-changed", re.compile(rb"(?<![\w.\"'])[0-9]{1,9}(?![\w.\"'])"), _next_number),
     _rule(RESULT_LOST, rb"\breturn [^;{\s][^;{]*?(?=;?$)", b"return 0"),
     _rule(TEXT_CHANGED, rb"(?<=[\"'])(?=[A-Za-z ])", b"x"),
 )
