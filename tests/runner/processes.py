@@ -22,6 +22,7 @@ from types import TracebackType
 import pytest
 
 from tests.runner import recorder
+from tests.support import cli_fork_server
 
 ROOT = Path(recorder.ROOT)
 SESSION = "SCYLLA_TEST_SESSION"
@@ -67,6 +68,7 @@ class TestProcesses:
     def __enter__(self) -> "TestProcesses":
         for name in LIBRARIES:
             importlib.import_module(name)
+        self._recorder = recorder.for_forks(cli_fork_server.load)
         gc.freeze()  # so that no fork copies what it only looks at
         self._engine.mkdir()
         self._users = (self._engine / "users").open("w")  # an engine that a test has started stays until this is closed
@@ -128,7 +130,8 @@ class TestProcesses:
         try:
             _become(empty, output)
             os.environ[SESSION] = str(self._folder)
-            recorder.record_into(str(noted))
+            recorder.record_into(str(noted), self._recorder)
+            cli_fork_server.RUNNING.append(cli_fork_server.fork())
             code = int(pytest.main([*OPTIONS, f"--basetemp={temporary}", str(ROOT / name)]))
             threading._shutdown()  # type: ignore[attr-defined]
             atexit._run_exitfuncs()

@@ -23,8 +23,8 @@ END_OF_PATH = frozenset("\0\n\t '\"`:,;=()<>|&*?[]{}$")
 class Recorder:
     """What one process has read; a fork goes on with what it had."""
 
-    def __init__(self, file: str) -> None:
-        self.file = file
+    def __init__(self, file: str | None = None) -> None:
+        self.file = file  # None in a process that only loads modules for its forks
         self.written = set[str]()
         self.imports: dict[str, set[str]] = {}  # by importing module, where modules are loaded for forks
         self.reached = set[str]()  # modules whose imports were followed
@@ -81,17 +81,30 @@ class Recorder:
 
     def note(self, kind: str, path: str | None) -> None:
         """Add a path of the checkout to the file, once."""
-        if path is None or not _is_below(path := os.path.normpath(os.path.join(_current_folder(), path))):
+        if path is None or (self.file is None and not self.loads_for_forks):
+            return
+        if not _is_below(path := os.path.normpath(os.path.join(_current_folder(), path))):
             return
         name = path[len(ROOT) + 1 :] or "."
         if f"{kind} {name}" in self.written or name.partition("/")[0] in APART or "\n" in name:
             return
         self.written.add(f"{kind} {name}")
+        self.write([f"{kind} {name}"])
+
+    def write(self, lines: Iterable[str]) -> None:
+        """Add lines to the file, if there is one by now."""
+        if self.file is None:
+            return
         added = os.open(self.file, os.O_WRONLY | os.O_APPEND)
         try:
-            os.write(added, f"{kind} {name}\n".encode())
+            os.write(added, "".join(f"{line}\n" for line in lines).encode())
         finally:
             os.close(added)
+
+    def begin(self, file: str) -> None:
+        """Record this fork, with what was read while modules were loaded for it."""
+        self.file = file
+        self.write(self.written)
 
     def load_for_forks(self, load: Callable[[], None]) -> None:
         """Load modules of which each fork counts only those that it would have loaded by itself."""
@@ -115,11 +128,12 @@ class Recorder:
         self.loads_for_forks = True
         load()
         self.loads_for_forks = False
+        self.imports.pop(load.__module__, None)  # it imports all, which nobody needs who imports it
 
     def imported(self, importer: str, names: Iterable[str]) -> None:
         """Add to what the importing module needs; in a fork, note the files of all that this needs."""
         self.imports.setdefault(importer, set()).update(names)
-        if not self.loads_for_forks:
+        if self.file is not None and not self.loads_for_forks:
             self.needs(names)
 
     def needs(self, names: Iterable[str]) -> None:
@@ -217,13 +231,21 @@ def _told_file() -> str | None:
     return None
 
 
-def record_into(file: str) -> None:
+def for_forks(load: Callable[[], None]) -> Recorder:
+    """Load modules into this process, and return what begins to record in a fork of it."""
+    recorder = Recorder()
+    sys.addaudithook(recorder.audit)
+    recorder.load_for_forks(load)
+    return recorder
+
+
+def record_into(file: str, recorder: Recorder) -> None:
     """Record this process and all below it from now on."""
     os.makedirs(MARKS, exist_ok=True)
     with open(f"{MARKS}/{os.getpid()}", "w", encoding="utf-8") as mark:
         mark.write(file)
     os.environ[VARIABLE] = file
-    start()
+    recorder.begin(file)
 
 
 def start() -> Recorder | None:

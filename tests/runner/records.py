@@ -16,7 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 KEPT = 4  # records of a test file, so that a change of branches does not lose all
-ALWAYS = ("file pyproject.toml", "file uv.lock", "file tests/__init__.py", "tree tests/runner")
+ALWAYS = ("file pyproject.toml", "file uv.lock", "file tests/__init__.py", "tree tests/runner",
+          "file tests/support/__init__.py", "file tests/support/cli_fork_server.py")  # fmt: skip
 VERSIONS = (
     ("git", "--version"),
     ("node", "--version"),

@@ -1,7 +1,8 @@
 """A process that has the whole toolkit loaded, and starts each command line as a fork of itself.
 
 To start `scylla-gha` anew takes a second of processor time, most of it to load what is the same each time; the tests
-start it a thousand times. Run as a script: it listens at the socket that is its standard input.
+start it a thousand times. The runner of the tests has loaded it, and forks a server for each test file (`fork`). Run as
+a script, it listens at the socket that is its standard input.
 """
 
 import atexit
@@ -16,10 +17,16 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from pathlib import Path
+from typing import NoReturn
 
+RUNNING: list[socket.socket] = []  # the socket of this test process's server, if the runner has forked one
 SIZE = 1 << 20
-LAZY = ("anthropic.resources.messages", "docker", "docker.types", "rich.progress", "rich.table")
+LAZY = (
+    "altair", "anthropic.resources.messages", "docker", "docker.types", "jinja2", "markdown.extensions", "nh3",
+    "rich.progress", "rich.table", "vl_convert",
+)  # fmt: skip
 
 
 def load() -> None:
@@ -81,7 +88,7 @@ def become(told: dict[str, object]) -> None:
     sys.argv = argv
 
 
-def end(code: object) -> None:
+def end(code: object) -> NoReturn:
     """As the interpreter ends, but for the clearing away of what is loaded, which takes longer than most commands."""
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
@@ -91,17 +98,40 @@ def end(code: object) -> None:
     os._exit(code)
 
 
-if __name__ == "__main__":
+def fork() -> socket.socket:
+    """Fork a server from a process that has loaded the toolkit; it ends with the socket that is returned."""
+    near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SIZE)
+    if os.fork():
+        far.close()
+        return near
+    try:
+        os.closerange(3, far.fileno())
+        os.closerange(far.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
+        run(far)
+    finally:
+        traceback.print_exc()
+        os._exit(1)
+
+
+def run(listening: socket.socket) -> NoReturn:
+    """Serve until nobody asks; in each fork, run a command to its end."""
+    become(serve(listening))
     sys.path[0] = str(Path(sys.executable).parent)
-    recorder = getattr(sys.modules.get("scylla_test_recorder"), "RECORDER", None)  # see tests/runner
-    recorder.load_for_forks(load) if recorder else load()
-    gc.freeze()  # so that no fork copies what it only looks at
-    with socket.socket(fileno=os.dup(0)) as listening:
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        become(serve(listening))
     from scylla_gha.cli.main import main
 
+    code: object = 0
     try:
         main()
     except SystemExit as ended:
-        end(ended.code)
+        code = ended.code
+    end(code)
+
+
+if __name__ == "__main__":
+    recorder = getattr(sys.modules.get("scylla_test_recorder"), "RECORDER", None)  # see tests/runner
+    recorder.load_for_forks(load) if recorder else load()
+    gc.freeze()  # so that no fork copies what it only looks at
+    requests = socket.socket(fileno=os.dup(0))
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    run(requests)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from tests.support import cli_fork_server
+
 NO_ENGINE = "unix:///nowhere/docker.sock"
 COMMAND = str(Path(sys.executable).with_name("scylla-gha"))
 FORK_SERVER = Path(__file__).with_name("cli_fork_server.py")
@@ -101,7 +103,9 @@ def _forked(
 
 @functools.cache
 def _fork_server() -> socket.socket:
-    """The socket of this test process's own one, which ends with it."""
+    """The socket of this test process's own one, which ends with it; the runner's fork if there is one."""
+    if cli_fork_server.RUNNING:
+        return cli_fork_server.RUNNING[0]
     near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
     with far:
