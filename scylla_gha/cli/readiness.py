@@ -9,7 +9,7 @@ from scylla_gha.cli import options
 from scylla_gha.model.readiness import DIMENSIONS, Dimension
 
 if TYPE_CHECKING:
-    from scylla_gha.model.readiness_score import ReadinessReport
+    from scylla_gha.model.readiness import ReadinessReport
     from scylla_gha.readiness.session import ReadinessRequest
 
 _WHY = "why"

@@ -14,7 +14,7 @@ from scylla_gha.evaluate.stored_cell import CellRef, stored_cell
 from scylla_gha.model.cell_records import CellRecord
 from scylla_gha.model.judgment import JudgeControl
 from scylla_gha.model.plan import CollectReport, Plan, UnstartedCells
-from scylla_gha.model.readiness_score import REPORT_FILE, ReadinessReport
+from scylla_gha.model.readiness import REPORT_FILE, ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.report.charts.theme import Chart

@@ -20,7 +20,7 @@ from scylla_gha.github_api.client import open_repository
 from scylla_gha.github_api.pulls import create_comment, edit_comment, find_marked, own_login
 from scylla_gha.model.plan import Plan, WavePacking
 from scylla_gha.model.publication import Origin, RunIndexEntry, RunName
-from scylla_gha.model.readiness_score import REPORT_FILE, ReadinessReport
+from scylla_gha.model.readiness import REPORT_FILE, ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.publish.post import run_page_from
 from scylla_gha.report.badges import ReadinessBadge, badge_path, badge_svg, badge_text, badges, readiness_badge

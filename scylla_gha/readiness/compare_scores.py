@@ -12,8 +12,14 @@ import numpy as np
 from scylla_gha.analysis.contrasts import paired_contrasts, rule, strictest
 from scylla_gha.compare.result_set import MARGIN
 from scylla_gha.model.analysis import Contrast, Ruling
-from scylla_gha.model.readiness import DIMENSIONS
-from scylla_gha.model.readiness_score import AnchorChange, AnchorScore, DimensionChange, ReadinessScore, ScoreComparison
+from scylla_gha.model.readiness import (
+    DIMENSIONS,
+    AnchorChange,
+    AnchorScore,
+    DimensionChange,
+    ReadinessScore,
+    ScoreComparison,
+)
 from scylla_gha.stats.resampling import Resampling
 
 _SCORE: Final = "score"

@@ -10,8 +10,16 @@ from statistics import median
 from typing import Final
 
 from scylla_gha.counting import counted
-from scylla_gha.model.readiness import Dimension, ItemSet, ReadinessItem
-from scylla_gha.model.readiness_score import AnchorScore, Association, ObservedTrial, ReadinessScore, WorstFile
+from scylla_gha.model.readiness import (
+    AnchorScore,
+    Association,
+    Dimension,
+    ItemSet,
+    ObservedTrial,
+    ReadinessItem,
+    ReadinessScore,
+    WorstFile,
+)
 from scylla_gha.readiness.source_code import CodeIndex
 
 _MOST_FILES: Final = 5

@@ -14,8 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from scylla_gha.model.readiness import ANSWER_FIELDS, ItemPart, ItemSet, ReadinessItem
-from scylla_gha.model.readiness_score import Guesser, GuessLevel
+from scylla_gha.model.readiness import ANSWER_FIELDS, Guesser, GuessLevel, ItemPart, ItemSet, ReadinessItem
 from scylla_gha.readiness.graders.answers import sense, split_place
 from scylla_gha.readiness.guessed_lists import DrawLists, Lists, row_numbers, weighted_lists
 

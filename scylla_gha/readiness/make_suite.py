@@ -19,8 +19,10 @@ from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.readiness import (
     ChangedText,
     Dimension,
+    MadeSuite,
+    SuiteFacts,
+    TwinEffect,
 )
-from scylla_gha.model.readiness_score import MadeSuite, SuiteFacts, TwinEffect
 from scylla_gha.prepare.workspace import scratch
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.code_index import build_index

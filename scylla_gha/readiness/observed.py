@@ -6,8 +6,7 @@ from typing import Final
 
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell
-from scylla_gha.model.readiness import ItemPart, ReadinessItem, scenario_id
-from scylla_gha.model.readiness_score import ObservedTrial
+from scylla_gha.model.readiness import ItemPart, ObservedTrial, ReadinessItem, scenario_id
 from scylla_gha.model.trial import Outcome, Trajectory, Trial, Usage
 from scylla_gha.readiness.trace_efficiency import efficiency_of
 from scylla_gha.store.records import read_record

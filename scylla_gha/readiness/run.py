@@ -15,15 +15,19 @@ from scylla_gha.evaluate.run_experiment import run_all_cells
 from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Plan
-from scylla_gha.model.readiness import DIMENSIONS, Dimension, ItemPart, ItemSet, scenario_id
-from scylla_gha.model.readiness_score import (
+from scylla_gha.model.readiness import (
+    DIMENSIONS,
     REPORT_FILE,
+    Dimension,
     GuessLevel,
+    ItemPart,
+    ItemSet,
     MadeSuite,
     ReadinessReport,
     ReadinessScore,
     SuiteFacts,
     TwinEffect,
+    scenario_id,
 )
 from scylla_gha.model.report import Report as RunReport
 from scylla_gha.model.trial import Trial

@@ -13,8 +13,17 @@ from statistics import median
 from typing import Final
 
 from scylla_gha.counting import counted
-from scylla_gha.model.readiness import DIMENSIONS, Dimension, ItemSet, ReadinessItem
-from scylla_gha.model.readiness_score import AnchorScore, DimensionScore, GuessLevel, ObservedTrial, ReadinessScore
+from scylla_gha.model.readiness import (
+    DIMENSIONS,
+    AnchorScore,
+    Dimension,
+    DimensionScore,
+    GuessLevel,
+    ItemSet,
+    ObservedTrial,
+    ReadinessItem,
+    ReadinessScore,
+)
 from scylla_gha.model.trial import Outcome
 from scylla_gha.readiness.intervals import ScoreInterval, Scores, interval, interval_of_mean
 from scylla_gha.stats.resampling import Resampling

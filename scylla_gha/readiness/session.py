@@ -22,8 +22,7 @@ from scylla_gha.model.experiment import SandboxWish, agent_name
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.printable_text import one_line
-from scylla_gha.model.readiness import Dimension
-from scylla_gha.model.readiness_score import REPORT_FILE, MadeSuite, ReadinessReport
+from scylla_gha.model.readiness import REPORT_FILE, Dimension, MadeSuite, ReadinessReport
 from scylla_gha.model.report import Report as RunReport
 from scylla_gha.model.trial import Outcome, Trajectory, Trial
 from scylla_gha.plan.build import PlanRequest

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.model.readiness import DIMENSIONS
-from scylla_gha.model.readiness_score import SuiteFacts, TwinEffect
+from scylla_gha.model.readiness import DIMENSIONS, SuiteFacts, TwinEffect
 from scylla_gha.readiness.code_index import build_index
 from scylla_gha.readiness.material import ReadinessMaterial, copy_of_folder
 from scylla_gha.readiness.source_code import Language

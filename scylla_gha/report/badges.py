@@ -6,7 +6,7 @@ from xml.sax.saxutils import escape
 
 from scylla_gha.model import Record
 from scylla_gha.model.analysis import OVERALL, Verdict
-from scylla_gha.model.readiness_score import ReadinessReport
+from scylla_gha.model.readiness import ReadinessReport
 from scylla_gha.model.report import ArmSummary, Report
 from scylla_gha.report.numbers import UNDEFINED
 from scylla_gha.report.summary import HEADINGS, arm_row, marked, overall

@@ -8,8 +8,8 @@ from typing import Final
 
 from scylla_gha.counting import counted, dollars
 from scylla_gha.model.printable_text import one_line
-from scylla_gha.model.readiness import DIMENSIONS
-from scylla_gha.model.readiness_score import (
+from scylla_gha.model.readiness import (
+    DIMENSIONS,
     AnchorChange,
     Association,
     DimensionScore,

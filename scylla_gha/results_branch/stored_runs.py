@@ -12,7 +12,7 @@ from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
 from scylla_gha.model import Record
 from scylla_gha.model.publication import RunIndexEntry, RunManifest, RunName
-from scylla_gha.model.readiness_score import REPORT_FILE, ReadinessReport
+from scylla_gha.model.readiness import REPORT_FILE, ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.results_branch.clone import BranchClone

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from scylla_gha.config.library import Library
 from scylla_gha.images import SandboxPool
-from scylla_gha.model.readiness import ChangedText, Dimension, ItemPart, ItemSet
-from scylla_gha.model.readiness_score import GuessLevel, ObservedTrial
+from scylla_gha.model.readiness import ChangedText, Dimension, GuessLevel, ItemPart, ItemSet, ObservedTrial
 from scylla_gha.model.trial import Outcome
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.code_index import build_index

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from scylla_gha.model.plan import Plan
-from scylla_gha.model.readiness import DIMENSIONS, ItemSet
-from scylla_gha.model.readiness_score import ObservedTrial, ReadinessReport
+from scylla_gha.model.readiness import DIMENSIONS, ItemSet, ObservedTrial, ReadinessReport
 from scylla_gha.model.trial import Outcome
 from scylla_gha.readiness.observed import observed_trials
 from scylla_gha.readiness.suite import SUITE, items_file

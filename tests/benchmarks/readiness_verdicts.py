@@ -16,8 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from scylla_gha.model.readiness import ItemSet
-from scylla_gha.model.readiness_score import ReadinessScore
+from scylla_gha.model.readiness import ItemSet, ReadinessScore
 from scylla_gha.readiness.compare_scores import compare_scores
 from scylla_gha.readiness.score import score
 from scylla_gha.stats.resampling import Resampling

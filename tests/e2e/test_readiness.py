@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.model.readiness_score import ReadinessReport
+from scylla_gha.model.readiness import ReadinessReport
 from scylla_gha.report.readiness_text import readiness_lines
 from tests.support.command import Said
 from tests.support.pages import ROOT

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.model.readiness_score import REPORT_FILE, ReadinessReport
+from scylla_gha.model.readiness import REPORT_FILE, ReadinessReport
 from scylla_gha.report.readiness_text import MARKER, readiness_markdown
 from scylla_gha.store.records import write_record, write_text
 from tests.support.branch import reported

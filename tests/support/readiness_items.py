@@ -4,8 +4,15 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from scylla_gha.model.readiness import ChangedText, Dimension, ItemPart, ItemSet, MissingDimension, ReadinessItem
-from scylla_gha.model.readiness_score import ObservedTrial
+from scylla_gha.model.readiness import (
+    ChangedText,
+    Dimension,
+    ItemPart,
+    ItemSet,
+    MissingDimension,
+    ObservedTrial,
+    ReadinessItem,
+)
 from scylla_gha.model.trial import Outcome
 
 TREE = "a" * 40

@@ -4,8 +4,7 @@ import datetime
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.model.readiness import MissingDimension
-from scylla_gha.model.readiness_score import ReadinessReport, ReadinessScore, SuiteFacts
+from scylla_gha.model.readiness import MissingDimension, ReadinessReport, ReadinessScore, SuiteFacts
 from scylla_gha.readiness.compare_scores import compare_scores
 from scylla_gha.readiness.score import score
 from tests.support.readiness_items import TREE, item_set, trial

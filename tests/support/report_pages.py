@@ -13,7 +13,7 @@ from scylla_gha.evaluate.report_run import render_report
 from scylla_gha.model.cell_records import AttemptRecord
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Plan
-from scylla_gha.model.readiness_score import REPORT_FILE, ReadinessReport
+from scylla_gha.model.readiness import REPORT_FILE, ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.model.traffic import RequestRecord, ResponseRecord, Tokens

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.mining.repository import checkout_of
-from scylla_gha.model.readiness import ItemPart, ItemSet, ReadinessItem
-from scylla_gha.model.readiness_score import GuessLevel, ObservedTrial
+from scylla_gha.model.readiness import GuessLevel, ItemPart, ItemSet, ObservedTrial, ReadinessItem
 from scylla_gha.model.trial import Outcome
 from scylla_gha.readiness.answer_keys import PlaceNames, answer_text
 from scylla_gha.readiness.code_index import build_index

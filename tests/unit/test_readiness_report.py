@@ -4,7 +4,7 @@ import datetime
 import json
 import re
 
-from scylla_gha.model.readiness_score import SuiteFacts, TwinEffect
+from scylla_gha.model.readiness import SuiteFacts, TwinEffect
 from scylla_gha.readiness.compare_scores import compare_scores
 from scylla_gha.report.badges import badge_svg, readiness_badge
 from scylla_gha.report.page.page import PageParts, page

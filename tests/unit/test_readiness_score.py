@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scylla_gha.model.readiness import ItemPart, MissingDimension
-from scylla_gha.model.readiness_score import GuessLevel, ObservedTrial
+from scylla_gha.model.readiness import GuessLevel, ItemPart, MissingDimension, ObservedTrial
 from scylla_gha.model.trial import Outcome
 from scylla_gha.readiness.closed_book import ask_closed_book, closed_book_levels
 from scylla_gha.readiness.code_index import build_index

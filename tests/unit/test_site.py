@@ -12,7 +12,7 @@ import pytest
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.evaluate.site import SiteOptions, site_files, write_site
-from scylla_gha.model.readiness_score import REPORT_FILE
+from scylla_gha.model.readiness import REPORT_FILE
 from scylla_gha.report.document import Table, escape
 from scylla_gha.report.page.blocks import blocks_html, markdown_html
 from scylla_gha.report.site.addresses import ExperimentPaths, file_name

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from scylla_gha.counting import counted
 from scylla_gha.model.comparison import History, Point, Series, Shift
-from scylla_gha.model.readiness_score import ReadinessReport
+from scylla_gha.model.readiness import ReadinessReport
 from scylla_gha.report.charts.theme import (
     FONT_SIZE,
     Chart,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from scylla_gha.model.readiness_score import ReadinessReport
+from scylla_gha.model.readiness import ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.report.charts.theme import Chart
 from scylla_gha.report.document import Section, link

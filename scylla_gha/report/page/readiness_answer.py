@@ -8,8 +8,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from scylla_gha.counting import counted, dollars
-from scylla_gha.model.readiness import DIMENSIONS, scenario_id
-from scylla_gha.model.readiness_score import AnchorChange, AnchorScore, DimensionScore, ReadinessReport
+from scylla_gha.model.readiness import (
+    DIMENSIONS,
+    AnchorChange,
+    AnchorScore,
+    DimensionScore,
+    ReadinessReport,
+    scenario_id,
+)
 from scylla_gha.report.document import Columns, Markdown, Section, escape, section, table_of
 from scylla_gha.report.page.blocks import sections_html
 from scylla_gha.report.page.html import PagePlace, html

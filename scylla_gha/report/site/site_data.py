@@ -7,7 +7,7 @@ from typing import Final
 from scylla_gha.counting import counted, dollars
 from scylla_gha.model.comparison import History
 from scylla_gha.model.publication import RunIndexEntry
-from scylla_gha.model.readiness_score import ReadinessReport
+from scylla_gha.model.readiness import ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.report.branch_readme import verdict_words
 from scylla_gha.report.document import Table, code
