@@ -15,7 +15,7 @@ from scylla_gha.model.github_fixture import REPOSITORIES_FILE, RepositoryPool
 
 PUBLIC_SITE: Final = "https://github.com"
 _MOST_CALLS: Final = 2000
-_NOT_A_USER: Final = (403, 404)  # statuses for tokens of apps
+_NOT_A_USER: Final = (403, 404)  # statuses of `/user` for tokens of apps
 
 
 def site_of(environ: Mapping[str, str]) -> str:
@@ -30,8 +30,8 @@ def site_of(environ: Mapping[str, str]) -> str:
     hosts = {(of_site.hostname, of_site.port), (f"api.{of_site.hostname}", of_site.port)}
     if of_site.scheme != of_api.scheme or (of_api.hostname, of_api.port) not in hosts:
         raise GitHubError(
-            f"GITHUB_API_URL ({api}) and GITHUB_SERVER_URL ({site}) are not of the same server, and a "
-            "token would be sent to both; set both, or none for github.com"
+            f"GITHUB_API_URL ({api}) and GITHUB_SERVER_URL ({site}) name different servers, and the token would be "
+            "sent to both; set both for one server, or neither for github.com"
         )
     return site
 
@@ -90,11 +90,11 @@ class FixtureAccounts:
         return self.pool.accounts[user]
 
     def require(self, users: Iterable[str], others: Iterable[str] = ()) -> None:
-        """Refuse to begin without what will be needed, and name all of it.
+        """Require accounts and tokens before the first change; the error names all that are missing.
 
         Args:
-            users: who has to act, so that a token is needed.
-            others: who has to have an account.
+            users: who have to act, so need a token.
+            others: who need an account.
 
         Raises:
             ConfigError: an account or a token is missing.
@@ -105,7 +105,7 @@ class FixtureAccounts:
         lines = []
         if accounts:
             lines.append(
-                f"{REPOSITORIES_FILE}: accounts: there is no login for {', '.join(accounts)}; add "
+                f"{REPOSITORIES_FILE}: accounts: no login for {', '.join(accounts)}; add "
                 f"{'it' if len(accounts) == 1 else 'them'}"
             )
         if tokens:
@@ -114,7 +114,7 @@ class FixtureAccounts:
             raise ConfigError("\n".join(lines))
 
     def require_logins(self, users: Iterable[str]) -> None:
-        """Ask GitHub whose tokens these are, and refuse those of other accounts. Tokens of apps cannot ask.
+        """Ask GitHub whose tokens these are, and refuse tokens of other accounts. Tokens of apps are not checked.
 
         Raises:
             ConfigError: a token belongs to another account.
@@ -127,14 +127,14 @@ class FixtureAccounts:
             owner = self.client(user).find(request, User, *_NOT_A_USER)
             if owner is not None and owner.login.lower() != login.lower():
                 lines.append(
-                    f"{variable}: is a token of {owner.login}, not of {login}, who is {user} by "
-                    f"{REPOSITORIES_FILE}; correct one of them"
+                    f"{variable}: token of {owner.login}, but {REPOSITORIES_FILE} says that {user} is {login}; correct "
+                    "one of them"
                 )
         if lines:
             raise ConfigError("\n".join(lines))
 
     def shared(self) -> dict[str, str]:
-        """Return, of users that have one account, the first by name, by those of all."""
+        """Return, for each user, the first user by name who has the same account."""
         first: dict[str, str] = {}
         for user, login in sorted(self.pool.accounts.items()):
             first.setdefault(login.lower(), user)
@@ -146,7 +146,7 @@ class FixtureAccounts:
 
 
 def limits_of(environ: Mapping[str, str]) -> RequestLimits:
-    """Return the limits of clients: a server on this machine is not GitHub, and needs no pauses."""
+    """Return the limits of clients; requests to a server on this machine need no pauses."""
     is_local = is_loopback(
         urlsplit(access_from({"GITHUB_API_URL": environ.get("GITHUB_API_URL", "")}).api).hostname or ""
     )
@@ -156,5 +156,5 @@ def limits_of(environ: Mapping[str, str]) -> RequestLimits:
 
 
 def retries_of(report: Callable[[str], None]) -> RetryPolicy:
-    """Return a policy for all clients together, whose pauses may add up to half an hour."""
+    """Return a retry policy that all clients share; its pauses may add up to half an hour."""
     return RetryPolicy(report, seconds=1800.0)

@@ -1,13 +1,14 @@
 """Creation of missing objects: milestones, issues with comments, releases with files, and pull requests.
 
-Everything is created by the user who has it in the fixture, and has a marker. Before something is created again, since
-the answer was lost, it is searched for.
+The fixture's author of an object creates it, with a marker. If the answer to a creation is lost, the object is searched
+for before it is created again.
 
-Each review is written while the branch has the commit that was reviewed. The branches are brought to their earlier
-commits for that, and a pull request that was merged is merged again, into the commit that its base had. Afterwards all
-branches are brought to where the fixture has them.
+Each review is written while the branch is at the commit that was reviewed, so branches first move to their earlier
+commits. A merged pull request is merged again, into the commit that its base had. At the end all branches move to where
+the fixture has them.
 """
 
+import datetime
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,11 +24,9 @@ from scylla_gha.github_com.identify import FixtureObjects, marked
 from scylla_gha.github_com.mutations import ANY_OBJECT, FailedMutation, Mutation, ref_updates, send_mutations
 from scylla_gha.github_com.ref_plan import BRANCH, threads_by_review
 from scylla_gha.github_com.repairs import milestone_fields, release_fields
-from scylla_gha.github_com.snapshot import PullSnapshot, SubmittedReview, TextSnapshot
+from scylla_gha.github_com.snapshot import PullSnapshot, SubmittedReview
 from scylla_gha.github_com.view import FixtureView
 
-ISSUES = "issues: write"
-PULLS: Final = "pull-requests: write"
 _EVENTS: Final = {"APPROVED": "APPROVE", "CHANGES_REQUESTED": "REQUEST_CHANGES", "DISMISSED": "APPROVE"}
 
 
@@ -58,9 +57,9 @@ class FixtureBuilder:
 
     Attributes:
         read: reads the repository again.
-        refs: branches and tags as this builder has left them.
+        refs: branches and tags after the moves of this builder.
         numbers: of issues and pull requests by key, new ones included.
-        created: ids by key of what was created.
+        created: ids of created objects by key.
     """
 
     view: FixtureView
@@ -71,16 +70,16 @@ class FixtureBuilder:
     created: dict[str, str] = field(default_factory=dict)
 
     def create(self, user: str, path: str, body: Mapping[str, Any], key: str, what: str) -> CreatedObject:
-        """Create something exactly once, as a user.
+        """Create an object exactly once, as a user.
 
         Args:
             user: of the fixture.
             path: of the repository.
             body: JSON.
-            key: that its marker has.
+            key: of its marker.
             what: the operation in words.
         """
-        request = ApiRequest("POST", path, what, ISSUES, body=body)
+        request = ApiRequest("POST", path, what, "issues: write", body=body)
         answer = self.accounts.client(user).create(request, CreatedObject, lambda: self._search(key))
         self.created[key] = answer.node_id
         if answer.number:
@@ -88,7 +87,7 @@ class FixtureBuilder:
         return answer
 
     def _search(self, key: str) -> CreatedObject | None:
-        """Return what an earlier attempt has created; lists can be some seconds behind, so a second look is taken."""
+        """Return the object that an earlier attempt created; search twice, since lists can be some seconds behind."""
         for is_last in (False, True):
             view = self.read()
             id_ = view.objects.ids().get(key)
@@ -101,7 +100,7 @@ class FixtureBuilder:
         return None
 
     def text(self, name: str, key_field: str = "body") -> str:
-        """Return a text of the fixture in the words of the repository, with its marker if it is a body."""
+        """Return a text of the fixture in the words of the repository; a body has its marker."""
         neutral = self.view.reference.canonical[name][key_field]
         spoken = self.view.dialect.spoken(neutral, self.view.reference.numbers | self.numbers)
         return marked(spoken, name) if key_field == "body" else spoken
@@ -134,14 +133,10 @@ class FixtureBuilder:
                 self.create(self.accounts.pool.admin, "/milestones", body, f"milestone:{title}", what)
 
     def build_issue(self, key: str) -> None:
-        """Create an issue, if it is missing, and its comments. Labels and the like are repairs of the next round."""
+        """Create an issue and its missing comments; the next round repairs its labels and other fields."""
         if key not in self.view.objects.issues:
             body = {"title": self.text(key, "title"), "body": self.text(key)}
             self.create(self.author(key), "/issues", body, key, f"create {key}")
-        self.build_comments(key)
-
-    def build_comments(self, key: str) -> None:
-        """Write the comments of an issue or pull request that are missing."""
         for name in self.view.reference.canonical[key]["comments"]:
             if name not in self.view.objects.comments:
                 self.build_comment(key, name)
@@ -152,7 +147,7 @@ class FixtureBuilder:
         self.create(self.author(name), path, {"body": self.text(name)}, name, f"write {name}")
 
     def build_releases(self) -> None:
-        """Create releases that are missing, the oldest first, and bring the files of all to what they have to be."""
+        """Create missing releases, the oldest first, and restore the files of all releases."""
         releases = self.view.reference.objects.releases
         for key in sorted(releases, key=lambda name: releases[name].created_at):
             if key not in self.view.objects.releases:
@@ -192,34 +187,26 @@ class FixtureBuilder:
         at = ApiRequest("GET", f"/releases/{release}", what, "contents: read")
         address = client.read(at, ReleaseAddress).upload_url.partition("{")[0]
         for name in missing:
-            content = self.view.reference.asset(wanted_tag(self.view, key), name)
-            kind = next(
-                asset.content_type
-                for asset in self.view.reference.objects.releases[key].release_assets
-                if asset.name == name
-            )
+            reference = self.view.reference.objects.releases[key]
+            content = self.view.reference.asset(reference.tag_name, name)
+            kind = next(asset.content_type for asset in reference.release_assets if asset.name == name)
             client.upload(address, content, kind, ApiRequest("POST", "", what, "contents: write", query={"name": name}))
-
-
-def wanted_tag(view: FixtureView, key: str) -> str:
-    """Return the tag of a release of the fixture."""
-    return view.reference.objects.releases[key].tag_name
 
 
 @dataclass(frozen=True, slots=True)
 class PullText:
-    """One text of a pull request, and the commit that its branch has to have; "" is whichever it has."""
+    """Text of a pull request, and the commit that its branch needs; "" is any commit."""
 
-    time: float
+    time: datetime.datetime
     commit: str
     make: Callable[[], None]
 
 
 class PullBuilder:
-    """Creates one pull request, or what is missing of it."""
+    """Creates one pull request, or its missing texts."""
 
     def __init__(self, builder: FixtureBuilder, key: str, existing: PullSnapshot | None) -> None:
-        """Build the pull request of a key; `existing` is the one that has it already."""
+        """Prepare for the pull request of a key; `existing` is the one in the repository."""
         self._builder, self._key, self._existing = builder, key, existing
         self._wanted = builder.view.reference.objects.pulls[key]
         self._id = existing.id if existing else ""
@@ -234,13 +221,12 @@ class PullBuilder:
         return BRANCH + self._wanted.base_ref_name
 
     def start(self) -> dict[str, str]:
-        """Return the commit that its branch has to have first; nothing if it is complete or exists."""
-        events = self._events()
-        commits = [event.commit for event in events if event.commit]
+        """Return the commit that its branch needs first."""
+        commits = [event.commit for event in self._events() if event.commit]
         return {self._head: commits[0] if commits else self._wanted.head_ref_oid}
 
     def build(self) -> None:
-        """Create what is missing, in the order of the fixture.
+        """Create the pull request and its missing texts, in the order of the fixture.
 
         Raises:
             GitHubError: it cannot be merged.
@@ -268,7 +254,7 @@ class PullBuilder:
             self._merge()
 
     def _base_commit(self) -> str:
-        """Return where the base has to be: before the merge, or where the fixture has it."""
+        """Return the commit that the base needs: the one before the merge, or the fixture's."""
         wanted = self._wanted
         own = self._builder.view.reference.state.refs.get(self._base)
         return wanted.base_ref_oid if wanted.state != "OPEN" or own is None else own
@@ -284,15 +270,15 @@ class PullBuilder:
         failed = builder.send(Mutation("mergePullRequest", fields, merger), f"merge {self._key}")
         if failed:
             raise GitHubError(f"{builder.accounts.repository}: cannot merge {self._key}: {failed[0].error.message}")
-        builder.refs |= {self._base: ANY_OBJECT, self._head: ANY_OBJECT}  # by GitHub's merge, and its settings
+        builder.refs |= {self._base: ANY_OBJECT, self._head: ANY_OBJECT}  # the merge moved or deleted them
 
     def _events(self) -> list[PullText]:
-        """Return the texts that are missing, in the order of the fixture."""
+        """Return the missing texts, in the order of the fixture."""
         builder, objects = self._builder, self._builder.view.reference.objects
         canonical = builder.view.reference.canonical[self._key]
         own = builder.view.objects if self._existing else FixtureObjects()
         events = [
-            self._event(objects.comments[name], "", functools.partial(builder.build_comment, self._key, name))
+            PullText(objects.comments[name].created_at, "", functools.partial(builder.build_comment, self._key, name))
             for name in canonical["comments"]
             if name not in own.comments
         ]
@@ -301,25 +287,22 @@ class PullBuilder:
             if name not in own.reviews:
                 review = objects.reviews[name]
                 make = functools.partial(self._review, review, name, threads.get(name, []))
-                events.append(self._event(review, review.commit, make))
+                events.append(PullText(review.created_at, review.commit, make))
         for name, line in objects.lines.items():
             if not name.startswith(f"{self._key}/") or name in own.lines:
                 continue
             if name not in objects.threads:
-                events.append(self._event(line, "", functools.partial(self._reply, name)))
+                events.append(PullText(line.created_at, "", functools.partial(self._reply, name)))
             elif name in threads.get("", ()):
-                events.append(self._event(line, line.original_commit, functools.partial(self._thread, name)))
+                events.append(PullText(line.created_at, line.original_commit, functools.partial(self._thread, name)))
         return sorted(events, key=lambda event: event.time)
-
-    def _event(self, text: TextSnapshot, commit: str, make: Callable[[], None]) -> PullText:
-        return PullText(text.created_at.timestamp(), commit, make)
 
     @property
     def _path(self) -> str:
         return f"/pulls/{self._builder.numbers[self._key]}"
 
     def _review(self, review: SubmittedReview, name: str, threads: Sequence[str]) -> None:
-        """Submit a review with its threads; one that was dismissed in the fixture is dismissed."""
+        """Submit a review with its threads, and dismiss it if the fixture has it dismissed."""
         builder = self._builder
         body = {
             "commit_id": review.commit,
@@ -330,11 +313,11 @@ class PullBuilder:
         answer = builder.create(builder.author(name), f"{self._path}/reviews", body, name, f"write {name}")
         if review.state == "DISMISSED" and answer.id:
             path = f"{self._path}/reviews/{answer.id}/dismissals"
-            request = ApiRequest("PUT", path, f"dismiss {name}", PULLS, body={"message": "Dismissed"})
+            request = ApiRequest("PUT", path, f"dismiss {name}", "pull-requests: write", body={"message": "Dismissed"})
             builder.accounts.admin.send(request)
 
     def _lines(self, name: str) -> dict[str, Any]:
-        """Return a thread as REST takes it."""
+        """Return the fields of a thread in the form of REST."""
         thread = self._builder.view.reference.objects.threads[name]
         body: dict[str, Any] = {"path": thread.path, "body": self._builder.text(name)}
         if thread.subject_type == "FILE":
@@ -345,7 +328,7 @@ class PullBuilder:
         return body
 
     def _thread(self, name: str) -> None:
-        """Begin a thread that came with no review of its own, or is on a whole file."""
+        """Begin a thread without a review of its own, or on a whole file."""
         builder = self._builder
         commit = builder.view.reference.objects.lines[name].original_commit
         body = {**self._lines(name), "commit_id": commit}

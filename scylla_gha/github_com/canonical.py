@@ -1,8 +1,7 @@
-"""The canonical form of a repository's state, which has names in the place of ids, numbers and logins; and its digest.
+"""Canonical form of a repository's state, which has names instead of ids, numbers and logins; and its digest.
 
-It is a table: by the name of an object its fields. Times, timelines, edits, and who closed, resolved or merged, are not
-in it. A review that holds nothing but comments on lines is seen by its threads alone. REOPENED is as good as never
-closed.
+It is a table of fields by an object's name. It leaves out times, timelines, edits, and who closed, resolved or merged.
+A review of line comments alone is represented by its threads. An issue's reason REOPENED equals no reason.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,26 +18,30 @@ from scylla_gha.github_com.snapshot import (
 )
 from scylla_gha.model import digest
 
-TOPIC: Final = "scylla-fixture"  # of every repository that fixtures may change
+TOPIC: Final = "scylla-fixture"  # topic of each repository that fixtures may change
 Canonical = Mapping[str, Mapping[str, Any]]
-_SETTINGS: Final = (
-    "description",
-    "homepage_url",
-    "has_issues_enabled",
-    "has_projects_enabled",
-    "has_wiki_enabled",
-    "has_discussions_enabled",
-    "merge_commit_allowed",
-    "squash_merge_allowed",
-    "rebase_merge_allowed",
-    "auto_merge_allowed",
-    "delete_branch_on_merge",
-)
+# Settings by field of `RepositorySnapshot`, with their names in REST and in the records of the hub.
+SETTINGS_OF_GRAPHQL: Final = {  # which `updateRepository` of GraphQL can change
+    "description": "description",
+    "homepage_url": "homepage",
+    "has_issues_enabled": "has_issues",
+    "has_projects_enabled": "has_projects",
+    "has_wiki_enabled": "has_wiki",
+    "has_discussions_enabled": "has_discussions",
+}
+SETTINGS_OF_REST: Final = {  # which only REST can change
+    "merge_commit_allowed": "allow_merge_commit",
+    "squash_merge_allowed": "allow_squash_merge",
+    "rebase_merge_allowed": "allow_rebase_merge",
+    "auto_merge_allowed": "allow_auto_merge",
+    "delete_branch_on_merge": "delete_branch_on_merge",
+}
+SETTINGS: Final = {**SETTINGS_OF_GRAPHQL, **SETTINGS_OF_REST}
 
 
 @dataclass(frozen=True, slots=True)
 class StateDifference:
-    """One field that differs; None as a value of the field `exists` is an object that is not there."""
+    """Field that differs. The field `exists` is None for an object that does not exist."""
 
     name: str
     field: str
@@ -46,7 +49,7 @@ class StateDifference:
     actual: Any
 
     def __str__(self) -> str:
-        """Return it in words."""
+        """Return the difference for messages."""
         if self.field == "exists":
             return f"{self.name}: {'is missing' if self.wanted else 'is not part of the fixture'}"
         return f"{self.name}: {self.field} is {_short(self.actual)}, not {_short(self.wanted)}"
@@ -68,7 +71,7 @@ def canonical_digest(state: Canonical) -> str:
 
 
 def differences(wanted: Canonical, actual: Canonical) -> list[StateDifference]:
-    """Return what differs, in the order of the wanted objects."""
+    """Return the fields that differ, in the order of the wanted objects."""
     different = []
     for name in dict.fromkeys((*wanted, *actual)):
         expected, current = wanted.get(name), actual.get(name)
@@ -86,7 +89,8 @@ def differences(wanted: Canonical, actual: Canonical) -> list[StateDifference]:
 def _entries(
     state: RepositorySnapshot, objects: FixtureObjects, dialect: Dialect
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    settings = {name: getattr(state, name) or (None if name in _SETTINGS[:2] else False) for name in _SETTINGS}
+    texts = ("description", "homepage_url")
+    settings = {name: getattr(state, name) or (None if name in texts else False) for name in SETTINGS}
     yield (
         "settings",
         {
@@ -122,7 +126,7 @@ def _entries(
 
 
 def name_of(node: object) -> str:
-    """Return the name of an object that the fixture does not have, for messages."""
+    """Return a name for messages of an object that the fixture does not have."""
     if isinstance(node, SubjectSnapshot):
         return f"{'pull request' if isinstance(node, PullSnapshot) else 'issue'} #{node.number}"
     if isinstance(node, TextSnapshot):
@@ -166,7 +170,7 @@ def _review(text: object) -> dict[str, Any]:
 
 
 def _keys_of(texts: Mapping[str, StateSnapshot], nodes: tuple[TextSnapshot, ...]) -> list[str]:
-    """Return the keys of the fixture's objects among some, in the order of these."""
+    """Return the keys of those texts that are the fixture's, in the order of `nodes`."""
     keys = {node.id: key for key, node in texts.items()}  # type: ignore[attr-defined]
     return [keys[node.id] for node in nodes if node.id in keys]
 

@@ -1,6 +1,6 @@
 """Commands of `scylla-gha fixture` on one repository: seed, reset, status and cleanup, each with a report as data."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,16 +22,16 @@ from scylla_gha.github_com.leases import (
     take_lease,
 )
 from scylla_gha.github_com.mutations import FailedMutation, Mutation, batches, send_mutations
-from scylla_gha.github_com.ref_plan import BRANCH, pulls_to_recreate
-from scylla_gha.github_com.ref_plan import mutation_of as change_of_refs
+from scylla_gha.github_com.ref_plan import BRANCH, pulls_to_recreate, ref_mutations
 from scylla_gha.github_com.repairs import milestone_requests, release_requests, removals
 from scylla_gha.github_com.view import OBJECTS_MARK, FixtureReference, FixtureView, read_state
+from scylla_gha.hub.records import id_of_node
 from scylla_gha.model.github_fixture import REPOSITORIES_FILE
 
 LASTING: Final = (
     "timelines, edit marks and notifications stay",
     "an issue that was reopened keeps the reason REOPENED",
-    "reviews that were not submitted are seen by their author alone; reset removes those of --agent",
+    "only its author sees a review that was not submitted; reset removes those of --agent",
 )
 _FACTS: Final = {"id": "database_id", "node_id": "id", "number": "number", "url": "url"}
 _DOCUMENT: Final = """query($owner: String!, $name: String!) { repository(owner: $owner, name: $name) {
@@ -76,7 +76,8 @@ class FixtureSession:
         if agent is not None and (number := remove_pending_reviews(self.accounts.client(agent))):
             self.report(f"removed {counted(number, 'review')} that {agent} had not submitted")
         run = self._run(convergence, view, is_leased=bool(leased))
-        return {**self._facts(run.view), **_changes(run), **leased}
+        changes = {"created": sorted(set(run.created)), "recreated": run.recreated, "rounds": run.rounds}
+        return {**self._facts(run.view), **changes, **leased}
 
     def _run(self, convergence: Convergence, view: FixtureView, *, is_leased: bool) -> ConvergedRun:
         """Repair the repository; if that fails, free the lease that was taken for it, or say that it is kept."""
@@ -91,7 +92,7 @@ class FixtureSession:
         try:
             self.release()
         except ScyllaError as error:
-            return f"the lease could not be freed ({error}), so it is kept until it ends; `fixture cleanup` frees it"
+            return f"the lease could not be freed ({error}); it stays until it ends, or `fixture cleanup` frees it"
         return "the lease was freed"
 
     def release(self) -> None:
@@ -126,11 +127,10 @@ class FixtureSession:
             GitHubError: GitHub cannot be asked.
             RefusedError: the repository is not marked.
         """
-        view = self._look()
-        return self._facts(view)
+        return self._facts(self._look())
 
     def cleanup(self, *, is_dry: bool) -> dict[str, Any]:
-        """Remove what is not the fixture's, and free the own lease or a stale one; `is_dry` only lists it.
+        """Remove objects that the fixture does not have, and free the own or a stale lease; `is_dry` only lists them.
 
         Raises:
             GitHubError: GitHub refuses something.
@@ -152,12 +152,12 @@ class FixtureSession:
 
     def _remove(self, view: FixtureView, current: HeldLease | None) -> None:
         refs = {name: (view.state.refs[name], None) for name in _extra_refs(view)}
-        listed: list[Mutation] = [*change_of_refs(view, refs), *removals(view, set(), set())]
-        wanted = set(view.objects.ids().values())
-        listed = [change for change in listed if not wanted & {str(part) for part in change.fields.values()}]
+        listed: list[Mutation] = [*ref_mutations(view, refs), *removals(view, set(), set())]
+        kept = set(view.objects.ids().values())
+        listed = [change for change in listed if not kept & {str(part) for part in change.fields.values()}]
         failed: list[FailedMutation] = []
         for _, batch in batches(listed):
-            failed += send_mutations(self.accounts.admin, batch, "remove what is not the fixture's")
+            failed += send_mutations(self.accounts.admin, batch, "remove objects that the fixture does not have")
         for request in (*milestone_requests(view), *release_requests(view)):
             if request.method == "DELETE":
                 self.accounts.admin.send(request)
@@ -166,7 +166,7 @@ class FixtureSession:
         if failed:
             reasons = "\n".join(map(str, failed))
             raise GitHubError(
-                f"{self.accounts.repository}: GitHub refused a part; `fixture reset` may do it:\n{reasons}"
+                f"{self.accounts.repository}: GitHub refused some removals; try `scylla-gha fixture reset`:\n{reasons}"
             )
 
     def _facts(self, view: FixtureView) -> dict[str, Any]:
@@ -195,10 +195,6 @@ def _residue(view: FixtureView) -> list[str]:
     retired = [f"#{subject.number} is retired" for subject in view.objects.retired]
     merged = ["merged pull requests name a merge commit that GitHub made, and that is on no branch"]
     return [*retired, *(merged if any(pull.merged for pull in view.objects.pulls.values()) else ()), *LASTING]
-
-
-def _changes(run: ConvergedRun) -> dict[str, Any]:
-    return {"created": sorted(set(run.created)), "recreated": run.recreated, "rounds": run.rounds}
 
 
 def lease_facts(lease: FixtureLease) -> dict[str, Any]:
@@ -246,26 +242,13 @@ def bindings_of(view: FixtureView) -> dict[str, dict[str, str | int]]:
 
 def _nodes_by_name(view: FixtureView) -> dict[str, Any]:
     """Return this repository's objects by the names that the fixture gives them."""
-    names = view.reference.world.names
-    reference, own = view.reference.objects, view.objects
-    keys: dict[int, str] = {}
-    groups: Sequence[dict[str, Any]] = (
-        reference.issues,
-        reference.pulls,
-        reference.comments,
-        reference.reviews,
-        reference.lines,
-        reference.releases,
-    )
-    for group in groups:
-        keys |= {node.database_id: key for key, node in group.items()}
-    threads = {thread.id: key for key, thread in reference.threads.items()}
-    own_nodes: dict[str, Any] = {**own.issues, **own.pulls, **own.comments, **own.reviews, **own.lines, **own.releases}
-    nodes = {name: own_nodes.get(keys[id_]) for name, id_ in names.items() if id_ in keys}
-    for name in names:
-        if name.startswith("thread."):
-            node_id = str(view.reference.world.bindings[name]["node_id"])
-            nodes[name] = own.threads.get(threads.get(node_id, ""))
+    names = {id_: name for name, id_ in view.reference.world.names.items()}
+    wanted, own = view.reference.objects, view.objects
+    nodes: dict[str, Any] = {}
+    for wanted_objects, objects in zip((*wanted.groups, wanted.threads), (*own.groups, own.threads), strict=True):
+        for key, node in wanted_objects.items():
+            if (name := names.get(id_of_node(node.id) or 0)) is not None:
+                nodes[name] = objects.get(key)
     return nodes
 
 

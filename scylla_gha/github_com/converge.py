@@ -1,7 +1,7 @@
 """Seed and reset: read a repository, repair its differences from the fixture, and read it again.
 
-All that exists is mended by changes that may be repeated, most of them in one request. What is missing is created with
-a marker. So a run that was interrupted at any request is finished by the next one.
+Existing objects are repaired by changes that may be repeated, most of them in one request. Missing objects are created
+with a marker. So the next run finishes one that was interrupted at any request.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,8 +14,8 @@ from scylla_gha.github_api.client import ApiRequest
 from scylla_gha.github_com.accounts import FixtureAccounts
 from scylla_gha.github_com.builder import FixtureBuilder, PullBuilder
 from scylla_gha.github_com.leases import note_objects, push_objects, require_mark
-from scylla_gha.github_com.mutations import FailedMutation, Mutation, batches, send_mutations
-from scylla_gha.github_com.ref_plan import RefPlan, is_complete, mutation_of, plan_refs, pulls_to_recreate
+from scylla_gha.github_com.mutations import Mutation, batches, send_mutations
+from scylla_gha.github_com.ref_plan import RefPlan, is_complete, plan_refs, pulls_to_recreate, ref_mutations
 from scylla_gha.github_com.repairs import (
     label_repairs,
     milestone_requests,
@@ -27,11 +27,11 @@ from scylla_gha.github_com.repairs import (
     settings_requests,
     subject_repairs,
 )
-from scylla_gha.github_com.view import FixtureReference, FixtureView, created_order, view_of
+from scylla_gha.github_com.view import FixtureReference, FixtureView, view_of
 
 _MOST_ROUNDS: Final = 8
 _MOST_LOOKS: Final = 4  # at lists that do not show yet what was created
-_PASSING: Final = {404, 409, 422}  # statuses of a plan that is out of date
+_OUTDATED: Final = {404, 409, 422}  # statuses of requests after the repository has changed
 _SHOWN: Final = 10
 
 
@@ -41,9 +41,9 @@ class ConvergedRun:
 
     Attributes:
         view: the last reading.
-        created: keys of what was created.
+        created: keys of created objects.
         recreated: why pull requests were created anew, by key.
-        rounds: readings after which something was changed.
+        rounds: readings that were followed by changes.
     """
 
     view: FixtureView
@@ -58,30 +58,27 @@ class Convergence:
     def __init__(self, reference: FixtureReference, accounts: FixtureAccounts, report: Callable[[str], None]) -> None:
         """Prepare for a repository; `report` is called with a line for each round."""
         self._reference, self._accounts, self._report = reference, accounts, report
-        self._known: dict[str, str] = {}  # ids of what was created in this run
+        self._known: dict[str, str] = {}  # ids of objects that this run created, by key
         self._undeletable: set[str] = set()
         self._problems: list[str] = []
 
     def read(self) -> FixtureView:
-        """Read the repository; lists that do not show yet what was created are read again.
+        """Read the repository; read again if lists do not show all created objects yet.
 
         Raises:
             GitHubError: it cannot be read.
         """
-        view = self._look()
+        view = view_of(self._reference, self._accounts, self._known)
         for look in range(_MOST_LOOKS):
             shown = view.objects.ids().values()
             if all(id_ in shown for id_ in self._known.values()):
                 break
             self._accounts.retries.pause(self._accounts.limits.backoff * 2**look, 0)
-            view = self._look()
+            view = view_of(self._reference, self._accounts, self._known)
         return view
 
-    def _look(self) -> FixtureView:
-        return view_of(self._reference, self._accounts, self._known)
-
     def run(self, first: FixtureView | None = None) -> ConvergedRun:
-        """Mend the repository until it is equal; `first` is a reading that is new.
+        """Repair the repository until it is equal to the fixture; `first` is a recent reading.
 
         Raises:
             ConfigError: tokens are missing.
@@ -105,7 +102,7 @@ class Convergence:
         )
 
     def _round(self, outcome: ConvergedRun) -> None:
-        """Mend what differs in one reading."""
+        """Repair the differences of one reading."""
         view = outcome.view
         recreated = pulls_to_recreate(view)
         outcome.recreated |= recreated
@@ -126,9 +123,9 @@ class Convergence:
         self._build(outcome, missing, recreated, refs)
 
     def _missing(self, view: FixtureView, recreated: set[str]) -> list[str]:
-        """Return the keys of all that has to be created or completed."""
+        """Return the keys of objects to create or complete."""
         wanted, own = view.reference.objects, view.objects
-        subjects = [key for key in created_order(wanted.subjects) if key in recreated or not is_complete(view, key)]
+        subjects = [key for key in wanted.subjects if key in recreated or not is_complete(view, key)]
         others = [
             name
             for name in view.reference.canonical
@@ -138,7 +135,7 @@ class Convergence:
         return [*others, *subjects, *files]
 
     def _actors(self, view: FixtureView, missing: Sequence[str]) -> set[str]:
-        """Return who has to act for all that has to be created."""
+        """Return the users who create the missing objects."""
         canonical = view.reference.canonical
         users = {self._accounts.pool.admin}
         for key in missing:
@@ -152,10 +149,10 @@ class Convergence:
         self, view: FixtureView, refs: RefPlan, recreated: set[str], *, lifts_rules: bool, builds: bool
     ) -> list[Mutation]:
         """Return the changes of one round in their order."""
-        listed = [*opening(view, lifts_rules=lifts_rules), *mutation_of(view, refs.first)]
+        listed = [*opening(view, lifts_rules=lifts_rules), *ref_mutations(view, refs.first)]
         listed += [*removals(view, recreated, self._undeletable), *settings_repairs(view), *label_repairs(view)]
         listed += subject_repairs(view, recreated)
-        listed += mutation_of(view, refs.then)
+        listed += ref_mutations(view, refs.then)
         if not builds:
             listed += protection_repairs(view, were_lifted=lifts_rules)
         return listed
@@ -164,30 +161,27 @@ class Convergence:
         for user, batch in batches([self._by_somebody(mutation) for mutation in mutations]):
             client = self._accounts.client(user) if user else self._accounts.admin
             for failed in send_mutations(client, batch, "restore the state"):
-                self._note(failed)
+                if failed.mutation.name == "deleteIssue":
+                    self._undeletable.add(str(failed.mutation.fields["issueId"]))
+                self._problems.append(str(failed))
 
     def _by_somebody(self, mutation: Mutation) -> Mutation:
-        """Return a change of a user without a token as one of the administrator."""
+        """Return the change for the administrator if its user has no token."""
         if mutation.user is None or self._accounts.has_token(mutation.user):
             return mutation
         return Mutation(mutation.name, mutation.fields)
-
-    def _note(self, failed: FailedMutation) -> None:
-        if failed.mutation.name == "deleteIssue":
-            self._undeletable.add(str(failed.mutation.fields["issueId"]))
-        self._problems.append(str(failed))
 
     def _request(self, requests: Sequence[ApiRequest]) -> None:
         for request in requests:
             try:
                 self._accounts.admin.send(request)
             except ApiRequestError as error:
-                if error.status not in _PASSING:
+                if error.status not in _OUTDATED:
                     raise
                 self._problems.append(str(error))
 
     def _build(self, outcome: ConvergedRun, missing: Sequence[str], recreated: dict[str, str], refs: RefPlan) -> None:
-        """Create what is missing; a plan that is out of date ends, and the next round makes another one."""
+        """Create missing objects; an outdated plan ends, and the next round makes another."""
         if not missing:
             return
         view = outcome.view
@@ -204,7 +198,7 @@ class Convergence:
         try:
             self._build_all(builder, missing, recreated)
         except ApiRequestError as error:
-            if error.status not in _PASSING:
+            if error.status not in _OUTDATED:
                 raise
             self._problems.append(str(error))
         outcome.created += [key for key in self._known if key not in before or key in recreated]

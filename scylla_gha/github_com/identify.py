@@ -1,4 +1,4 @@
-"""Objects of a repository by their keys in the fixture: by noted ids, by markers in texts, by unique names."""
+"""Objects of a repository by their keys in the fixture, found by noted ids, by markers in texts, or by unique names."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,7 +19,7 @@ from scylla_gha.github_com.snapshot import (
     ThreadCommentSnapshot,
 )
 
-RETIRED: Final = "<!-- scylla:retired -->"  # in what cannot be deleted and is no part of the fixture any more
+RETIRED: Final = "<!-- scylla:retired -->"  # text of subjects that cannot be deleted and left the fixture
 _MARKER: Final = re.compile(r"(?<!\n)\n*<!-- scylla:seed:(?P<key>[^\s>]+) -->")
 _NUMBER: Final = re.compile(r"(?<![\w&/])#(\d+)\b")
 _ADDRESS: Final = re.compile(r"(?<=⟦repo⟧/)(issues|pull)/(\d+)\b")
@@ -42,7 +42,7 @@ class FixtureObjects:
     Attributes:
         lines: comments in threads; the first one of a thread has the thread's key.
         labels: by the name that the fixture has; `milestones` by title.
-        extras: what is no part of the fixture.
+        extras: objects that the fixture does not have, by id.
         retired: pull requests and issues that could not be deleted.
     """
 
@@ -64,23 +64,24 @@ class FixtureObjects:
         everything: dict[str, SubjectSnapshot] = {**self.issues, **self.pulls}
         return dict(sorted(everything.items(), key=lambda pair: pair[1].number))
 
+    @property
+    def groups(self) -> tuple[Mapping[str, _HasId], ...]:
+        """Objects of each kind that has keys, without threads, whose keys are those of their first comments."""
+        return (self.issues, self.pulls, self.comments, self.reviews, self.lines, self.releases)
+
+    def extras_of(self, kind: type[N]) -> list[N]:
+        """Return the objects of one kind that the fixture does not have."""
+        return [node for node in self.extras.values() if isinstance(node, kind)]
+
     def ids(self) -> dict[str, str]:
         """Return the global ids by key; those of labels and milestones by `label:NAME` and `milestone:TITLE`."""
-        groups: tuple[Mapping[str, _HasId], ...] = (
-            self.issues,
-            self.pulls,
-            self.comments,
-            self.reviews,
-            self.lines,
-            self.releases,
-            {f"label:{name}": label for name, label in self.labels.items()},
-            {f"milestone:{title}": milestone for title, milestone in self.milestones.items()},
-        )
-        return {key: node.id for group in groups for key, node in group.items()}
+        ids = {key: node.id for group in self.groups for key, node in group.items()}
+        ids |= {f"label:{name}": label.id for name, label in self.labels.items()}
+        return ids | {f"milestone:{title}": milestone.id for title, milestone in self.milestones.items()}
 
 
 def objects_of_fixture(state: RepositorySnapshot, names: Mapping[str, int]) -> FixtureObjects:
-    """Name the objects of a hub that was made of a fixture; `names` are the fixture's, with ids of records."""
+    """Return the objects of a fixture's own hub by key; `names` are ids of records by the fixture's names."""
     keys = {id_: name for name, id_ in names.items() if name.startswith(("issue.", "pr."))}
     objects = FixtureObjects(
         issues={keys.get(issue.database_id, f"issue.{issue.number}"): issue for issue in state.issues},
@@ -118,21 +119,24 @@ def objects_of_repository(
     """
     search = _Search(noted, by_id_only=by_id_only)
     objects = FixtureObjects()
-    for subject in (*state.issues, *state.pull_requests):
-        if RETIRED in subject.body and subject.state != "OPEN":
-            objects.retired.append(subject)
-    gone = {subject.id for subject in objects.retired}
-    issues = [issue for issue in state.issues if issue.id not in gone]
-    pulls = [pull for pull in state.pull_requests if pull.id not in gone]
+    subjects: list[SubjectSnapshot] = [*state.issues, *state.pull_requests]
+    objects.retired = [subject for subject in subjects if RETIRED in subject.body and subject.state != "OPEN"]
+    retired = {subject.id for subject in objects.retired}
+    issues = [issue for issue in state.issues if issue.id not in retired]
+    pulls = [pull for pull in state.pull_requests if pull.id not in retired]
     objects.issues = search.claim(issues, wanted.issues, _marker)
     objects.pulls = search.claim(pulls, wanted.pulls, _marker)
     labels = {name.casefold(): f"label:{name}" for name in wanted.labels}
     titles = {name.casefold(): f"milestone:{name}" for name in wanted.milestones}
     claimed = search.claim(state.labels, labels.values(), lambda label: labels.get(label.name.casefold()))
-    objects.labels = _plain(claimed)
+    objects.labels = {key.partition(":")[2]: label for key, label in claimed.items()}
     stones = search.claim(state.milestones, titles.values(), lambda stone: titles.get(stone.title.casefold()))
-    objects.milestones = _plain(stones)
-    objects.releases = search.claim(state.releases, wanted.releases, _release_key)
+    objects.milestones = {key.partition(":")[2]: stone for key, stone in stones.items()}
+    objects.releases = search.claim(
+        state.releases,
+        wanted.releases,
+        lambda release: key_in(release.description) or f"release.{release.tag_name}",
+    )
     for key, subject in objects.subjects.items():
         keys = {name for name in wanted.comments if name.startswith(f"{key}/")}
         objects.comments |= search.claim(subject.comments, keys, _marker)
@@ -145,7 +149,7 @@ def objects_of_repository(
 def _add_reviews(
     search: "_Search", objects: FixtureObjects, wanted: FixtureObjects, key: str, pull: PullSnapshot
 ) -> None:
-    """Name the reviews and threads of a pull request, but for reviews that are pending or hold nothing but threads."""
+    """Find the reviews and threads of a pull request, without pending reviews and reviews of threads alone."""
     spoken = [review for review in pull.reviews if not review.is_bare and review.state != "PENDING"]
     keys = {name for name in wanted.reviews if name.startswith(f"{key}/")}
     objects.reviews |= search.claim(spoken, keys, _marker)
@@ -161,7 +165,7 @@ def _add_reviews(
 
 
 class _Search:
-    """Claims objects for keys, and remembers which were claimed for none."""
+    """Finds the objects of keys; `extras` are the objects that belong to no key."""
 
     def __init__(self, noted: Mapping[str, str], *, by_id_only: bool) -> None:
         self._noted = noted
@@ -169,7 +173,7 @@ class _Search:
         self.extras: dict[str, _HasId] = {}
 
     def claim(self, nodes: Sequence[N], keys: Collection[str], key_of: Callable[[N], str | None]) -> dict[str, N]:
-        """Return objects by key: those whose ids were noted, then those that name it themselves, the first one each."""
+        """Return objects by key: by noted ids, then the first object whose own text or name has the key."""
         by_id = {id_: key for key, id_ in self._noted.items() if key in keys}
         claimed = {by_id[node.id]: node for node in nodes if node.id in by_id}
         for node in nodes:
@@ -185,16 +189,8 @@ def _marker(node: TextSnapshot) -> str | None:
     return key_in(node.body)
 
 
-def _release_key(release: ReleaseSnapshot) -> str:
-    return key_in(release.description) or f"release.{release.tag_name}"
-
-
-def _plain(claimed: Mapping[str, N]) -> dict[str, N]:
-    return {key.partition(":")[2]: node for key, node in claimed.items()}
-
-
 def marked(text: str, key: str) -> str:
-    """Return a text with the hidden marker that ties what has it to a key of the fixture."""
+    """Return a text with the hidden marker of a key of the fixture."""
     mark = f"<!-- scylla:seed:{key} -->"
     return f"{text.rstrip()}\n\n{mark}" if text.strip() else mark
 
@@ -233,7 +229,7 @@ class Dialect:
         return self.users.get(login.lower().removesuffix("[bot]"), f"@{login}")
 
     def neutral(self, text: str | None) -> str:
-        """Return a text without its marker, and with names of the fixture in the place of numbers and logins."""
+        """Return a text without its marker, with the fixture's names instead of numbers and logins."""
         neutral = re.sub(rf"(?i)(?<![\w/.-]){re.escape(self.repository)}(?![\w-])", "⟦repo⟧", without_marker(text))
         neutral = re.sub(rf"(?i)(?<=github\.com/){re.escape(self.repository)}(?![\w-])", "⟦repo⟧", neutral)
         neutral = _ADDRESS.sub(lambda part: f"{part[1]}/{self._key(part[2])}", neutral)

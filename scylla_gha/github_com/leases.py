@@ -34,6 +34,7 @@ from scylla_gha.github_com.view import (
     FixtureReference,
     FixtureView,
     keep_message,
+    noted_ids,
     read_state,
 )
 from scylla_gha.lenient_json import parse_json
@@ -51,7 +52,7 @@ _PUSH_SECONDS: Final = 300.0
 
 
 class LeasedError(RefusedError):
-    """Another one has the repository."""
+    """Another holder has leased the repository."""
 
 
 class FixtureLease(Record):
@@ -64,7 +65,7 @@ class FixtureLease(Record):
 
     @property
     def end(self) -> datetime.datetime:
-        """Time until which it holds."""
+        """Time at which the lease ends."""
         return datetime.datetime.fromisoformat(self.expires)
 
     def __str__(self) -> str:
@@ -80,7 +81,7 @@ class HeldLease:
     commit: str
 
     def is_stale(self, now: datetime.datetime) -> bool:
-        """Return whether anybody may take it."""
+        """Return whether the lease has ended, so anybody may take it."""
         return self.lease.end <= now
 
 
@@ -97,7 +98,7 @@ def default_holder(environ: Mapping[str, str]) -> str:
 
 
 def lease_of(state: RepositorySnapshot) -> HeldLease | None:
-    """Return the lease of a repository; None without one. A ref that says nothing is a stale one of nobody."""
+    """Return the lease of a repository; None without one. An unreadable lease counts as ended."""
     mark = state.mark("lease")
     if mark is None:
         return None
@@ -108,10 +109,10 @@ def lease_of(state: RepositorySnapshot) -> HeldLease | None:
 
 
 def require_free(state: RepositorySnapshot, holder: str, now: datetime.datetime) -> None:
-    """Refuse to work in a repository that another one has.
+    """Refuse to work in a repository that another holder has leased.
 
     Raises:
-        LeasedError: its lease is another's, and has not ended.
+        LeasedError: another holder's lease has not ended.
     """
     current = lease_of(state)
     if current is not None and current.lease.holder != holder and not current.is_stale(now):
@@ -128,10 +129,10 @@ def take_lease(
     minutes: int,
     clock: Clock = now_utc,
 ) -> FixtureLease:
-    """Take the lease of a repository, or extend the own one.
+    """Take the lease of a repository, or extend the own lease.
 
     Raises:
-        LeasedError: another one has it, or was faster.
+        LeasedError: another holder has the lease, or took it at the same time.
         GitHubError: GitHub cannot be asked.
     """
     now = clock()
@@ -144,55 +145,55 @@ def take_lease(
     failed = send_mutations(accounts.admin, [update], "take the lease")
     if failed and not _is_taken(accounts, sha):
         raise LeasedError(
-            f"{state.name_with_owner}: the lease was taken by another one at the same time; try again "
-            f"later, or take another lane ({failed[0].error.message})"
+            f"{state.name_with_owner}: another holder took the lease at the same time; try again later, or take "
+            f"another lane ({failed[0].error.message})"
         )
     return lease
 
 
 def _is_taken(accounts: FixtureAccounts, sha: str) -> bool:
-    """Return whether an earlier attempt, whose answer was lost, has set the ref."""
+    """Return whether the ref is set already by an earlier attempt, whose answer was lost."""
     current = lease_of(read_state(accounts.admin)[0])
     return current is not None and current.commit == sha
 
 
 def free_lease(accounts: FixtureAccounts, state: RepositorySnapshot, current: HeldLease) -> None:
-    """End a lease, unless somebody has taken it meanwhile."""
+    """End a lease, unless another holder has taken it meanwhile."""
     send_mutations(accounts.admin, [ref_updates(state.id, {LEASE_REF: (current.commit, None)})], "free the lease")
 
 
 def require_mark(state: RepositorySnapshot, fixture: str) -> None:
-    """Refuse a repository that nobody has marked as one of this fixture.
+    """Refuse a repository that is not marked as one of this fixture.
 
-    A new one has the topic and a description that names the fixture. After that its mark is a ref, since trials may
-    change topics and description.
+    A new repository is marked by the topic and a description that names the fixture. Afterwards the mark is a ref,
+    since trials may change topics and description.
 
     Raises:
-        RefusedError: it is not marked, or as another fixture's, or the account does not administer it.
+        RefusedError: the repository has no mark or another fixture's, or the account does not administer it.
     """
-    name = state.name_with_owner
+    name, label = state.name_with_owner, keep_message(fixture).strip()
     mark = state.mark("fixture")
-    if mark is not None and mark.message.strip() != keep_message(fixture).strip():
+    if mark is not None and mark.message.strip() != label:
         raise RefusedError(
             f"{name}: is marked as {mark.message.strip()!r}, not as a repository of {fixture}; "
             f"correct {REPOSITORIES_FILE}"
         )
-    is_described = (state.description or "").strip() == keep_message(fixture).strip()
+    is_described = (state.description or "").strip() == label
     if mark is None and not (TOPIC in state.repository_topics and is_described):
         raise RefusedError(
-            f"{name}: is not marked as a repository of {fixture}; give an empty repository the topic "
-            f"{TOPIC} and the description {keep_message(fixture).strip()!r}"
+            f"{name}: is not marked as a repository of {fixture}; give an empty repository the topic {TOPIC} and the "
+            f"description {label!r}"
         )
     if mark is None and (state.issues or state.pull_requests or len(state.heads) > 1):
         raise RefusedError(
-            f"{name}: has issues, pull requests or branches, and was never seeded; use an empty repository"
+            f"{name}: was never seeded, but has issues, pull requests or branches; use an empty repository"
         )
     if not state.viewer_can_administer:
-        raise RefusedError(f"{name}: the account of the administrator has not the role admin; give it that role")
+        raise RefusedError(f"{name}: the administrator's account does not have the role admin; give it that role")
 
 
 def push_objects(reference: FixtureReference, accounts: FixtureAccounts, state: RepositorySnapshot) -> bool:
-    """Push the commits of a fixture, if they are not there; return whether something was pushed.
+    """Push the commits of a fixture unless the repository has them; return whether they were pushed.
 
     Raises:
         GitHubError: git cannot push.
@@ -209,7 +210,7 @@ def push_objects(reference: FixtureReference, accounts: FixtureAccounts, state: 
     remote = remote_from(f"{site_of(accounts.environ)}/{accounts.repository}.git", environ)
     specs = [f"+{sha}:{name}" for name, sha in refs.items()]
     message = _push(reference.folder, remote, specs)
-    if message is not None:  # perhaps it was done, and the answer was lost: then the second one has nothing to do
+    if message is not None:  # if only the answer was lost, the second push has nothing to do
         message = _push(reference.folder, remote, specs)
     if message is not None:
         raise GitHubError(
@@ -231,18 +232,18 @@ def _push(source: Path, remote: GitRemote, specs: Sequence[str]) -> str | None:
     return done.message if done.code else None
 
 
-def note_objects(view: FixtureView, accounts: FixtureAccounts) -> bool:
-    """Note the ids of all objects of the fixture, if they have changed; return whether they had."""
+def note_objects(view: FixtureView, accounts: FixtureAccounts) -> None:
+    """Note the ids of all objects of the fixture in the repository, if they have changed."""
     ids = view.objects.ids()
-    if ids == view.noted:
-        return False
+    if ids == noted_ids(view.state):
+        return
     sha = write_note(accounts, ids)
     mark = view.state.mark(OBJECTS_MARK)
     update = ref_updates(view.state.id, {f"refs/scylla/{OBJECTS_MARK}": (mark.oid if mark else ANY_OBJECT, sha)})
-    failed = send_mutations(accounts.admin, [update], "note what was created")
+    failed = send_mutations(accounts.admin, [update], "note the created objects")
     if failed:
-        raise GitHubError(f"{accounts.repository}: cannot note what was created: {failed[0].error.message}; try again")
-    return True
+        reason = failed[0].error.message
+        raise GitHubError(f"{accounts.repository}: cannot note the created objects: {reason}; try again")
 
 
 def write_note(accounts: FixtureAccounts, content: Mapping[str, object]) -> str:

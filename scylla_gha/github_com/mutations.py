@@ -8,7 +8,7 @@ from typing import Any, Final
 from scylla_gha.github_api.client import FieldError, GitHubRepository, GraphQLRequest
 
 NO_OBJECT: Final = "0" * 40
-ANY_OBJECT: Final = "*"  # a ref of which nothing is known
+ANY_OBJECT: Final = "*"  # unknown object of a ref
 _MOST_AT_ONCE: Final = 20  # GitHub ends a request after ten seconds
 
 
@@ -22,24 +22,24 @@ class Mutation:
 
     @property
     def is_removal(self) -> bool:
-        """True if there is nothing to do where its object is gone already."""
+        """True for deletions, which succeed if the object does not exist any more."""
         return self.name.startswith("delete")
 
 
 @dataclass(frozen=True, slots=True)
 class FailedMutation:
-    """A change that GitHub refused, and why."""
+    """Change that GitHub refused, with the reason."""
 
     mutation: Mutation
     error: FieldError
 
     def __str__(self) -> str:
-        """Return it in words."""
+        """Return mutation and reason for messages."""
         return f"{self.mutation.name}: {self.error.message}"
 
 
 def batches(mutations: Sequence[Mutation]) -> Iterator[tuple[str | None, list[Mutation]]]:
-    """Yield changes of one user that follow each other, at most twenty at a time, in their order."""
+    """Yield consecutive changes of one user, at most twenty at a time."""
     for user, group in itertools.groupby(mutations, key=lambda mutation: mutation.user):
         listed = list(group)
         for at in range(0, len(listed), _MOST_AT_ONCE):
@@ -47,9 +47,11 @@ def batches(mutations: Sequence[Mutation]) -> Iterator[tuple[str | None, list[Mu
 
 
 def send_mutations(client: GitHubRepository, mutations: Sequence[Mutation], what: str) -> list[FailedMutation]:
-    """Send changes in one request, and return those that were refused; GitHub does the others all the same."""
+    """Send changes in one request; return the refused ones. GitHub makes the others nevertheless."""
     inputs = {f"i{at}": mutation.fields for at, mutation in enumerate(mutations)}
-    types = ", ".join(f"$i{at}: {_input(mutation.name)}!" for at, mutation in enumerate(mutations))
+    types = ", ".join(
+        f"$i{at}: {mutation.name[0].upper()}{mutation.name[1:]}Input!" for at, mutation in enumerate(mutations)
+    )
     calls = " ".join(
         f"m{at}: {mutation.name}(input: $i{at}) {{ clientMutationId }}" for at, mutation in enumerate(mutations)
     )
@@ -62,12 +64,8 @@ def send_mutations(client: GitHubRepository, mutations: Sequence[Mutation], what
     return failed
 
 
-def _input(name: str) -> str:
-    return f"{name[0].upper()}{name[1:]}Input"
-
-
 def ref_updates(repository: str, updates: Mapping[str, tuple[str | None, str | None]]) -> Mutation:
-    """Return one atomic change of refs, which is refused if one of them has moved meanwhile.
+    """Return one atomic change of refs, which GitHub refuses if a ref has moved meanwhile.
 
     Args:
         repository: global id.

@@ -1,4 +1,4 @@
-"""Plan of changes beyond repairs: objects that are made again, and branches and tags that move at once or wait."""
+"""Plan of the changes beyond repairs: pull requests that are created anew, and moves of branches and tags."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,14 +13,14 @@ Updates = dict[str, tuple[str | None, str | None]]
 
 @dataclass
 class RefPlan:
-    """Objects before and after by ref: `first` at once, `then` when pull requests have been closed or reopened."""
+    """Objects before and after by ref: moves at once, and moves after pull requests were closed or reopened."""
 
     first: Updates = field(default_factory=dict)
     then: Updates = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
-        """True if all refs are as they have to be."""
+        """True if no ref has to move."""
         return not self.first and not self.then
 
 
@@ -62,7 +62,7 @@ def _detours(view: FixtureView, recreated: set[str]) -> dict[str, str]:
 
 
 def _busy(view: FixtureView, recreated: set[str]) -> set[str]:
-    """Return the branches of pull requests in the making: whoever makes them moves these, and brought some there."""
+    """Return the branches of pull requests that are not complete, which `PullBuilder` moves."""
     busy = set()
     for key, pull in view.reference.objects.pulls.items():
         if key not in recreated and is_complete(view, key):
@@ -74,19 +74,15 @@ def _busy(view: FixtureView, recreated: set[str]) -> set[str]:
     return busy
 
 
-def mutation_of(view: FixtureView, updates: Mapping[str, tuple[str | None, str | None]]) -> list[Mutation]:
-    """Return the atomic change of some refs; nothing if there are none."""
+def ref_mutations(view: FixtureView, updates: Mapping[str, tuple[str | None, str | None]]) -> list[Mutation]:
+    """Return the one atomic change of refs; empty without updates."""
     return [ref_updates(view.state.id, updates)] if updates else []
 
 
 def pulls_to_recreate(view: FixtureView) -> dict[str, str]:
     """Return, by key, why pull requests have to be created anew: GitHub has no way to undo what was done to them."""
-    reasons = {}
-    for key, pull in view.objects.pulls.items():
-        reason = next(_reasons(view, key, pull), None)
-        if reason is not None:
-            reasons[key] = reason
-    return reasons
+    reasons = {key: next(_reasons(view, key, pull), None) for key, pull in view.objects.pulls.items()}
+    return {key: reason for key, reason in reasons.items() if reason is not None}
 
 
 def _reasons(view: FixtureView, key: str, pull: PullSnapshot) -> Iterator[str]:
@@ -125,7 +121,7 @@ def _thread_reasons(view: FixtureView, key: str, pull: PullSnapshot) -> Iterator
 def threads_by_review(view: FixtureView, key: str) -> dict[str, list[str]]:
     """Return the keys of a pull request's threads by the review that they came with.
 
-    Those of reviews that say nothing, and threads on whole files, are below "": they can be begun at any time.
+    The key "" has the threads of reviews without a text, and threads on whole files: they can be begun at any time.
     """
     objects = view.reference.objects
     reviews = {review.id: name for name, review in objects.reviews.items()}

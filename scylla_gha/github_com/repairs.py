@@ -1,10 +1,12 @@
 """Repairs of a repository's settings and of the objects that exist; they create nothing and may be repeated."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from pydantic.alias_generators import to_camel
+
 from scylla_gha.github_api.client import ApiRequest
-from scylla_gha.github_com.canonical import TOPIC
+from scylla_gha.github_com.canonical import SETTINGS_OF_GRAPHQL, SETTINGS_OF_REST, TOPIC
 from scylla_gha.github_com.identify import RETIRED, marked
 from scylla_gha.github_com.mutations import Mutation
 from scylla_gha.github_com.ref_plan import has_all_texts, texts_to_repeat
@@ -20,29 +22,8 @@ from scylla_gha.github_com.snapshot import (
     TextSnapshot,
     ThreadCommentSnapshot,
 )
-from scylla_gha.github_com.view import FixtureView, resolution_user
+from scylla_gha.github_com.view import FixtureView
 
-_EDITS: Final = {
-    "comment": ("updateIssueComment", "id"),
-    "line": ("updatePullRequestReviewComment", "pullRequestReviewCommentId"),
-    "review": ("updatePullRequestReview", "pullRequestReviewId"),  # by its author alone
-}
-ADMINISTRATION: Final = "administration: write"
-_BY_GRAPHQL: Final = {
-    "description": "description",
-    "homepage_url": "homepageUrl",
-    "has_issues_enabled": "hasIssuesEnabled",
-    "has_projects_enabled": "hasProjectsEnabled",
-    "has_wiki_enabled": "hasWikiEnabled",
-    "has_discussions_enabled": "hasDiscussionsEnabled",
-}
-_BY_REST: Final = {
-    "merge_commit_allowed": "allow_merge_commit",
-    "squash_merge_allowed": "allow_squash_merge",
-    "rebase_merge_allowed": "allow_rebase_merge",
-    "auto_merge_allowed": "allow_auto_merge",
-    "delete_branch_on_merge": "delete_branch_on_merge",
-}
 _LIFTED: Final = {
     "allowsForcePushes": True,
     "allowsDeletions": True,
@@ -56,7 +37,7 @@ _LIFTED: Final = {
 
 
 def removals(view: FixtureView, recreated: set[str], undeletable: set[str]) -> Iterator[Mutation]:
-    """Yield what removes objects that are not the fixture's; what cannot be deleted is closed and loses its texts.
+    """Yield the removals of objects that the fixture does not have; close and empty what cannot be deleted.
 
     Args:
         view: the repository.
@@ -90,28 +71,25 @@ def _deletion(text: TextSnapshot) -> Mutation:
 
 
 def retirement(subject: SubjectSnapshot) -> Mutation:
-    """Return what makes a subject that cannot be deleted look like none of the fixture's."""
-    fields: dict[str, Any] = {
-        "title": "Retired",
-        "body": RETIRED,
-        "labelIds": [],
-        "assigneeIds": [],
-        "milestoneId": None,
-    }
-    if subject.state == "OPEN":
-        fields["state"] = "CLOSED"
-    is_pull = isinstance(subject, PullSnapshot)
-    id_name = "pullRequestId" if is_pull else "id"
-    return Mutation("updatePullRequest" if is_pull else "updateIssue", {id_name: subject.id, **fields})
+    """Return the change that closes and empties a subject that cannot be deleted."""
+    fields = {"title": "Retired", "body": RETIRED, "labelIds": [], "assigneeIds": [], "milestoneId": None}
+    return _update(subject, fields | ({"state": "CLOSED"} if subject.state == "OPEN" else {}))
+
+
+def _update(subject: SubjectSnapshot, fields: Mapping[str, Any]) -> Mutation:
+    if isinstance(subject, PullSnapshot):
+        return Mutation("updatePullRequest", {"pullRequestId": subject.id, **fields})
+    return Mutation("updateIssue", {"id": subject.id, **fields})
 
 
 def subject_repairs(view: FixtureView, recreated: set[str]) -> Iterator[Mutation]:
-    """Yield the repairs of all subjects, those in the making left out."""
+    """Yield the repairs of all subjects that are not created anew."""
     for key, subject in view.objects.subjects.items():
         if key in recreated:
             continue
         yield from _fields(view, key, subject)
-        yield from _lock(view, key, subject)
+        if view.differs(key, "locked"):
+            yield Mutation("unlockLockable" if subject.locked else "lockLockable", {"lockableId": subject.id})
         if isinstance(subject, PullSnapshot):
             yield from _pull(view, key, subject)
         elif isinstance(subject, IssueSnapshot):
@@ -139,9 +117,7 @@ def _fields(view: FixtureView, key: str, subject: SubjectSnapshot) -> Iterator[M
     if isinstance(subject, PullSnapshot) and view.differs(key, "base"):
         fields["baseRefName"] = wanted["base"]
     if fields:
-        is_pull = isinstance(subject, PullSnapshot)
-        id_name = "pullRequestId" if is_pull else "id"
-        yield Mutation("updatePullRequest" if is_pull else "updateIssue", {id_name: subject.id, **fields})
+        yield _update(subject, fields)
 
 
 def user_ids(view: FixtureView, users: list[str]) -> list[str] | None:
@@ -150,13 +126,8 @@ def user_ids(view: FixtureView, users: list[str]) -> list[str] | None:
     return [ids[user] for user in users] if all(user in ids for user in users) else None
 
 
-def _lock(view: FixtureView, key: str, subject: SubjectSnapshot) -> Iterator[Mutation]:
-    if view.differs(key, "locked"):
-        yield Mutation("unlockLockable" if subject.locked else "lockLockable", {"lockableId": subject.id})
-
-
 def _closing(view: FixtureView, key: str, issue: IssueSnapshot) -> Iterator[Mutation]:
-    """Yield what closes or reopens an issue. A reason is changed by closing again."""
+    """Yield the changes that close or reopen an issue. A reason is changed by closing again."""
     if not view.differs(key, "state") and not view.differs(f"{key}/closing", "reason", "duplicate_of"):
         return
     closing = view.reference.canonical[f"{key}/closing"]
@@ -193,33 +164,33 @@ def _threads(view: FixtureView, key: str) -> Iterator[Mutation]:
     wanted = view.reference.canonical[key]["threads"]
     for name, thread in view.canonical[key]["threads"].items():
         if thread["is_resolved"] != wanted[name]["is_resolved"] and has_all_texts(view, key):
-            is_resolved = wanted[name]["is_resolved"]
-            user = resolution_user(view.reference, name) if is_resolved else None
-            yield Mutation(
-                "resolveReviewThread" if is_resolved else "unresolveReviewThread",
-                {"threadId": view.objects.threads[name].id},
-                user,
-            )
+            fields = {"threadId": view.objects.threads[name].id}
+            resolver = view.reference.objects.threads[name].resolved_by
+            if wanted[name]["is_resolved"]:
+                yield Mutation("resolveReviewThread", fields, view.reference.user(resolver) if resolver else None)
+            else:
+                yield Mutation("unresolveReviewThread", fields)
 
 
 def _texts(view: FixtureView, recreated: set[str]) -> Iterator[Mutation]:
     """Yield the repairs of comments and reviews that were edited."""
-    for kind, texts in (
-        ("comment", view.objects.comments),
-        ("line", view.objects.lines),
-        ("review", view.objects.reviews),
+    objects = view.objects
+    for texts, name, id_name in (
+        (objects.comments, "updateIssueComment", "id"),
+        (objects.lines, "updatePullRequestReviewComment", "pullRequestReviewCommentId"),
+        (objects.reviews, "updatePullRequestReview", "pullRequestReviewId"),
     ):
-        mutation, id_name = _EDITS[kind]
         for key, text in texts.items():
             is_recreated = any(key.startswith(f"{pull}/") for pull in recreated)
             if view.differs(key, "body", "marker") and not is_recreated:
-                author = view.reference.canonical[key]["author"] if kind == "review" else None
-                fields = {id_name: text.id, "body": marked(view.spoken(key, "body"), key)}
-                yield Mutation(mutation, fields, author)
+                author = (
+                    view.reference.canonical[key]["author"] if texts is objects.reviews else None
+                )  # no one else may
+                yield Mutation(name, {id_name: text.id, "body": marked(view.spoken(key, "body"), key)}, author)
 
 
 def opening(view: FixtureView, *, lifts_rules: bool) -> Iterator[Mutation]:
-    """Yield what makes a repository writable again. With `lifts_rules`, no protection refuses changes of branches."""
+    """Yield the changes that make a repository writable. With `lifts_rules`, protected branches can be changed too."""
     if view.state.is_archived:
         yield Mutation("unarchiveRepository", {"repositoryId": view.state.id})
     for rule in view.state.branch_protection_rules:
@@ -233,8 +204,8 @@ def settings_repairs(view: FixtureView) -> Iterator[Mutation]:
     """Yield the repairs of settings and topics that GraphQL can do."""
     wanted = view.reference.canonical["settings"]
     fields = {
-        key: "" if wanted[name] is None else wanted[name]
-        for name, key in _BY_GRAPHQL.items()
+        to_camel(name): "" if wanted[name] is None else wanted[name]
+        for name in SETTINGS_OF_GRAPHQL
         if view.differs("settings", name)
     }
     if view.differs("settings", "name"):
@@ -249,11 +220,11 @@ def settings_repairs(view: FixtureView) -> Iterator[Mutation]:
 def settings_requests(view: FixtureView) -> Iterator[ApiRequest]:
     """Yield the one request for settings that GraphQL cannot change."""
     wanted = view.reference.canonical["settings"]
-    fields = {key: wanted[name] for name, key in _BY_REST.items() if view.differs("settings", name)}
+    fields = {key: wanted[name] for name, key in SETTINGS_OF_REST.items() if view.differs("settings", name)}
     if view.differs("settings", "default_branch"):
         fields["default_branch"] = wanted["default_branch"]
     if fields:
-        yield ApiRequest("PATCH", "", "restore the settings", ADMINISTRATION, body=fields)
+        yield ApiRequest("PATCH", "", "restore the settings", "administration: write", body=fields)
 
 
 def label_repairs(view: FixtureView) -> Iterator[Mutation]:
@@ -274,15 +245,13 @@ def milestone_requests(view: FixtureView) -> Iterator[ApiRequest]:
         if view.differs(f"milestone {title}", "title", "description", "state", "due_on"):
             what, fields = f"restore the milestone {title}", milestone_fields(view, title)
             yield ApiRequest("PATCH", f"/milestones/{milestone.number}", what, "issues: write", body=fields)
-    for node in view.objects.extras.values():
-        if isinstance(node, MilestoneSnapshot):
-            yield ApiRequest(
-                "DELETE", f"/milestones/{node.number}", f"delete the milestone {node.title}", "issues: write"
-            )
+    for stone in view.objects.extras_of(MilestoneSnapshot):
+        what = f"delete the milestone {stone.title}"
+        yield ApiRequest("DELETE", f"/milestones/{stone.number}", what, "issues: write")
 
 
 def milestone_fields(view: FixtureView, title: str) -> dict[str, Any]:
-    """Return a milestone of the fixture as REST takes it."""
+    """Return the fields of a milestone of the fixture in the form of REST."""
     milestone = view.reference.objects.milestones[title]
     return {
         "title": title,
@@ -293,25 +262,18 @@ def milestone_fields(view: FixtureView, title: str) -> dict[str, Any]:
 
 
 def release_requests(view: FixtureView) -> Iterator[ApiRequest]:
-    """Yield the repairs of releases and the removals of releases and assets; uploads are not among them."""
+    """Yield the repairs and removals of releases, without those of their files."""
     for key, release in view.objects.releases.items():
         if view.differs(key, "tag", "name", "body", "marker", "draft", "prerelease"):
-            yield ApiRequest(
-                "PATCH",
-                f"/releases/{release.database_id}",
-                f"restore the {key}",
-                "contents: write",
-                body=release_fields(view, key),
-            )
-    for node in view.objects.extras.values():
-        if isinstance(node, ReleaseSnapshot):
-            yield ApiRequest(
-                "DELETE", f"/releases/{node.database_id}", f"delete the release {node.tag_name}", "contents: write"
-            )
+            path, fields = f"/releases/{release.database_id}", release_fields(view, key)
+            yield ApiRequest("PATCH", path, f"restore the {key}", "contents: write", body=fields)
+    for release in view.objects.extras_of(ReleaseSnapshot):
+        path, what = f"/releases/{release.database_id}", f"delete the release {release.tag_name}"
+        yield ApiRequest("DELETE", path, what, "contents: write")
 
 
 def release_fields(view: FixtureView, key: str) -> dict[str, Any]:
-    """Return a release of the fixture as REST takes it."""
+    """Return the fields of a release of the fixture in the form of REST."""
     wanted = view.reference.canonical[key]
     return {
         "tag_name": wanted["tag"],
@@ -323,7 +285,7 @@ def release_fields(view: FixtureView, key: str) -> dict[str, Any]:
 
 
 def protection_repairs(view: FixtureView, *, were_lifted: bool) -> Iterator[Mutation]:
-    """Yield the protection of branches as it has to be when everything else is done."""
+    """Yield the last changes of a round, which restore the protection of branches."""
     ids = {rule.pattern: rule.id for rule in view.state.branch_protection_rules}
     for rule in view.reference.state.branch_protection_rules:
         name, fields = f"protection {rule.pattern}", _rule_fields(rule)

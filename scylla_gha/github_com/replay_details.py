@@ -1,20 +1,23 @@
-"""Facts that a replay needs beside the state, and the words of the fixture's own hub."""
+"""Facts that a replay needs beside the repository's state, and the translation into words of the fixture's own hub."""
 
-import datetime
+import dataclasses
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from scylla_gha.github_api.client import ApiRequest, GitHubRepository
 from scylla_gha.github_api.responses import GitHubResponse, User
 from scylla_gha.github_com.identify import Dialect
 from scylla_gha.github_com.snapshot import MilestoneSnapshot, ReleaseSnapshot, SubjectSnapshot
 from scylla_gha.github_com.view import FixtureView
+from scylla_gha.hub.actions_records import HubRecord
 from scylla_gha.hub.fixture_world import FixtureWorld
 from scylla_gha.hub.records import LabelRecord, MilestoneRecord, UserRecord
 
-_RETIRED_OFFSET: Final = 1_000_000  # no fixture has that many, so a retired number is never taken for one of its own
+R = TypeVar("R", bound=HubRecord)
+UNKNOWN: Final = 0  # actor of the writes whose actor GitHub does not name
+_RETIRED_OFFSET: Final = 1_000_000  # above all numbers of fixtures, so a retired number equals none of them
 _SHORT_NUMBER: Final = re.compile(r"(?<![\w/])GH-(\d{1,9})\b")
 
 
@@ -22,14 +25,12 @@ class ClosedSubject(GitHubResponse):
     """Issue or pull request, with who closed it."""
 
     closed_by: User | None = None
-    closed_at: datetime.datetime | None = None
 
 
 class MergedPull(GitHubResponse):
     """Pull request with its merge commit."""
 
     merge_commit_sha: str | None = None
-    merged_at: datetime.datetime | None = None
 
 
 class CreatedMilestone(GitHubResponse):
@@ -57,8 +58,7 @@ class TrialDetails:
     """Facts by number, those of releases by id; `digests` by the id of a release and the name of a file."""
 
     closers: dict[int, str] = field(default_factory=dict)
-    closed_at: dict[int, datetime.datetime] = field(default_factory=dict)
-    merges: dict[int, MergedPull] = field(default_factory=dict)
+    merge_commits: dict[int, str | None] = field(default_factory=dict)
     creators: dict[int, str] = field(default_factory=dict)
     targets: dict[int, str] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)
@@ -76,23 +76,21 @@ def read_details(view: FixtureView, client: GitHubRepository) -> TrialDetails:
         closed = client.read(ApiRequest("GET", f"/issues/{number}", what, "issues: read"), ClosedSubject)
         if closed.closed_by is not None:
             details.closers[number] = closed.closed_by.login
-        if closed.closed_at is not None:
-            details.closed_at[number] = closed.closed_at
         if subject.state == "MERGED":
             request = ApiRequest("GET", f"/pulls/{number}", f"read the merge of #{number}", "pull-requests: read")
-            details.merges[number] = client.read(request, MergedPull)
-    for extra in view.objects.extras.values():
-        if isinstance(extra, MilestoneSnapshot):
-            what = f"read who created the milestone {extra.title}"
-            request = ApiRequest("GET", f"/milestones/{extra.number}", what, "issues: read")
-            details.creators[extra.number] = client.read(request, CreatedMilestone).creator.login
-    for release in _released(view):
+            details.merge_commits[number] = client.read(request, MergedPull).merge_commit_sha
+    for stone in view.objects.extras_of(MilestoneSnapshot):
+        what = f"read who created the milestone {stone.title}"
+        request = ApiRequest("GET", f"/milestones/{stone.number}", what, "issues: read")
+        details.creators[stone.number] = client.read(request, CreatedMilestone).creator.login
+    changed = [release for key, release in view.objects.releases.items() if view.differs(key, "assets")]
+    for release in (*changed, *view.objects.extras_of(ReleaseSnapshot)):
         _read_release(details, release, client)
     return details
 
 
 def _closed(view: FixtureView) -> Iterator[SubjectSnapshot]:
-    """Yield what is closed at the end and was not at the start."""
+    """Yield the issues and pull requests that the trial closed."""
     keys = {subject.id: key for key, subject in view.objects.subjects.items()}
     wanted = view.reference.objects.subjects
     for subject in (*view.state.issues, *view.state.pull_requests):
@@ -103,12 +101,6 @@ def _closed(view: FixtureView) -> Iterator[SubjectSnapshot]:
             and (key is None or wanted[key].state != subject.state or view.differs(f"{key}/closing", "reason"))
         ):
             yield subject
-
-
-def _released(view: FixtureView) -> Iterator[ReleaseSnapshot]:
-    """Yield the releases whose files differ, and new ones."""
-    yield from (release for key, release in view.objects.releases.items() if view.differs(key, "assets"))
-    yield from (node for node in view.objects.extras.values() if isinstance(node, ReleaseSnapshot))
 
 
 def _read_release(details: TrialDetails, release: ReleaseSnapshot, client: GitHubRepository) -> None:
@@ -173,10 +165,14 @@ class ReplayWords:
             return self.world.names[f"user.{name}"]
         state = self.world.hub.state
         stranger = state.user(name[1:])
-        if stranger is None:
-            record = UserRecord(id=state.new_id(), created_at=state.now(), login=name[1:])
-            stranger = state.create(0, record)
-        return stranger.id
+        return (stranger or self.create(UNKNOWN, UserRecord, login=name[1:])).id
+
+    def create(self, actor: int, kind: type[R], **fields: Any) -> R:  # noqa: ANN401 fields of the record
+        """Add a record with a new id and the present time to the hub."""
+        state = self.world.hub.state
+        has_update = any(part.name == "updated_at" for part in dataclasses.fields(kind))
+        times = {"created_at": state.now(), **({"updated_at": state.now()} if has_update else {})}
+        return state.create(actor, kind(id=state.new_id(), **times, **fields))
 
     def label(self, name: str) -> int | None:
         """Return the id of a label by its present name; None if it does not exist any more."""

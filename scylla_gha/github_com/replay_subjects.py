@@ -1,11 +1,10 @@
 """Replay of issues and pull requests, with their comments, reviews and threads (see `replay`)."""
 
 import datetime
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any
 
-from scylla_gha.github_com.replay_details import ReplayWords, TrialDetails
+from scylla_gha.github_com.replay_details import UNKNOWN, ReplayWords, TrialDetails
 from scylla_gha.github_com.snapshot import (
     IssueSnapshot,
     PullSnapshot,
@@ -15,8 +14,6 @@ from scylla_gha.github_com.snapshot import (
     TextSnapshot,
     ThreadCommentSnapshot,
 )
-from scylla_gha.github_com.view import FixtureView
-from scylla_gha.hub.fixture_world import FixtureWorld
 from scylla_gha.hub.records import (
     CommentRecord,
     IssueRecord,
@@ -26,32 +23,30 @@ from scylla_gha.hub.records import (
     id_of_node,
 )
 
-_UNKNOWN: Final = 0  # as in `replay`
 Creation = tuple[datetime.datetime, Callable[[], None]]
 
 
-@dataclass
 class SubjectReplay:
     """Writes the differences of issues and pull requests to the hub of a fixture."""
 
-    view: FixtureView
-    world: FixtureWorld
-    words: ReplayWords
-    details: TrialDetails
-    _ids: dict[str, int] = field(default_factory=dict)  # ids of records by the global ids of GitHub's objects
+    def __init__(self, words: ReplayWords, details: TrialDetails) -> None:
+        """Prepare for one trial."""
+        self._words, self._details = words, details
+        self._view, self._world = words.view, words.world
+        self._ids: dict[str, int] = {}  # ids of records by the global ids of GitHub's objects
 
     def replay(self) -> None:
         """Write all differences; what is new in the order in which it was created."""
-        self._know_the_fixtures()
+        self._match_fixture()
         subjects = [
             node
-            for node in (*self.view.state.issues, *self.view.state.pull_requests)
-            if node not in self.view.objects.retired
+            for node in (*self._view.state.issues, *self._view.state.pull_requests)
+            if node not in self._view.objects.retired
         ]
         for subject in sorted(subjects, key=lambda node: node.number):
             if subject.id not in self._ids:
                 self._create_subject(subject)
-        for key, subject in self.view.objects.subjects.items():
+        for key, subject in self._view.objects.subjects.items():
             self._change_subject(key, subject)
         self._delete_missing()
         self._change_texts()
@@ -59,138 +54,125 @@ class SubjectReplay:
             create()
         self._change_threads()
 
-    def _know_the_fixtures(self) -> None:
-        """Tie the repository's objects to the records of the fixture."""
-        own, wanted = self.view.objects, self.view.reference.objects
-        groups: tuple[tuple[Mapping[str, TextSnapshot], Mapping[str, TextSnapshot]], ...] = (
-            (own.subjects, wanted.subjects),
-            (own.comments, wanted.comments),
-            (own.reviews, wanted.reviews),
-            (own.lines, wanted.lines),
-        )
-        for mine, theirs in groups:
-            self._ids |= {node.id: theirs[key].database_id for key, node in mine.items() if key in theirs}
-        for key, thread in own.threads.items():
-            if key in wanted.threads:
-                self._ids[thread.id] = id_of_node(wanted.threads[key].id) or 0
+    def _match_fixture(self) -> None:
+        """Find the record of each object of the fixture."""
+        own, wanted = self._view.objects, self._view.reference.objects
+        for objects, wanted_objects in zip((*own.groups, own.threads), (*wanted.groups, wanted.threads), strict=True):
+            for key, node in objects.items():
+                if key in wanted_objects:
+                    self._ids[node.id] = id_of_node(wanted_objects[key].id) or 0
 
     # Issues and pull requests
 
     def _create_subject(self, subject: SubjectSnapshot) -> None:
-        state, words = self.world.hub.state, self.words
-        author = words.user(subject.author)
+        author = self._words.user(subject.author)
         fields: dict[str, Any] = {
-            "id": state.new_id(),
-            "created_at": state.now(),
-            "updated_at": state.now(),
-            "repository": self.world.repository_id,
-            "number": words.numbers[subject.number],
+            "repository": self._world.repository_id,
+            "number": self._words.numbers[subject.number],
             "author": author,
             **self._text_fields(subject),
             **self._plain_fields(subject),
             **self._closing(subject),
         }
+        kind: type[IssueRecord] = IssueRecord
         if isinstance(subject, PullSnapshot):
-            pull: dict[str, Any] = {"head_repository": self.world.repository_id, "head_ref": subject.head_ref_name}
-            state.create(author, PullRequestRecord(**fields, **pull, **self._pull_fields(subject)))
-        else:
-            state.create(author, IssueRecord(**fields))
-        self._ids[subject.id] = fields["id"]
+            kind = PullRequestRecord
+            fields |= {"head_repository": self._world.repository_id, "head_ref": subject.head_ref_name}
+            fields |= self._pull_fields(subject)
+        self._ids[subject.id] = self._words.create(author, kind, **fields).id
 
     def _change_subject(self, key: str, subject: SubjectSnapshot) -> None:
         """Write the fields of an object of the fixture that differ; others stay as the fixture has them."""
-        state = self.world.hub.state
+        state = self._world.hub.state
         record = state.subject_by_id(self._ids[subject.id])
         if record is None:
             return
-        texts = {name: text for name, text in self._text_fields(subject).items() if self.view.differs(key, name)}
-        plain = {name: part for name, part in self._plain_fields(subject).items() if self.view.differs(key, name)}
+        texts = {name: text for name, text in self._text_fields(subject).items() if self._view.differs(key, name)}
+        plain = {name: part for name, part in self._plain_fields(subject).items() if self._view.differs(key, name)}
         changes: dict[str, Any] = {**texts, **plain}
-        if self.view.differs(key, "state") or self.view.differs(f"{key}/closing", "reason", "duplicate_of"):
+        if self._view.differs(key, "state") or self._view.differs(f"{key}/closing", "reason", "duplicate_of"):
             changes |= self._closing(subject)
         if isinstance(subject, PullSnapshot):
             names = {"base": "base_ref", "draft": "draft", "reviewers": "requested_reviewers"}
             fields = self._pull_fields(subject)
-            changed = [column for name, column in names.items() if self.view.differs(key, name)]
-            changed += ["merged_at", "merged_by", "merge_commit"] if self.view.differs(key, "state") else []
+            changed = [column for name, column in names.items() if self._view.differs(key, name)]
+            changed += ["merged_at", "merged_by", "merge_commit"] if self._view.differs(key, "state") else []
             changes |= {name: fields[name] for name in changed}
         for name in ("labels", "assignees", "requested_reviewers"):
             if name in changes and set(changes[name]) == set(getattr(record, name)):
                 del changes[name]
-        state.update(_UNKNOWN, record, **changes)
+        state.update(UNKNOWN, record, **changes)
 
     def _text_fields(self, subject: SubjectSnapshot) -> dict[str, str]:
-        return {"title": self.words.text(subject.title), "body": self.words.text(subject.body)}
+        return {"title": self._words.text(subject.title), "body": self._words.text(subject.body)}
 
     def _plain_fields(self, subject: SubjectSnapshot) -> dict[str, Any]:
-        labels = (self.words.label(name) for name in subject.labels)
+        labels = (self._words.label(name) for name in subject.labels)
         return {
             "locked": subject.locked,
             "labels": tuple(label for label in labels if label is not None),
-            "assignees": tuple(self.words.user(login) for login in subject.assignees),
-            "milestone": self.words.milestone(subject.milestone),
+            "assignees": tuple(self._words.user(login) for login in subject.assignees),
+            "milestone": self._words.milestone(subject.milestone),
         }
 
     def _closing(self, subject: SubjectSnapshot) -> dict[str, Any]:
         is_open = subject.state == "OPEN"
         fields: dict[str, Any] = {"state": "open" if is_open else "closed"}
-        closer = self.details.closers.get(subject.number)
-        fields["closed_by"] = self.words.user(closer) if closer and not is_open else None
-        fields["closed_at"] = None if is_open else self.world.hub.state.now()
+        closer = self._details.closers.get(subject.number)
+        fields["closed_by"] = self._words.user(closer) if closer and not is_open else None
+        fields["closed_at"] = None if is_open else self._world.hub.state.now()
         if isinstance(subject, IssueSnapshot):
-            twin = next((node for node in self.view.state.issues if node.number == subject.duplicate_of), None)
+            twin = next((node for node in self._view.state.issues if node.number == subject.duplicate_of), None)
             fields["state_reason"] = subject.state_reason.lower() if subject.state_reason else None
             fields["duplicate_of"] = self._ids.get(twin.id) if twin else None
         return fields
 
     def _pull_fields(self, pull: PullSnapshot) -> dict[str, Any]:
-        merge = self.details.merges.get(pull.number)
         return {
             "base_ref": pull.base_ref_name,
             "draft": pull.is_draft,
-            "requested_reviewers": tuple(self.words.user(login) for login in pull.review_requests),
-            "merged_at": self.world.hub.state.now() if pull.merged else None,
-            "merged_by": self.words.user(pull.merged_by) if pull.merged else None,
-            "merge_commit": merge.merge_commit_sha if merge and pull.merged else None,
+            "requested_reviewers": tuple(self._words.user(login) for login in pull.review_requests),
+            "merged_at": self._world.hub.state.now() if pull.merged else None,
+            "merged_by": self._words.user(pull.merged_by) if pull.merged else None,
+            "merge_commit": self._details.merge_commits.get(pull.number) if pull.merged else None,
         }
 
     # Comments, reviews and threads
 
     def _delete_missing(self) -> None:
         """Delete the records of what the repository does not have any more."""
-        state, own, wanted = self.world.hub.state, self.view.objects, self.view.reference.objects
-        for kind, theirs, mine in (
+        state, own, wanted = self._world.hub.state, self._view.objects, self._view.reference.objects
+        for kind, wanted_texts, texts in (
             (CommentRecord, wanted.comments, own.comments),
             (CommentRecord, wanted.lines, own.lines),
             (ReviewRecord, wanted.reviews, own.reviews),
+            (ThreadRecord, wanted.threads, own.threads),
         ):
-            for key in theirs.keys() - mine.keys():
-                state.delete(_UNKNOWN, state.need(kind, theirs[key].database_id))
-        for key in wanted.threads.keys() - own.threads.keys():
-            state.delete(_UNKNOWN, state.need(ThreadRecord, id_of_node(wanted.threads[key].id) or 0))
+            for key in wanted_texts.keys() - texts.keys():
+                state.delete(UNKNOWN, state.need(kind, id_of_node(wanted_texts[key].id) or 0))
         for key, subject in wanted.subjects.items():
             record = state.subject_by_id(subject.database_id)
             if key not in own.subjects and record is not None:
-                state.delete(_UNKNOWN, record)
+                state.delete(UNKNOWN, record)
 
     def _change_texts(self) -> None:
-        state, own = self.world.hub.state, self.view.objects
+        state, own = self._world.hub.state, self._view.objects
         for key, text in {**own.comments, **own.lines}.items():
-            if self.view.differs(key, "body"):
-                state.update(_UNKNOWN, state.need(CommentRecord, self._ids[text.id]), body=self.words.text(text.body))
+            if self._view.differs(key, "body"):
+                state.update(UNKNOWN, state.need(CommentRecord, self._ids[text.id]), body=self._words.text(text.body))
         for key, review in own.reviews.items():
-            if self.view.differs(key, "body", "state"):
-                changes = {"body": self.words.text(review.body), "state": review.state}
-                state.update(_UNKNOWN, state.need(ReviewRecord, self._ids[review.id]), **changes)
+            if self._view.differs(key, "body", "state"):
+                changes = {"body": self._words.text(review.body), "state": review.state}
+                state.update(UNKNOWN, state.need(ReviewRecord, self._ids[review.id]), **changes)
 
     def _change_threads(self) -> None:
-        state = self.world.hub.state
-        for key, thread in self.view.objects.threads.items():
-            wanted = self.view.reference.objects.threads.get(key)
+        state = self._world.hub.state
+        for key, thread in self._view.objects.threads.items():
+            wanted = self._view.reference.objects.threads.get(key)
             if wanted is not None and wanted.is_resolved != thread.is_resolved:
-                resolver = self.words.user(thread.resolved_by) if thread.is_resolved else None
+                resolver = self._words.user(thread.resolved_by) if thread.is_resolved else None
                 record = state.need(ThreadRecord, self._ids[thread.id])
-                state.update(resolver or _UNKNOWN, record, resolved_by=resolver)
+                state.update(resolver or UNKNOWN, record, resolved_by=resolver)
 
     def _new_texts(self, subjects: list[SubjectSnapshot]) -> list[Creation]:
         """Return what creates the texts that the fixture does not have, with their times."""
@@ -224,46 +206,31 @@ class SubjectReplay:
         ]
         return listed
 
-    def _create_comment(self, text: TextSnapshot, subject: SubjectSnapshot) -> None:
-        self._create_text(text, subject)
-
-    def _create_text(self, text: TextSnapshot, subject: SubjectSnapshot, **fields: int | None) -> None:
-        state = self.world.hub.state
-        author = self.words.user(text.author)
-        record = CommentRecord(
-            id=state.new_id(),
-            created_at=state.now(),
-            updated_at=state.now(),
-            author=author,
-            subject=self._ids[subject.id],
-            body=self.words.text(text.body),
-            **fields,
-        )
-        state.create(author, record)
+    def _create_comment(self, text: TextSnapshot, subject: SubjectSnapshot, **fields: int | None) -> None:
+        author = self._words.user(text.author)
+        body, number = self._words.text(text.body), self._ids[subject.id]
+        record = self._words.create(author, CommentRecord, author=author, subject=number, body=body, **fields)
         self._ids[text.id] = record.id
 
     def _create_review(self, review: SubmittedReview, pull: PullSnapshot) -> None:
-        state = self.world.hub.state
-        author = self.words.user(review.author)
-        submitted = None if review.state == "PENDING" else state.now()
-        record = ReviewRecord(
-            id=state.new_id(),
-            created_at=state.now(),
+        author = self._words.user(review.author)
+        record = self._words.create(
+            author,
+            ReviewRecord,
             pull=self._ids[pull.id],
             author=author,
-            state=review.state,  # type: ignore[arg-type]
+            state=review.state,
             commit=review.commit,
-            body=self.words.text(review.body),
-            submitted_at=submitted,
+            body=self._words.text(review.body),
+            submitted_at=None if review.state == "PENDING" else self._world.hub.state.now(),
         )
-        state.create(author, record)
         self._ids[review.id] = record.id
 
     def _create_line(self, line: ThreadCommentSnapshot, thread: ReviewThread, pull: PullSnapshot) -> None:
         if thread.id not in self._ids:
             self._create_thread(line, thread, pull)
         first = self._ids.get(thread.comments[0].id)
-        self._create_text(
+        self._create_comment(
             line,
             pull,
             thread=self._ids[thread.id],
@@ -272,12 +239,11 @@ class SubjectReplay:
         )
 
     def _create_thread(self, line: ThreadCommentSnapshot, thread: ReviewThread, pull: PullSnapshot) -> None:
-        state = self.world.hub.state
-        author = self.words.user(line.author)
+        author = self._words.user(line.author)
         start = thread.original_start_line
-        record = ThreadRecord(
-            id=state.new_id(),
-            created_at=state.now(),
+        record = self._words.create(
+            author,
+            ThreadRecord,
             pull=self._ids[pull.id],
             path=thread.path,
             commit=line.original_commit,
@@ -285,7 +251,6 @@ class SubjectReplay:
             start_line=start,
             side=thread.diff_side,
             start_side=None if start is None else thread.diff_side,
-            resolved_by=self.words.user(thread.resolved_by) if thread.is_resolved else None,
+            resolved_by=self._words.user(thread.resolved_by) if thread.is_resolved else None,
         )
-        state.create(author, record)
         self._ids[thread.id] = record.id

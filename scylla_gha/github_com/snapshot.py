@@ -1,111 +1,77 @@
-"""A repository's state as GitHub's GraphQL interface shows it to an administrator: the query and typed records."""
+"""A repository's state as GitHub's GraphQL interface shows it to an administrator: typed records and their query.
+
+The query is made of the records: it asks for each of their fields under its name in GraphQL.
+"""
 
 import datetime
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Final, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Final, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from scylla_gha.github_api.responses import GHOST
 
 Ask = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
-# By type: its own fields.
-_FIELDS: Final[Mapping[str, str]] = {
-    "Repository": """id nameWithOwner name description homepageUrl isArchived isEmpty hasIssuesEnabled
-        hasProjectsEnabled hasWikiEnabled hasDiscussionsEnabled mergeCommitAllowed squashMergeAllowed rebaseMergeAllowed
-        autoMergeAllowed deleteBranchOnMerge viewerCanAdminister defaultBranchRef { name }""",
-    "Ref": "prefix name target { oid ... on Commit { message } }",
-    "RepositoryTopic": "topic { name }",
-    "User": "id login",
-    "Label": "id name color description",
-    "LabelName": "name",
-    "Milestone": "id number title description state dueOn",
-    "Issue": """id databaseId number title body state locked stateReason(enableDuplicate: true) createdAt url
-        author { login } milestone { title } duplicateOf { number }""",
-    "PullRequest": """id databaseId number title body state locked createdAt url author { login } milestone { title }
-        isDraft merged mergedBy { login } mergeCommit { parents(first: 2) { totalCount } } headRefName headRefOid
-        baseRefName baseRefOid""",
-    "IssueComment": "id databaseId body createdAt author { login }",
-    "PullRequestReview": "id databaseId body state createdAt author { login } commit { oid }",
-    "PullRequestReviewThread": """id path isResolved isOutdated originalLine originalStartLine diffSide subjectType
-        resolvedBy { login }""",
-    "PullRequestReviewComment": """id databaseId body createdAt author { login } originalCommit { oid }
-        pullRequestReview { id }""",
-    "ReviewRequest": "requestedReviewer { ... on User { login } ... on Bot { login } }",
-    "Release": "id databaseId tagName name description isDraft isPrerelease createdAt author { login }",
-    "ReleaseAsset": "id name size contentType",
-    "BranchProtectionRule": """id pattern allowsDeletions allowsForcePushes dismissesStaleReviews isAdminEnforced
-        requiresApprovingReviews requiredApprovingReviewCount requiresStatusChecks requiredStatusCheckContexts
-        requiresCodeOwnerReviews requiresConversationResolution requiresLinearHistory requiresStrictStatusChecks""",
-}
-# By type: its lists, as alias: (field and arguments, size of a page, type of what is listed).
-_LISTS: Final[Mapping[str, Mapping[str, tuple[str, int, str]]]] = {
-    "Repository": {
-        "heads": ('refs(refPrefix: "refs/heads/", ', 100, "Ref"),
-        "tags": ('refs(refPrefix: "refs/tags/", ', 100, "Ref"),
-        "marks": ('refs(refPrefix: "refs/scylla/", ', 50, "Ref"),
-        "repositoryTopics": ("repositoryTopics(", 30, "RepositoryTopic"),
-        "assignableUsers": ("assignableUsers(", 50, "User"),
-        "labels": ("labels(", 100, "Label"),
-        "milestones": ("milestones(", 50, "Milestone"),
-        "issues": ("issues(orderBy: {field: CREATED_AT, direction: ASC}, ", 60, "Issue"),
-        "pullRequests": ("pullRequests(orderBy: {field: CREATED_AT, direction: ASC}, ", 40, "PullRequest"),
-        "releases": ("releases(", 30, "Release"),
-        "branchProtectionRules": ("branchProtectionRules(", 30, "BranchProtectionRule"),
-    },
-    "Issue": {
-        "labels": ("labels(", 20, "LabelName"),
-        "assignees": ("assignees(", 10, "User"),
-        "comments": ("comments(", 40, "IssueComment"),
-    },
-    "PullRequest": {
-        "labels": ("labels(", 20, "LabelName"),
-        "assignees": ("assignees(", 10, "User"),
-        "comments": ("comments(", 40, "IssueComment"),
-        "reviewRequests": ("reviewRequests(", 15, "ReviewRequest"),
-        "reviews": ("reviews(", 40, "PullRequestReview"),
-        "reviewThreads": ("reviewThreads(", 40, "PullRequestReviewThread"),
-    },
-    "PullRequestReviewThread": {"comments": ("comments(", 20, "PullRequestReviewComment")},
-    "Release": {"releaseAssets": ("releaseAssets(", 20, "ReleaseAsset")},
-}
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What follows a field's name in the query: its arguments, and the fields of its answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PagedList:
+    """List that is read in pages.
+
+    Attributes:
+        size: of a page.
+        entry: fields of an entry; empty for entries that are records.
+        field: field and first arguments, if it differs from the record's field.
+    """
+
+    size: int
+    entry: str = ""
+    field: str = ""
 
 
 def _login(actor: Any) -> str:  # noqa: ANN401 an actor, or null for a deleted account
     return actor["login"] if actor else GHOST
 
 
-Login = Annotated[str, BeforeValidator(_login)]
+_LOGIN: Final = Selection("{ login }")
+_REF: Final = "prefix name target { oid ... on Commit { message } }"
+_BY_TIME: Final = "orderBy: {field: CREATED_AT, direction: ASC}, "
+Login = Annotated[str, BeforeValidator(_login), _LOGIN]
+OptionalLogin = Annotated[str | None, BeforeValidator(lambda actor: actor["login"] if actor else None), _LOGIN]
 Names = Annotated[tuple[str, ...], BeforeValidator(lambda nodes: tuple(node["name"] for node in nodes))]
 Logins = Annotated[tuple[str, ...], BeforeValidator(lambda nodes: tuple(node["login"] for node in nodes))]
-Oid = Annotated[str, BeforeValidator(lambda node: node["oid"] if node else "")]
-Title = Annotated[str | None, BeforeValidator(lambda node: node["title"] if node else None)]
+Oid = Annotated[str, BeforeValidator(lambda node: node["oid"] if node else ""), Selection("{ oid }")]
+Title = Annotated[str | None, BeforeValidator(lambda node: node["title"] if node else None), Selection("{ title }")]
 
 
 class StateSnapshot(BaseModel):
-    """Base of the records."""
+    """Base of the records. `graphql_type` is the type of those that have lists."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
+    graphql_type: ClassVar[str] = ""
 
 
 class RefSnapshot(StateSnapshot):
-    """Ref; `message` is that of its commit."""
+    """Branch, tag or other reference by its full name; `message` is that of its commit."""
 
     name: str
     oid: str
     message: str = ""
 
+    @model_validator(mode="before")
     @classmethod
-    def of(cls, node: dict[str, Any]) -> "RefSnapshot":
-        """Return a ref with its full name."""
-        return cls(
-            name=node["prefix"] + node["name"], oid=node["target"]["oid"], message=node["target"].get("message") or ""
-        )
-
-
-Refs = Annotated[tuple[RefSnapshot, ...], BeforeValidator(lambda nodes: tuple(map(RefSnapshot.of, nodes)))]
+    def _from_node(cls, node: dict[str, Any]) -> dict[str, Any]:
+        target = node["target"]
+        return {"name": node["prefix"] + node["name"], "oid": target["oid"], "message": target.get("message") or ""}
 
 
 class AccountSnapshot(StateSnapshot):
@@ -153,17 +119,20 @@ class SubjectSnapshot(TextSnapshot):
     url: str
     state: Literal["OPEN", "CLOSED", "MERGED"]
     locked: bool
-    labels: Names
-    assignees: Logins
+    labels: Annotated[Names, PagedList(20, "name")]
+    assignees: Annotated[Logins, PagedList(10, "login")]
     milestone: Title
-    comments: tuple[TextSnapshot, ...]
+    comments: Annotated[tuple[TextSnapshot, ...], PagedList(40)]
 
 
 class IssueSnapshot(SubjectSnapshot):
-    """Issue; `duplicate_of` is a number."""
+    """Issue; `duplicate_of` is the number of another issue."""
 
-    state_reason: str | None
-    duplicate_of: Annotated[int | None, BeforeValidator(lambda node: node["number"] if node else None)]
+    graphql_type = "Issue"
+    state_reason: Annotated[str | None, Selection("(enableDuplicate: true)")]
+    duplicate_of: Annotated[
+        int | None, BeforeValidator(lambda node: node["number"] if node else None), Selection("{ number }")
+    ]
 
 
 class SubmittedReview(TextSnapshot):
@@ -174,7 +143,7 @@ class SubmittedReview(TextSnapshot):
 
     @property
     def is_bare(self) -> bool:
-        """True if it only holds comments on lines, so that nothing of it is seen but its threads."""
+        """True if it has no text and no verdict, so that a page shows its threads alone."""
         return self.state == "COMMENTED" and not self.body.strip()
 
 
@@ -182,14 +151,15 @@ class ThreadCommentSnapshot(TextSnapshot):
     """Comment in a review thread; `review` is the id of the review that it came with."""
 
     original_commit: Oid
-    review: Annotated[str, BeforeValidator(lambda node: node["id"] if node else "")]
-
-    model_config = ConfigDict(alias_generator=lambda name: "pullRequestReview" if name == "review" else to_camel(name))
+    review: Annotated[str, BeforeValidator(lambda node: node["id"] if node else ""), Selection("{ id }")] = Field(
+        alias="pullRequestReview"
+    )
 
 
 class ReviewThread(StateSnapshot):
     """Review thread."""
 
+    graphql_type = "PullRequestReviewThread"
     id: str
     path: str
     is_resolved: bool
@@ -198,17 +168,25 @@ class ReviewThread(StateSnapshot):
     original_start_line: int | None
     diff_side: Literal["LEFT", "RIGHT"]
     subject_type: Literal["LINE", "FILE"]
-    resolved_by: Annotated[str | None, BeforeValidator(lambda actor: actor["login"] if actor else None)]
-    comments: tuple[ThreadCommentSnapshot, ...]
+    resolved_by: OptionalLogin
+    comments: Annotated[tuple[ThreadCommentSnapshot, ...], PagedList(20)]
 
 
 class PullSnapshot(SubjectSnapshot):
-    """Pull request. `base_ref_oid` is the base's tip when it was merged or closed."""
+    """Pull request. `base_ref_oid` is the base's tip when it was merged or closed.
 
+    `merge_commit` is the number of the merge commit's parents, 0 without one.
+    """
+
+    graphql_type = "PullRequest"
     is_draft: bool
     merged: bool
-    merged_by: Annotated[str | None, BeforeValidator(lambda actor: actor["login"] if actor else None)]
-    merge_commit: Annotated[int, BeforeValidator(lambda node: node["parents"]["totalCount"] if node else 0)]
+    merged_by: OptionalLogin
+    merge_commit: Annotated[
+        int,
+        BeforeValidator(lambda node: node["parents"]["totalCount"] if node else 0),
+        Selection("{ parents(first: 2) { totalCount } }"),
+    ]
     head_ref_name: str
     head_ref_oid: str
     base_ref_name: str
@@ -216,9 +194,10 @@ class PullSnapshot(SubjectSnapshot):
     review_requests: Annotated[
         tuple[str, ...],
         BeforeValidator(lambda nodes: tuple(_login(node["requestedReviewer"]) for node in nodes)),
+        PagedList(15, "requestedReviewer { ... on User { login } ... on Bot { login } }"),
     ]
-    reviews: tuple[SubmittedReview, ...]
-    review_threads: tuple[ReviewThread, ...]
+    reviews: Annotated[tuple[SubmittedReview, ...], PagedList(40)]
+    review_threads: Annotated[tuple[ReviewThread, ...], PagedList(40)]
 
 
 class AssetSnapshot(StateSnapshot):
@@ -233,6 +212,7 @@ class AssetSnapshot(StateSnapshot):
 class ReleaseSnapshot(StateSnapshot):
     """Release; `description` is its text."""
 
+    graphql_type = "Release"
     id: str
     database_id: int
     tag_name: str
@@ -242,7 +222,7 @@ class ReleaseSnapshot(StateSnapshot):
     is_prerelease: bool
     author: Login
     created_at: datetime.datetime
-    release_assets: tuple[AssetSnapshot, ...]
+    release_assets: Annotated[tuple[AssetSnapshot, ...], PagedList(20)]
 
 
 class ProtectionSnapshot(StateSnapshot):
@@ -267,6 +247,7 @@ class ProtectionSnapshot(StateSnapshot):
 class RepositorySnapshot(StateSnapshot):
     """The whole state of a repository; `marks` are the refs below refs/scylla/."""
 
+    graphql_type = "Repository"
     id: str
     name_with_owner: str
     name: str
@@ -284,20 +265,24 @@ class RepositorySnapshot(StateSnapshot):
     auto_merge_allowed: bool
     delete_branch_on_merge: bool
     viewer_can_administer: bool
-    default_branch_ref: Annotated[str | None, BeforeValidator(lambda node: node["name"] if node else None)]
-    heads: Refs
-    tags: Refs
-    marks: Refs
-    repository_topics: Annotated[
-        tuple[str, ...], BeforeValidator(lambda nodes: tuple(node["topic"]["name"] for node in nodes))
+    default_branch_ref: Annotated[
+        str | None, BeforeValidator(lambda node: node["name"] if node else None), Selection("{ name }")
     ]
-    assignable_users: tuple[AccountSnapshot, ...]
-    labels: tuple[LabelSnapshot, ...]
-    milestones: tuple[MilestoneSnapshot, ...]
-    issues: tuple[IssueSnapshot, ...]
-    pull_requests: tuple[PullSnapshot, ...]
-    releases: tuple[ReleaseSnapshot, ...]
-    branch_protection_rules: tuple[ProtectionSnapshot, ...]
+    heads: Annotated[tuple[RefSnapshot, ...], PagedList(100, _REF, 'refs(refPrefix: "refs/heads/", ')]
+    tags: Annotated[tuple[RefSnapshot, ...], PagedList(100, _REF, 'refs(refPrefix: "refs/tags/", ')]
+    marks: Annotated[tuple[RefSnapshot, ...], PagedList(50, _REF, 'refs(refPrefix: "refs/scylla/", ')]
+    repository_topics: Annotated[
+        tuple[str, ...],
+        BeforeValidator(lambda nodes: tuple(node["topic"]["name"] for node in nodes)),
+        PagedList(30, "topic { name }"),
+    ]
+    assignable_users: Annotated[tuple[AccountSnapshot, ...], PagedList(50)]
+    labels: Annotated[tuple[LabelSnapshot, ...], PagedList(100)]
+    milestones: Annotated[tuple[MilestoneSnapshot, ...], PagedList(50)]
+    issues: Annotated[tuple[IssueSnapshot, ...], PagedList(60, field=f"issues({_BY_TIME}")]
+    pull_requests: Annotated[tuple[PullSnapshot, ...], PagedList(40, field=f"pullRequests({_BY_TIME}")]
+    releases: Annotated[tuple[ReleaseSnapshot, ...], PagedList(30)]
+    branch_protection_rules: Annotated[tuple[ProtectionSnapshot, ...], PagedList(30)]
 
     @property
     def refs(self) -> dict[str, str]:
@@ -317,19 +302,33 @@ class RateLimitSnapshot(StateSnapshot):
     reset_at: datetime.datetime
 
 
-def _selection(kind: str) -> str:
-    lists = (_list(kind, alias, "") for alias in _LISTS.get(kind, {}))
-    return f"{_FIELDS[kind]} {' '.join(lists)}"
+def _lists(record: type[StateSnapshot]) -> dict[str, tuple[PagedList, type[StateSnapshot]]]:
+    """Return the lists of a record by their names in the query, with the type of their entries."""
+    return {
+        str(field.alias): (part, get_args(field.annotation)[0])
+        for field in record.model_fields.values()
+        for part in field.metadata
+        if isinstance(part, PagedList)
+    }
 
 
-def _list(kind: str, alias: str, after: str) -> str:
-    field, size, item = _LISTS[kind][alias]
-    page = f"{alias}: {field}first: {size}{after})"
-    return f"{page} {{ pageInfo {{ hasNextPage endCursor }} nodes {{ {_selection(item)} }} }}"
+def _selection(record: type[StateSnapshot]) -> str:
+    """Return the part of the query that asks for all fields of a record."""
+    fields = [
+        " ".join([str(field.alias), *(part.text for part in field.metadata if isinstance(part, Selection))])
+        for field in record.model_fields.values()
+        if not any(isinstance(part, PagedList) for part in field.metadata)
+    ]
+    return " ".join([*fields, *(_page(name, *paged) for name, paged in _lists(record).items())])
 
 
-_DOCUMENT: Final = f"""query($owner: String!, $name: String!) {{ rateLimit {{ limit remaining resetAt }}
-    repository(owner: $owner, name: $name) {{ {_selection("Repository")} }} }}"""
+def _page(name: str, paged: PagedList, entry: type[StateSnapshot], after: str = "") -> str:
+    page = f"{name}: {paged.field or f'{name}('}first: {paged.size}{after})"
+    return f"{page} {{ pageInfo {{ hasNextPage endCursor }} nodes {{ {paged.entry or _selection(entry)} }} }}"
+
+
+_DOCUMENT: Final = f"""query($owner: String!, $name: String!) {{ rateLimit {{ {_selection(RateLimitSnapshot)} }}
+    repository(owner: $owner, name: $name) {{ {_selection(RepositorySnapshot)} }} }}"""
 
 
 def read_whole_state(ask: Ask, owner: str, name: str) -> Mapping[str, Any]:
@@ -341,18 +340,18 @@ def read_whole_state(ask: Ask, owner: str, name: str) -> Mapping[str, Any]:
         name: of the repository.
     """
     answer = ask(_DOCUMENT, {"owner": owner, "name": name})
-    return {**answer, "repository": _complete(ask, "Repository", answer["repository"])}
+    return {**answer, "repository": _complete(ask, RepositorySnapshot, answer["repository"])}
 
 
-def _complete(ask: Ask, kind: str, node: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a node whose connections are lists of complete nodes, of all pages."""
+def _complete(ask: Ask, record: type[StateSnapshot], node: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the other pages of a node's lists, and of the lists of their entries; return the node with plain lists."""
     lists = {}
-    for alias, (_, _, item) in _LISTS.get(kind, {}).items():
-        page, nodes = node[alias], [*node[alias]["nodes"]]
+    for name, (paged, entry) in _lists(record).items():
+        page, nodes = node[name], [*node[name]["nodes"]]
         while page["pageInfo"]["hasNextPage"]:
-            following = f"query($id: ID!, $after: String!) {{ node(id: $id) {{ ... on {kind} {{ "
-            document = f"{following}{_list(kind, alias, ', after: $after')} }} }} }}"
-            page = ask(document, {"id": node["id"], "after": page["pageInfo"]["endCursor"]})["node"][alias]
+            selection = f"... on {record.graphql_type} {{ {_page(name, paged, entry, ', after: $after')} }}"
+            document = f"query($id: ID!, $after: String!) {{ node(id: $id) {{ {selection} }} }}"
+            page = ask(document, {"id": node["id"], "after": page["pageInfo"]["endCursor"]})["node"][name]
             nodes += page["nodes"]
-        lists[alias] = [_complete(ask, item, part) for part in nodes]
+        lists[name] = nodes if paged.entry else [_complete(ask, entry, part) for part in nodes]
     return {**node, **lists}

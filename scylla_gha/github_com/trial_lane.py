@@ -218,7 +218,7 @@ class LaneTrial:
             refs = self._fetch(words.pulls)
         if _plain_refs(refs) != view.state.refs:
             raise GitHubError(f"{self.lane.repository}: GitHub lists other branches and tags than git does")
-        TrialReplay(view, world, words, read_details(view, self._accounts.admin), refs).replay()
+        TrialReplay(words, read_details(view, self._accounts.admin), refs).replay()
         write_trial_files(folder, world.hub, start, world.names)
 
     def _fetch(self, numbers: Mapping[int, int]) -> dict[str, str]:

@@ -20,8 +20,8 @@ from scylla_gha.github_com.canonical import (
 from scylla_gha.github_com.identify import Dialect, FixtureObjects, objects_of_fixture, objects_of_repository
 from scylla_gha.github_com.snapshot import (
     RateLimitSnapshot,
+    ReleaseSnapshot,
     RepositorySnapshot,
-    SubjectSnapshot,
     TextSnapshot,
     read_whole_state,
 )
@@ -45,9 +45,9 @@ class FixtureReference:
     Attributes:
         name: of the fixture.
         state: as a repository that has just been made of it.
-        keep: a commit whose parents are all commits that the state needs; it names the fixture in its message.
+        keep: a commit that names the fixture, and whose parents are all commits that the state needs.
         folder: git directory with all objects.
-        not_seeded: what is in the fixture and cannot be made on github.com, in words.
+        not_seeded: descriptions of the fixture's objects that cannot be created on github.com.
     """
 
     name: str
@@ -77,20 +77,14 @@ class FixtureReference:
         return self.dialect.user(login)
 
     def authors(self) -> set[str]:
-        """Return the users that something of the fixture is made by."""
-        objects = self.objects
-        texts: tuple[TextSnapshot, ...] = (
-            *objects.subjects.values(),
-            *objects.comments.values(),
-            *objects.reviews.values(),
-            *objects.lines.values(),
-        )
-        logins = {text.author for text in texts} | {release.author for release in objects.releases.values()}
-        logins |= {pull.merged_by for pull in objects.pulls.values() if pull.merged_by}
+        """Return the users who wrote or merged an object of the fixture."""
+        authored = [node for group in self.objects.groups for node in group.values()]
+        logins = {node.author for node in authored if isinstance(node, TextSnapshot | ReleaseSnapshot)}
+        logins |= {pull.merged_by for pull in self.objects.pulls.values() if pull.merged_by}
         return {self.user(login) for login in logins}
 
     def self_reviews(self) -> list[str]:
-        """Return the reviews of pull requests that their own author's account would approve or refuse."""
+        """Return the reviews with a verdict whose account is that of the pull request's author."""
         return [
             name
             for name, review in self.objects.reviews.items()
@@ -99,7 +93,7 @@ class FixtureReference:
         ]
 
     def people(self) -> set[str]:
-        """Return the users that something is made by, assigned to or asked of."""
+        """Return the users who wrote or merged an object, are assigned to one, or were asked for a review."""
         subjects = self.objects.subjects.values()
         asked = (login for pull in self.objects.pulls.values() for login in pull.review_requests)
         assigned = (login for subject in subjects for login in subject.assignees)
@@ -133,9 +127,7 @@ def make_reference(
     owner, repository = world.hub.state.full_name(world.repository).split("/")
     state = RepositorySnapshot.model_validate(read_whole_state(ask, owner, repository)["repository"])
     if state.is_empty:
-        raise ConfigError(
-            f"{fixture}: the fixture has no commit, so that nothing can be pushed; add a file or a commit"
-        )
+        raise ConfigError(f"{fixture}: the fixture has no commit, so nothing can be pushed; add a file or a commit")
     objects = objects_of_fixture(state, world.names)
     users = {
         user.login.lower().removesuffix("[bot]"): shared.get(key, key) for key, user in world.fixture.users.items()
@@ -174,22 +166,11 @@ def _not_seeded(world: FixtureWorld) -> Iterator[str]:
     if checks := state.where(CheckRecord, run=None):
         yield f"{counted(len(checks), 'check')} that no workflow made"
     if reviewers := world.fixture.scripted_reviewers:
-        yield f"{counted(len(reviewers), 'scripted reviewer')}: nobody reviews there while a trial goes on"
+        yield f"{counted(len(reviewers), 'scripted reviewer')}: nobody reviews on github.com during a trial"
     if world.fixture.rate_limit is not None:
         yield "rate_limit: the limits are those of github.com"
     if pending := state.where(ReviewRecord, state="PENDING"):
-        yield f"{counted(len(pending), 'review')} not submitted, which nobody but the author sees"
-
-
-def resolution_user(reference: FixtureReference, thread: str) -> str | None:
-    """Return the user who resolved a thread of the fixture."""
-    login = reference.objects.threads[thread].resolved_by
-    return reference.user(login) if login else None
-
-
-def created_order(subjects: Mapping[str, SubjectSnapshot]) -> list[str]:
-    """Return keys in the order in which a new repository gets the fixture's numbers."""
-    return sorted(subjects, key=lambda key: subjects[key].number)
+        yield f"{counted(len(pending), 'review')} not submitted, which only the author sees"
 
 
 @dataclass(frozen=True)
@@ -215,17 +196,12 @@ class FixtureView:
 
     @property
     def numbers(self) -> dict[str, int]:
-        """Numbers by key; of what is not there yet those of the fixture."""
+        """Numbers by key; of missing objects those of the fixture."""
         own = {key: subject.number for key, subject in self.objects.subjects.items()}
         return self.reference.numbers | own
 
-    @property
-    def noted(self) -> dict[str, str]:
-        """Ids by key that were noted when objects were created."""
-        return noted_ids(self.state)
-
     def differs(self, name: str, *fields: str) -> bool:
-        """Return whether an object that both have differs in one of some fields."""
+        """Return whether an object exists and differs from the fixture's in one of these fields."""
         wanted, actual = self.reference.canonical.get(name), self.canonical.get(name)
         if wanted is None or actual is None:
             return False
@@ -237,7 +213,7 @@ class FixtureView:
 
 
 def noted_ids(state: RepositorySnapshot) -> dict[str, str]:
-    """Return the ids by key that a repository's own note has; nothing if there is none that can be read."""
+    """Return the ids by key that are noted in a repository; empty without a readable note."""
     mark = state.mark(OBJECTS_MARK)
     try:
         ids = parse_json(mark.message) if mark else {}
@@ -275,8 +251,8 @@ def view_of(
     Args:
         reference: the wanted state.
         accounts: of the repository.
-        known: ids by key of what was created since the ids were noted.
-        by_id_only: find objects by known ids alone, since an agent may have written markers, names and notes.
+        known: ids by key of objects that were created since the ids were noted.
+        by_id_only: find objects by known ids alone, since an agent can write markers, names and notes.
     """
     state, limit = read_state(accounts.admin)
     ids = dict(known) if by_id_only else noted_ids(state) | dict(known)

@@ -58,7 +58,7 @@ def test_fixtures_of_the_library_can_be_seeded(tmp_path: Path, name: str) -> Non
     [
         ({"topics": ()}, "not marked as a repository of demo"),
         ({"description": "scylla-fixture: other"}, "not marked as a repository of demo"),
-        ({"permissions": ()}, "has not the role admin"),
+        ({"permissions": ()}, "does not have the role admin"),
     ],
 )
 def test_a_repository_that_is_not_marked_is_refused_and_nothing_is_written(
@@ -95,7 +95,7 @@ def test_all_accounts_and_tokens_that_are_missing_are_named_before_anything_is_d
     with pytest.raises(ConfigError) as caught:
         session(site).converge(None, is_new=True)
     assert str(caught.value).splitlines() == [
-        "github-fixtures.yaml: accounts: there is no login for reader; add it",
+        "github-fixtures.yaml: accounts: no login for reader; add it",
         "set SCYLLA_FIXTURE_TOKEN_REVIEWER: tokens of accounts that have to act in pool/demo-0",
     ]
     assert not (site.served.folder / "github-requests.jsonl").read_text()
@@ -109,8 +109,8 @@ def test_tokens_of_other_accounts_are_refused_before_anything_is_written(site: F
         session(site).converge(None, is_new=True)
     logins = site.pool.accounts
     assert str(caught.value) == (
-        f"{reviewer}: is a token of {logins['author']}, not of {logins['reviewer']}, who is reviewer by "
-        "github-fixtures.yaml; correct one of them"
+        f"{reviewer}: token of {logins['author']}, but github-fixtures.yaml says that reviewer is "
+        f"{logins['reviewer']}; correct one of them"
     )
     site.environ[reviewer] = "expired"
     with pytest.raises(GitHubError, match=rf"{reviewer} is invalid or expired \(401.*\); set another one$"):
@@ -149,7 +149,7 @@ def test_of_two_who_take_a_lease_at_the_same_time_one_is_refused(site: FixtureSi
     accounts = site.accounts
     before = read_state(accounts.admin)[0]
     taken: list[FixtureLease] = [take_lease(accounts, before, "one", 0, 30)]
-    with pytest.raises(RefusedError, match="was taken by another one at the same time"):
+    with pytest.raises(RefusedError, match="another holder took the lease at the same time"):
         take_lease(accounts, before, "two", 0, 30)
     current = lease_of(read_state(accounts.admin)[0])
     assert current is not None
@@ -239,7 +239,7 @@ def test_validate_names_an_account_of_no_user(site: FixtureSite, tmp_path: Path)
         (("status", "demo"), {"SCYLLA_FIXTURE_TOKEN_AUTHOR": ""}, "set SCYLLA_FIXTURE_TOKEN_AUTHOR", 3),
         (("status", "demo"), {"SCYLLA_FIXTURE_TOKEN_AUTHOR": "wrong"}, "TOKEN_AUTHOR is invalid or expired", 11),
         (("status", "demo"), {"GITHUB_API_URL": "http://example.com"}, "must be an https:// address", 11),
-        (("seed", "demo"), {"GITHUB_SERVER_URL": ""}, "(https://github.com) are not of the same server", 11),
+        (("seed", "demo"), {"GITHUB_SERVER_URL": ""}, "(https://github.com) name different servers", 11),
         (("seed", "demo"), {"GITHUB_SERVER_URL": "http://127.0.0.1:1"}, "a token would be sent to both", 11),
     ],
 )  # fmt: skip

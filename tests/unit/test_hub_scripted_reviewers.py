@@ -145,7 +145,7 @@ def test_a_repository_on_github_com_has_no_scripted_reviewers(tmp_path: Path) ->
     fixture = write_fixture(tmp_path / "fixture")
     (tmp_path / "made").mkdir()
     reference = make_reference("demo", fixture, tmp_path / "made", None, {})
-    assert reference.not_seeded == ("1 scripted reviewer: nobody reviews there while a trial goes on",)
+    assert reference.not_seeded == ("1 scripted reviewer: nobody reviews on github.com during a trial",)
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,7 @@ def test_tokens_that_trials_on_github_com_need_are_named(tmp_path: Path) -> None
     (finding,) = repositories_findings(library, {"SCYLLA_FIXTURE_TOKENS": "mara=one\nines=two"})
     assert (finding.state, finding.what) == ("ok", "demo, 1 repository at https://github.com: all tokens are set")
     (finding,) = repositories_findings(library, {**environ, "GITHUB_API_URL": "https://ghe.example.com/api/v3"})
-    assert (finding.state, "are not of the same server" in finding.what) == ("problem", True)
+    assert (finding.state, "name different servers" in finding.what) == ("problem", True)
     (finding,) = repositories_findings(library, {"SCYLLA_FIXTURE_TOKENS": "sesame"})
     assert finding.what.endswith("SCYLLA_FIXTURE_TOKENS: line 1: is not USER=TOKEN; correct the secret")
 
