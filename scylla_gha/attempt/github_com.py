@@ -1,9 +1,9 @@
 """GitHub of a trial on github.com: a leased repository, the settings of its clients, and its final state."""
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -15,7 +15,7 @@ from scylla_gha.github_com import token_variable
 from scylla_gha.github_com.trial_lane import (
     LanePool,
     LaneTrial,
-    LaneWish,
+    LeaseTerms,
     TrialLane,
     free_lane,
     lane_prompt,
@@ -53,17 +53,13 @@ class LaneSource:
 
     Attributes:
         pool: repositories and accounts of the scenario's fixture.
-        record: the lane that an earlier step has leased for the cell, if there was one.
-        holder: name in leases, another one for each cell.
-        wait: pauses for some seconds, and returns True if the run is cancelled.
-        wait_seconds: longest wait for a free repository.
+        record: file of the lane that an earlier step has leased for the cell.
+        terms: of a lease that the trial takes itself.
     """
 
     pool: LanePool
     record: Path
-    holder: str
-    wait: Callable[[float], object] = field(repr=False)
-    wait_seconds: float = 3600.0
+    terms: LeaseTerms
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +206,7 @@ def leased_repository(
 def _reference(source: LaneSource, prepared: PreparedScenario, fixture: Path, scratch: Path) -> FixtureReference:
     commit = own_commit(prepared.start.git_dir, prepared.folder.scenario.source.hash)
     start = StartCommit(commit, prepared.start.git_dir) if commit else None
-    shared = source.pool.accounts(source.pool.pool.repositories[0]).shared()
-    return make_reference(source.pool.fixture, fixture, scratch, start, shared)
+    return make_reference(source.pool.fixture, fixture, scratch, start, source.pool.pool.shared_accounts())
 
 
 def named_user(reference: FixtureReference, identity: str) -> str:
@@ -224,8 +219,7 @@ def _lane(source: LaneSource, reference: FixtureReference, identity: str, second
     """Return the cell's lane: a fresh one with the administrator's token, else the one of an earlier step."""
     if source.pool.may_reset:
         minutes = int(seconds / 60) + _RESERVE_MINUTES
-        wish = LaneWish(source.holder, minutes, identity, source.wait_seconds, source.wait)
-        return lease_lane(source.pool, reference, wish)
+        return lease_lane(source.pool, reference, source.terms, minutes, identity)
     lane = read_record(source.record, TrialLane)
     if lane is None:
         variable = token_variable(source.pool.pool.admin)

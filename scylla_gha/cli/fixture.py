@@ -195,28 +195,21 @@ def _session(name: str, lane: int, holder: str | None, *, is_new: bool = False) 
 
     With `is_new`, tokens are not required in advance.
     """
+    from scylla_gha.evaluate.lanes import fixture_reference
     from scylla_gha.github_com import fixture_environment
     from scylla_gha.github_com.accounts import FixtureAccounts, limits_of, retries_of
     from scylla_gha.github_com.commands import FixtureSession
     from scylla_gha.github_com.leases import default_holder
-    from scylla_gha.github_com.view import make_reference
-    from scylla_gha.hub.fixture import StartCommit
-    from scylla_gha.prepare.start_state import own_files_commit
-    from scylla_gha.prepare.tools import cache_root
     from scylla_gha.providers import provider_environment
 
     library = options.library()
     pool = _pool(library.repositories().fixtures, name)
-    folder = library.fixture(name).resolve()
     repository = pool.repositories[lane % len(pool.repositories)]
     environ = fixture_environment(provider_environment())
     accounts = FixtureAccounts(pool, repository, environ, retries_of(options.report), limits_of(environ))
     if not is_new:
         accounts.require([pool.admin])
-    with tempfile.TemporaryDirectory(prefix="fixture-") as scratch:
-        start = own_files_commit(folder, cache_root())
-        commit = StartCommit(*start) if start else None
-        reference = make_reference(name, folder, Path(scratch), commit, accounts.shared())
+    with fixture_reference(library, name, pool) as reference:
         yield FixtureSession(reference, accounts, lane, holder or default_holder(environ), options.report)
         options.report(counted(accounts.calls, "API call"))
 

@@ -162,7 +162,8 @@ def reverts(
     """  # noqa: D301
     from scylla_gha.github_api.access import access_from
     from scylla_gha.github_api.client import ApiRequest, GitHubRepository, RequestLimits, RetryPolicy
-    from scylla_gha.github_api.reverts import Period, RepositoryName, RevertQuery, read_revert_rate
+    from scylla_gha.github_api.responses import NamedRepository
+    from scylla_gha.github_api.reverts import Period, RevertQuery, read_revert_rate
 
     now = datetime.now(UTC)
     last = (until or now).date()
@@ -172,7 +173,7 @@ def reverts(
     client = GitHubRepository(
         access_from(os.environ), repository, RetryPolicy(options.report), RequestLimits(max_calls=_MAX_CALLS)
     )
-    about = client.read(ApiRequest("GET", "", "read the repository", "contents: read"), RepositoryName)
+    about = client.read(ApiRequest("GET", "", "read the repository", "contents: read"), NamedRepository)
     query = RevertQuery(
         repository=about.full_name,
         base=about.default_branch,

@@ -12,14 +12,13 @@ from typing import Final
 
 from scylla_gha.attempt.github_com import LaneSource
 from scylla_gha.config.library import Library
-from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, ScyllaError
 from scylla_gha.github_com import fixture_environment
 from scylla_gha.github_com.leases import default_holder
 from scylla_gha.github_com.trial_lane import (
     LanePool,
-    LaneWish,
+    LeaseTerms,
     TrialLane,
     free_lane,
     lane_record,
@@ -28,6 +27,7 @@ from scylla_gha.github_com.trial_lane import (
 )
 from scylla_gha.github_com.view import FixtureReference, make_reference
 from scylla_gha.hub.fixture import StartCommit
+from scylla_gha.model.github_fixture import RepositoryPool
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.plan.github_com import identity_of, require_lane_tokens
 from scylla_gha.prepare.start_state import own_files_commit
@@ -39,7 +39,6 @@ from scylla_gha.system.process import Cancel
 
 Report = Callable[[str], None]
 _JOB_MINUTES: Final = 360  # GitHub ends a job after so many
-_WAIT_SECONDS: Final = 3600.0  # for a repository that another job has
 
 
 def lease_lanes(plan: Plan, folder: RunFolder, library: Library, environ: Mapping[str, str], report: Report) -> int:
@@ -88,8 +87,9 @@ def free_lanes(plan: Plan, folder: RunFolder, library: Library, environ: Mapping
             if lane is None:
                 continue
             try:
-                with _reference(library, fixture, _pool(library, fixture, environ, report)) as reference:
-                    free_lane(_pool(library, fixture, environ, report), reference, lane)
+                pool = _pool(library, fixture, environ, report)
+                with fixture_reference(library, fixture, pool.pool) as reference:
+                    free_lane(pool, reference, lane)
                 report(f"{lane.repository}: freed")
             except ScyllaError as error:
                 report(f"{lane.repository}: its lease ends at {lane.expires}: {error}")
@@ -110,7 +110,7 @@ def lane_source(library: Library, folder: RunFolder, cell: Cell, fixture: str, c
     environ = fixture_environment(provider_environment())
     pool = _pool(library, fixture, environ, lambda _: None)
     record = lane_record(folder.root, cell.id)
-    return LaneSource(pool, record, f"{default_holder(environ)}/{cell.id}", cancel.wait)
+    return LaneSource(pool, record, LeaseTerms(f"{default_holder(environ)}/{cell.id}", cancel.wait))
 
 
 def _cells_by_fixture(plan: Plan, library: Library) -> dict[str, list[Cell]]:
@@ -127,21 +127,18 @@ def _pool(library: Library, fixture: str, environ: Mapping[str, str], report: Re
 
 
 @contextmanager
-def _reference(library: Library, fixture: str, pool: LanePool) -> Iterator[FixtureReference]:
-    """Make the wanted state of a fixture."""
+def fixture_reference(library: Library, fixture: str, pool: RepositoryPool) -> Iterator[FixtureReference]:
+    """Make the wanted state of a fixture for the accounts of its repositories."""
     folder = library.fixture(fixture).resolve()
-    shared = pool.accounts(pool.pool.repositories[0]).shared()
-    with tempfile.TemporaryDirectory(prefix="lane-") as scratch:
-        start = own_files_commit(folder, cache_root())
-        yield make_reference(fixture, folder, Path(scratch), StartCommit(*start) if start else None, shared)
+    with tempfile.TemporaryDirectory(prefix="fixture-") as scratch:
+        own_files = own_files_commit(folder, cache_root())
+        start = StartCommit(*own_files) if own_files else None
+        yield make_reference(fixture, folder, Path(scratch), start, pool.shared_accounts())
 
 
 def _lease(cell: Cell, library: Library, pool: LanePool) -> TrialLane:
-    scenario = library.scenario(cell.scenario)
-    with _reference(library, pool.fixture, pool) as reference:
-        holder = f"{default_holder(pool.environ)}/{cell.id}"
-        return lease_lane(pool, reference, LaneWish(holder, _JOB_MINUTES, _user(scenario), _WAIT_SECONDS, time.sleep))
-
-
-def _user(folder: ScenarioFolder) -> str:
-    return identity_of(folder, folder.scenario.github.identity if folder.scenario.github else "")
+    folder = library.scenario(cell.scenario)
+    identity = identity_of(folder, folder.scenario.github.identity if folder.scenario.github else "")
+    with fixture_reference(library, pool.fixture, pool.pool) as reference:
+        terms = LeaseTerms(f"{default_holder(pool.environ)}/{cell.id}", time.sleep)
+        return lease_lane(pool, reference, terms, _JOB_MINUTES, identity)

@@ -61,6 +61,12 @@ class Repository(GitHubResponse):
     full_name: str
 
 
+class NamedRepository(Repository):
+    """A repository's name and default branch."""
+
+    default_branch: str
+
+
 class Head(GitHubResponse):
     """The commit that a pull request proposes; the repository is None if it was deleted."""
 
@@ -158,14 +164,7 @@ class Ref(GitHubResponse):
 
 
 class AnyResponse(GitHubResponse):
-    """A response of which nothing is read."""
-
-
-class EventRepository(GitHubResponse):
-    """The repository of an event."""
-
-    full_name: str
-    default_branch: str
+    """A response whose content is not read."""
 
 
 class NewComment(GitHubResponse):
@@ -190,14 +189,14 @@ class CommentEvent(GitHubResponse):
     action: str
     comment: NewComment
     issue: IssueThread
-    repository: EventRepository
+    repository: NamedRepository
 
 
 class PullEvent(GitHubResponse):
     """An event of `pull_request`."""
 
     pull_request: PullRequest
-    repository: EventRepository
+    repository: NamedRepository
 
 
 class Artifact(GitHubResponse):
@@ -218,7 +217,7 @@ class DispatchEvent(GitHubResponse):
     """An event of `workflow_dispatch`; other events have no inputs."""
 
     inputs: dict[str, object] | None = None
-    repository: EventRepository | None = None
+    repository: NamedRepository | None = None
 
 
 E = TypeVar("E", bound=GitHubResponse)

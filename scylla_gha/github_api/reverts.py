@@ -30,13 +30,6 @@ _READ_PULLS: Final = ("read pull requests", "pull-requests: read")
 _READ_COMMITS: Final = ("read commits", "contents: read")
 
 
-class RepositoryName(GitHubResponse):
-    """A repository's name and default branch."""
-
-    full_name: str
-    default_branch: str
-
-
 class _Label(GitHubResponse):
     name: str = ""
 

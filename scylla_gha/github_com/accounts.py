@@ -133,16 +133,10 @@ class FixtureAccounts:
         if lines:
             raise ConfigError("\n".join(lines))
 
-    def shared(self) -> dict[str, str]:
-        """Return, for each user, the first user by name who has the same account."""
-        first: dict[str, str] = {}
-        for user, login in sorted(self.pool.accounts.items()):
-            first.setdefault(login.lower(), user)
-        return {user: first[login.lower()] for user, login in self.pool.accounts.items()}
-
     def users(self) -> dict[str, str]:
         """Return users by login in lower case."""
-        return {login.lower(): self.shared()[user] for user, login in sorted(self.pool.accounts.items())}
+        shared = self.pool.shared_accounts()
+        return {login.lower(): shared[user] for user, login in sorted(self.pool.accounts.items())}
 
 
 def limits_of(environ: Mapping[str, str]) -> RequestLimits:

@@ -1,8 +1,8 @@
 """Repository on github.com for one trial: leased and reset before it, read back after it, and freed.
 
-The administrator's token leases and resets, perhaps in an earlier step of the job, which leaves a `TrialLane`. All that
-is read while the agent works, and afterwards, is read with the token of the agent's own user. It sees its reviews that
-are not submitted, and no rules that protect branches, unless it administers the repository.
+The administrator's token leases and resets it, perhaps in an earlier step of the job, which leaves a `TrialLane`. Later
+requests have the token of the agent's own user. This user sees its own reviews that are not submitted, but no rules
+that protect branches, unless it administers the repository.
 """
 
 import functools
@@ -79,42 +79,54 @@ class LanePool:
 
 
 @dataclass(frozen=True, slots=True)
-class LaneWish:
-    """Terms of a lease: its holder, its minutes, the agent's user, and the seconds to wait for a free repository.
+class LeaseTerms:
+    """Terms of leases.
 
-    `wait` pauses for some seconds, and returns True if the run is cancelled.
+    Attributes:
+        holder: name in the lease, different for each cell.
+        wait: pauses for some seconds, and returns True if the run is cancelled.
+        wait_seconds: longest wait for a free repository.
     """
 
     holder: str
-    minutes: int
-    identity: str
-    seconds: float
-    wait: Callable[[float], object]
+    wait: Callable[[float], object] = field(repr=False)
+    wait_seconds: float = 3600.0
 
 
-def lease_lane(pool: LanePool, reference: FixtureReference, wish: LaneWish) -> TrialLane:
+def lease_lane(
+    pool: LanePool, reference: FixtureReference, terms: LeaseTerms, minutes: int, identity: str
+) -> TrialLane:
     """Lease the first free repository, and reset it; a reset that fails frees it.
 
+    Args:
+        pool: repositories to choose from.
+        reference: wanted state.
+        terms: of the lease.
+        minutes: length of the lease.
+        identity: the agent's user.
+
     Raises:
-        LeasedError: all are leased for longer than the wish would wait.
+        LeasedError: all are leased for longer than the terms allow to wait.
         ScyllaError: the repository cannot be reset, or differs from the fixture.
     """
-    left = wish.seconds
+    left = terms.wait_seconds
     while True:
         try:
-            return _first_free(pool, reference, wish)
+            return _lease_first_free(pool, reference, terms.holder, minutes, identity)
         except LeasedError:
-            if left <= 0 or wish.wait(min(left, _POLL_SECONDS)):
+            if left <= 0 or terms.wait(min(left, _POLL_SECONDS)):
                 raise
             left -= _POLL_SECONDS
 
 
-def _first_free(pool: LanePool, reference: FixtureReference, wish: LaneWish) -> TrialLane:
+def _lease_first_free(
+    pool: LanePool, reference: FixtureReference, holder: str, minutes: int, identity: str
+) -> TrialLane:
     refusals = []
     for lane, repository in enumerate(pool.pool.repositories):
-        session = FixtureSession(reference, pool.accounts(repository), lane, wish.holder, pool.report)
+        session = FixtureSession(reference, pool.accounts(repository), lane, holder, pool.report)
         try:
-            facts = session.converge(wish.minutes, wish.identity, is_new=False)
+            facts = session.converge(minutes, identity, is_new=False)
         except LeasedError as error:
             refusals.append(str(error))
             continue
@@ -122,7 +134,7 @@ def _first_free(pool: LanePool, reference: FixtureReference, wish: LaneWish) -> 
             fixture=pool.fixture,
             repository=repository,
             lane=lane,
-            holder=wish.holder,
+            holder=holder,
             digest=facts["digest"],
             expires=facts["lease"]["expires"],
         )
@@ -212,7 +224,7 @@ class LaneTrial:
         view = self._settled()
         words = ReplayWords(view, world)
         refs = self._fetch(words.pulls)
-        if _plain_refs(refs) != view.state.refs:  # git is never behind, so the lists were
+        if _plain_refs(refs) != view.state.refs:  # lists can be behind, git is not
             view = self._settled()
             words = ReplayWords(view, world)
             refs = self._fetch(words.pulls)

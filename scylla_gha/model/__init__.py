@@ -4,7 +4,7 @@ import datetime
 import hashlib
 import json
 import re
-from typing import Annotated, Self
+from typing import Annotated, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
@@ -23,6 +23,15 @@ class Record(BaseModel):
     """Base of all records: frozen, strict, no unknown keys, no NaN or Infinity. None is unknown, 0 is zero."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+N = TypeVar("N", int, float)
+
+
+def known_sum(*parts: N | None) -> N | None:
+    """Return the sum; None if one part is unknown."""
+    known = [part for part in parts if part is not None]
+    return sum(known) if len(known) == len(parts) else None
 
 
 class Amounts(Record):

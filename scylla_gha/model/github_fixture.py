@@ -276,6 +276,13 @@ class RepositoryPool(Record):
             raise ValueError("repositories: one is listed twice")
         return self
 
+    def shared_accounts(self) -> dict[str, str]:
+        """Return, for each user, the first user by name who has the same account."""
+        first: dict[str, str] = {}
+        for user, login in sorted(self.accounts.items()):
+            first.setdefault(login.lower(), user)
+        return {user: first[login.lower()] for user, login in self.accounts.items()}
+
 
 class GitHubRepositories(Record):
     """Allow-list: `scylla-gha fixture` changes no other repository."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from scylla_gha.model import Amounts, FileDigest, Record
+from scylla_gha.model import Amounts, FileDigest, Record, known_sum
 from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.github_requests import GitHubTraffic
 from scylla_gha.model.sandbox import HostContact, Isolation
@@ -47,6 +47,11 @@ class Usage(Amounts):
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
     usd: float | None = None
+
+    @property
+    def prompt_tokens(self) -> int | None:
+        """Tokens of the prompt, cached ones included; None if one kind is unknown."""
+        return known_sum(self.input_tokens, self.cache_read_tokens, self.cache_write_tokens)
 
 
 NO_USAGE = Usage(input_tokens=0, output_tokens=0, cache_read_tokens=0, cache_write_tokens=0, usd=0.0)

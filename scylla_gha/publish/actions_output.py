@@ -19,6 +19,7 @@ from scylla_gha.github_api.actions import (
     set_outputs,
 )
 from scylla_gha.github_com import fixture_environment, tokens_of
+from scylla_gha.model import known_sum
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.report import Report
 from scylla_gha.providers import provider_environment
@@ -125,7 +126,6 @@ def outputs(report: Report) -> dict[str, str]:
     candidates = [comparison.arm for comparison in report.answer if comparison.verdict == verdict]
     arm = min(candidates, key=difference) if candidates else report.arms[0].arm if len(report.arms) == 1 else None
     contrast = contrasts.get(arm) if candidates and arm else None
-    costs = [summary.usd for summary in report.arms if summary.usd is not None]
     return {
         "verdict": verdict,
         "arm": arm or "",
@@ -133,7 +133,7 @@ def outputs(report: Report) -> dict[str, str]:
         "delta": _number(contrast.value if contrast else None),
         "low": _number(contrast.low if contrast else None),
         "high": _number(contrast.high if contrast else None),
-        "agent_usd": _number(sum(costs) if len(costs) == len(report.arms) else None),
+        "agent_usd": _number(known_sum(*(summary.usd for summary in report.arms))),
         "judge_usd": _number(report.judge_usd),
         "missing": str(report.counts.planned - report.counts.judged),
     }

@@ -1,13 +1,12 @@
-"""Posts that hold their state and are edited: comments of suites, and issues on regressions and agent CLIs.
+"""Posts that store their state and are edited: comments of suites, and issues on regressions and agent CLIs.
 
 The comment is edited in place, which notifies nobody; if the verdict changes, it is posted anew and the old comment
 becomes a pointer to it. If a crash or two simultaneous jobs left several, the newest counts; the next post repairs the
-rest. The issue of a regression is opened when that is confirmed, and closed when it is over.
+rest. The issue of a regression is opened when the regression is confirmed, and closed when it is over. The issue on
+agent CLIs is open while the newest version of a CLI differs from the stored one.
 
-State stands in the second line. It is read only from posts of our own login, and still validated.
-
-The one issue on newest versions of agent CLIs is found again by its first line and its author, and closed when nothing
-differs any more.
+A post is found by its author and its first line; its second line has the state. The state is read only from posts of
+our own login, and validated.
 """
 
 import base64
@@ -30,7 +29,7 @@ from scylla_gha.github_api.pulls import (
     read_pull_request,
     update_issue,
 )
-from scylla_gha.github_api.responses import Comment
+from scylla_gha.github_api.responses import Comment, Issue
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.publication import (
     MOST_PAST,
@@ -95,7 +94,7 @@ def read_hidden_line(body: str, model: type[StateRecord], suite: str, most: int 
 
 
 def next_state(report: Report, facts: CommentFacts, before: CommentState | None) -> CommentState:
-    """Return the state after the verdict on a report is shown: that verdict, and the latest ones of other runs."""
+    """Return the state with the verdict on a report, before the latest verdicts of other runs."""
     verdict = PastVerdict(
         verdict=overall(report),
         said=clipped(one_line(title(report)), _MOST_TITLE),
@@ -114,7 +113,7 @@ def is_newer(state: CommentState, facts: CommentFacts) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PostedComment:
-    """URL of the comment, and what was done; `kept`: the comment of a later run stays."""
+    """URL of the comment, and the action; `kept`: the comment of a later run stays."""
 
     url: str
     how: Literal["posted", "edited", "posted anew", "kept"]
@@ -205,15 +204,9 @@ def open_regression(
         title = f"{suite.experiment}: an agent does worse than it did"
         return RegressionPost("opened", open_issue(repository, suite.author, title, body, LABEL).html_url)
     before = read_hidden_line(existing.body or "", RegressionState, suite.name, _MOST_ISSUE_STATE)
-    issue = update_issue(repository, existing.number, body, "open")
-    if existing.state == "closed" or before is None or set(before.arms) != set(state.arms):
-        create_comment(
-            repository,
-            existing.number,
-            other_arms_text([verdict.arm for verdict in confirmed], suite.page),
-            suite.author,
-        )
-    return RegressionPost("reopened" if existing.state == "closed" else "updated", issue.html_url)
+    is_same = before is not None and set(before.arms) == set(state.arms)
+    news = other_arms_text([verdict.arm for verdict in confirmed], suite.page)
+    return RegressionPost(*_show_again(repository, existing, body, news, suite.author, is_same=is_same))
 
 
 def close_regression(
@@ -232,9 +225,23 @@ def close_regression(
     if state is None or not all(arm in by_arm and by_arm[arm].not_worse for arm in state.arms):
         return RegressionPost("still open", issue.html_url)
     text = recovered_text([by_arm[arm] for arm in state.arms], suite.page)
-    create_comment(repository, issue.number, text, suite.author)
-    update_issue(repository, issue.number, issue.body or "", "closed")
-    return RegressionPost("recovered", issue.html_url)
+    return RegressionPost("recovered", _close(repository, issue, text, suite.author))
+
+
+def _show_again(
+    repository: GitHubRepository, issue: Issue, body: str, news: str, author: str, *, is_same: bool
+) -> tuple[Literal["updated", "reopened"], str]:
+    """Replace the issue's text, open it, and comment the news, unless the issue is open with the same findings."""
+    url = update_issue(repository, issue.number, body, "open").html_url
+    if issue.state == "closed" or not is_same:
+        create_comment(repository, issue.number, news, author)
+    return "reopened" if issue.state == "closed" else "updated", url
+
+
+def _close(repository: GitHubRepository, issue: Issue, text: str, author: str) -> str:
+    """Close the issue with a comment; return its URL."""
+    create_comment(repository, issue.number, text, author)
+    return update_issue(repository, issue.number, issue.body or "", "closed").html_url
 
 
 def opened_text(suite: RegressionSuite, first: Sequence[ArmVerdict], confirmed: Sequence[ArmVerdict]) -> str:
@@ -278,7 +285,7 @@ def _reason(verdict: ArmVerdict) -> str:
 def keep_updates_issue(
     repository: GitHubRepository, updates: AgentUpdates, page: RunPage, author: str
 ) -> tuple[UpdatesState, str]:
-    """Open, update or close the issue; return what was done, and its URL (empty: there is none).
+    """Open, update or close the issue; return its new state and its URL (empty without an issue).
 
     Args:
         repository: where the issue is.
@@ -294,17 +301,16 @@ def keep_updates_issue(
     if not differing:
         if existing is None or existing.state == "closed":
             return "quiet", ""
-        create_comment(repository, existing.number, f"There are no differences any more ({page.url}).\n", author)
-        return "closed", update_issue(repository, existing.number, existing.body or "", "closed").html_url
+        text = f"There are no differences any more ({page.url}).\n"
+        return "closed", _close(repository, existing, text, author)
     digest = hashlib.sha256(AgentUpdates(agents=tuple(differing)).model_dump_json().encode()).hexdigest()
     body = f"{_UPDATES_MARKER}\n<!-- scylla:data {digest} -->\n{issue_text(updates, page)}"
     if existing is None:
         return "opened", open_issue(repository, author, _TITLE, body, _UPDATES_LABEL, _ABOUT).html_url
     before = _DIGEST.search((existing.body or "")[:500])
-    issue = update_issue(repository, existing.number, body, "open")
-    if existing.state == "closed" or before is None or before[1] != digest:
-        create_comment(repository, existing.number, f"Measured again, with other differences ({page.url}).\n", author)
-    return "reopened" if existing.state == "closed" else "updated", issue.html_url
+    is_same = before is not None and before[1] == digest
+    news = f"Measured again, with other differences ({page.url}).\n"
+    return _show_again(repository, existing, body, news, author, is_same=is_same)
 
 
 def issue_text(updates: AgentUpdates, page: RunPage) -> str:

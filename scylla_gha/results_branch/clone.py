@@ -20,8 +20,8 @@ import click
 
 from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import ConfigError, GitHubError
-from scylla_gha.system import process
 from scylla_gha.system.git import run_git
+from scylla_gha.system.process import CapturedOutput, capture
 
 _TOKENS: Final = ("GITHUB_TOKEN", "GH_TOKEN")
 _SERVER: Final = "https://github.com"
@@ -148,7 +148,7 @@ def chosen_remote(address: str | None) -> GitRemote:
 
 
 def _origin() -> str:
-    done = process.capture(["git", "config", "--get", "remote.origin.url"])
+    done = capture(["git", "config", "--get", "remote.origin.url"])
     url = done.stdout.decode(errors="replace").strip()
     if done.code or not url:
         raise ConfigError(
@@ -179,8 +179,11 @@ class BranchClone:
         self._git("config", "remote.origin.url", remote.url)
         self._git("check-ref-format", "--branch", branch)
 
-    def _git(self, *args: str, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> bytes:
-        done = run_git(self._root, *args, stdin=stdin, env={**self._remote.env, **(env or {})}, seconds=_SECONDS)
+    def _run(self, *args: str, stdin: bytes = b"") -> CapturedOutput:
+        return run_git(self._root, *args, stdin=stdin, env=self._remote.env, seconds=_SECONDS)
+
+    def _git(self, *args: str, stdin: bytes = b"") -> bytes:
+        done = self._run(*args, stdin=stdin)
         if done.code:
             raise _kind(done.message)(f"{self._remote.url}: git {args[0]} failed: {done.message}")
         return done.stdout
@@ -192,19 +195,8 @@ class BranchClone:
             GitHubError: the remote is out of reach, refuses, or the branch is not a results branch.
         """
         refspec = f"+refs/heads/{self.branch}:{_TIP}"  # a server without filters sends all files, which costs time only
-        done = run_git(
-            self._root,
-            "fetch",
-            "--quiet",
-            "--no-tags",
-            "--depth=1",
-            "--filter=blob:none",
-            "--no-write-fetch-head",
-            "origin",
-            refspec,
-            env=self._remote.env,
-            seconds=_SECONDS,
-        )
+        options = ("--quiet", "--no-tags", "--depth=1", "--filter=blob:none", "--no-write-fetch-head")
+        done = self._run("fetch", *options, "origin", refspec)
         if done.code:
             if _NO_BRANCH in done.message:
                 self.tip = None
@@ -246,18 +238,9 @@ class BranchClone:
         """
         missing = set(names) - self._downloaded
         if missing:
-            self._git(
-                "-c",
-                "fetch.negotiationAlgorithm=noop",
-                "fetch",
-                "--quiet",
-                "--no-tags",
-                "--no-write-fetch-head",
-                "--filter=blob:none",
-                "--stdin",
-                "origin",
-                stdin=_lines(sorted(missing)),
-            )
+            options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--filter=blob:none", "--stdin")
+            command = ("-c", "fetch.negotiationAlgorithm=noop", "fetch", *options, "origin")
+            self._git(*command, stdin=_lines(sorted(missing)))
             self._downloaded |= missing
 
     def commit(self, files: Mapping[str, bytes], message: str) -> str:
@@ -280,15 +263,7 @@ class BranchClone:
             TemporaryCloneError: the tip has moved, or the server is out of reach; fetch, commit and push again.
             GitHubError: the push is refused for good.
         """
-        done = run_git(
-            self._root,
-            "push",
-            "--porcelain",
-            "origin",
-            f"{commit}:refs/heads/{self.branch}",
-            env=self._remote.env,
-            seconds=_SECONDS,
-        )
+        done = self._run("push", "--porcelain", "origin", f"{commit}:refs/heads/{self.branch}")
         if done.code:
             message = (done.stdout + b"\n" + done.stderr).decode(errors="replace").strip()[-2000:]
             kind = _kind(message)

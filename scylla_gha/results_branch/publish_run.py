@@ -18,7 +18,7 @@ from typing import Final, Protocol
 import scylla_gha
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, GitHubError
-from scylla_gha.model import Record, digest
+from scylla_gha.model import Record, digest, known_sum
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.publication import Origin, RunFile, RunIndexEntry, RunManifest, RunName
 from scylla_gha.model.report import Report
@@ -220,12 +220,10 @@ def _text(record: Record) -> bytes:
 
 def _summary(report: Report) -> dict[str, object]:
     verdicts = [comparison.verdict for comparison in report.answer]
-    costs = [arm.usd for arm in report.arms]
-    known = [cost for cost in costs if cost is not None]
     return {
         "counts": report.counts,
         "passed": sum(arm.passed for arm in report.arms),
         "verdicts": {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)},
-        "usd": sum(known) if len(known) == len(costs) else None,
+        "usd": known_sum(*(arm.usd for arm in report.arms)),
         "judge_usd": report.judge_usd,
     }

@@ -172,7 +172,7 @@ def _unpack(content: bytes, max_bytes: int, where: str) -> bytes:
 
 def _require_digest(where: str, content: bytes, sha256: str | None, listed_in: str = "its manifest") -> None:
     if hashlib.sha256(content).hexdigest() != sha256:
-        raise ConfigError(f"{where}: is not what {listed_in} says; it was changed")
+        raise ConfigError(f"{where}: does not match {listed_in} (SHA-256 differs); it was changed")
 
 
 def fetch_rows(copy: BranchClone, entries: Iterable[RunIndexEntry]) -> None:
@@ -238,20 +238,20 @@ class StoredRun:
         Raises:
             ConfigError: it differs from the manifest, or is of another version.
         """
-        content = self._read("report.json")
-        sha256 = next((part.sha256 for part in self.manifest.files if part.name == "report.json"), None)
-        _require_digest(f"{self._entry.name}: report.json", content, sha256)
-        return self._parse(content, Report, "report")
+        return self._read_listed("report.json", Report, "report")
 
     def readiness(self) -> ReadinessReport | None:
-        """Read the measurement of readiness; None if the run is none.
+        """Read the measurement of readiness; None for other runs.
 
         Raises:
             ConfigError: it differs from the manifest, or is of another version.
         """
-        sha256 = next((part.sha256 for part in self.manifest.files if part.name == REPORT_FILE), None)
-        if sha256 is None:
+        if not any(part.name == REPORT_FILE for part in self.manifest.files):
             return None
-        content = self._read(REPORT_FILE)
-        _require_digest(f"{self._entry.name}: {REPORT_FILE}", content, sha256)
-        return self._parse(content, ReadinessReport, "measurement of readiness")
+        return self._read_listed(REPORT_FILE, ReadinessReport, "measurement of readiness")
+
+    def _read_listed(self, name: str, kind: type[R], noun: str) -> R:
+        content = self._read(name)
+        sha256 = next((part.sha256 for part in self.manifest.files if part.name == name), None)
+        _require_digest(f"{self._entry.name}: {name}", content, sha256)
+        return self._parse(content, kind, noun)

@@ -12,7 +12,8 @@ import pytest
 from scylla_gha.errors import GitHubError
 from scylla_gha.github_api.access import GitHubAccess
 from scylla_gha.github_api.client import ApiRequest, GitHubRepository, RequestLimits, RetryPolicy
-from scylla_gha.github_api.reverts import Period, RepositoryName, RevertQuery, RevertRate, read_revert_rate
+from scylla_gha.github_api.responses import NamedRepository
+from scylla_gha.github_api.reverts import Period, RevertQuery, RevertRate, read_revert_rate
 from scylla_gha.stats import wilson
 from tests.support.command import Said, scylla
 from tests.support.github import REPOSITORY, TOKEN, Closed, Fault, GitHub, on, serve, sha
@@ -84,7 +85,7 @@ def read(
     client = GitHubRepository(
         GitHubAccess(github.url, token), REPOSITORY, retries, RequestLimits(backoff=0.01, **limits)
     )
-    about = client.read(ApiRequest("GET", "", "read the repository", "contents: read"), RepositoryName)
+    about = client.read(ApiRequest("GET", "", "read the repository", "contents: read"), NamedRepository)
     period = Period(since=on(0).date(), until=on(58).date())
     query = RevertQuery(repository=about.full_name, base=about.default_branch, period=period, as_of=on(200),
                         window_days=30, labels=("agent",))  # fmt: skip

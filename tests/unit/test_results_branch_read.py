@@ -200,9 +200,13 @@ def test_changed_rows_are_refused(tmp_path: Path, published: tuple[Path, RunInde
 def test_a_changed_manifest_or_report_is_refused(tmp_path: Path, published: tuple[Path, RunIndexEntry]) -> None:
     server, entry = published
     copy = tampered(tmp_path, server, f"{entry.folder}/report.json", b"{}")
-    with pytest.raises(ConfigError, match=r"report\.json: is not what its manifest says; it was changed"):
+    with pytest.raises(
+        ConfigError, match=r"report\.json: does not match its manifest \(SHA-256 differs\); it was changed"
+    ):
         StoredRun(copy, entry).report()
-    with pytest.raises(ConfigError, match="its manifest: is not what the index says; it was changed"):
+    with pytest.raises(
+        ConfigError, match=r"its manifest: does not match the index \(SHA-256 differs\); it was changed"
+    ):
         StoredRun(tampered(tmp_path, server, f"{entry.folder}/manifest.json", b"{}"), entry)
 
 

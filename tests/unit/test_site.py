@@ -96,7 +96,8 @@ def test_the_overview_shows_the_latest_measured_run_of_the_branch(small: tuple[P
     assert "Of run house-style/9002-1" in text
     assert text.count('id="part-2-chart-history"') == 1
     assert "replay: nothing was measured" in text
-    assert "not shown in full: house-style/9005-1: report.json: is not what its manifest says; it was changed" in text
+    reason = "report.json: does not match its manifest (SHA-256 differs); it was changed"
+    assert f"not shown in full: house-style/9005-1: {reason}" in text
 
 
 def test_runs_of_pull_requests_and_replays_stand_apart(small: tuple[Path, dict[str, str]]) -> None:

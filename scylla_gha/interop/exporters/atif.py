@@ -73,11 +73,9 @@ def _result(call: ToolCall) -> Json:
 
 
 def _metrics(usage: Usage, steps: int) -> Json:
-    """Return known numbers; ATIF's prompt tokens include cached ones, so they are unknown if one kind is."""
-    prompt = (usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
-    known = [part for part in prompt if part is not None]
+    """Return the known numbers; ATIF's prompt tokens include cached ones."""
     metrics = {
-        "total_prompt_tokens": sum(known) if len(known) == len(prompt) else None,
+        "total_prompt_tokens": usage.prompt_tokens,
         "total_completion_tokens": usage.output_tokens,
         "total_cached_tokens": usage.cache_read_tokens,
         "total_cost_usd": usage.usd,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from scylla_gha.interop.exporters.rows import ArmRows, json_bytes, rows_by_arm
-from scylla_gha.model import digest, slug
+from scylla_gha.model import digest, known_sum, slug
 from scylla_gha.model.cell_records import AttemptRecord, CellRecord, step_requests, task_text, usage_by_model
 from scylla_gha.model.judgment import CheckResult, ItemScore, Judgment
 from scylla_gha.model.plan import Plan
@@ -204,14 +204,13 @@ def _model_usage(row: Result, model: str | None, record: CellRecord | None) -> J
 
 def _usage(usage: Usage) -> Json | None:
     """Return the tokens and the cost; None if a kind of tokens is unknown, since Inspect reads a missing one as 0."""
-    parts = (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
+    total = known_sum(usage.prompt_tokens, usage.output_tokens)
+    if total is None:
         return None
     tokens: Json = {
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
-        "total_tokens": sum(known),
+        "total_tokens": total,
         "input_tokens_cache_read": usage.cache_read_tokens,
         "input_tokens_cache_write": usage.cache_write_tokens,
     }

@@ -195,11 +195,9 @@ def _provider(model: str | None) -> str | None:
 
 
 def _usage(usage: Usage) -> Json:
-    """Return known numbers; the conventions' input tokens include cached ones, so they are unknown if one kind is."""
-    prompt = (usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
-    known = [part for part in prompt if part is not None]
+    """Return tokens and cost; the conventions' input tokens include cached ones."""
     return {
-        "gen_ai.usage.input_tokens": sum(known) if len(known) == len(prompt) else None,
+        "gen_ai.usage.input_tokens": usage.prompt_tokens,
         "gen_ai.usage.output_tokens": usage.output_tokens,
         "gen_ai.usage.cache_read.input_tokens": usage.cache_read_tokens,
         "gen_ai.usage.cache_write.input_tokens": usage.cache_write_tokens,

@@ -17,6 +17,7 @@ from typing import Final, Literal
 
 from scylla_gha.conditions import is_match
 from scylla_gha.interop.exporters.rows import json_bytes
+from scylla_gha.model import known_sum
 from scylla_gha.model.judgment import CheckResult
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Attempt, Outcome, ToolCall, Trajectory
@@ -219,11 +220,6 @@ def _tokens(row: Result) -> Json:
         "reasoning": None,
         "cacheRead": row.cache_read_tokens,
         "cacheWrite": row.cache_write_tokens,
-        "total": _sum(row.input_tokens, row.output_tokens, row.cache_read_tokens, row.cache_write_tokens),
-        "active": _sum(row.input_tokens, row.output_tokens),
+        "total": known_sum(row.input_tokens, row.output_tokens, row.cache_read_tokens, row.cache_write_tokens),
+        "active": known_sum(row.input_tokens, row.output_tokens),
     }
-
-
-def _sum(*parts: int | None) -> int | None:
-    known = [part for part in parts if part is not None]
-    return sum(known) if len(known) == len(parts) else None
