@@ -2,9 +2,9 @@
 
 Before a request is sent, its worst case is reserved in every budget; afterwards the reservation is settled with the
 real cost. So a budget is exceeded at most by the error of the estimate of a prompt. If a request does not fit, its
-answer is limited to what the money buys. If even the shortest answer does not fit beside what is in flight, the request
-waits, and later requests of its session wait behind it; if it would not fit alone either, it is refused. An answer of
-unknown cost counts with a high guess here, and stays unknown in the log.
+answer is limited to what the money buys. If even the shortest answer does not fit beside the open requests, the request
+waits, and so do later requests of its session; if it does not fit alone either, it is refused. An answer of unknown
+cost counts with a high guess here, and stays unknown in the log.
 
 Not thread-safe: nothing is awaited between a check and its reservation.
 
@@ -47,7 +47,7 @@ LOG_IS_FULL: Final = RequestRefusal("budget_exceeded:trial_journal", "this key h
 
 
 def forbidden_reason(request: ModelRequest, session: Session, model: ModelInfo | None) -> RequestRefusal | None:
-    """Return the reason to refuse a request of this session; None if it is allowed. Other sessions play no part."""
+    """Return the reason for which the session's own settings refuse a request; None if they allow it."""
     terms = request.terms
     if session.models is not None:
         unknown = [name for name in (request.model, *terms.fallbacks) if name not in session.models]
@@ -68,7 +68,7 @@ def forbidden_reason(request: ModelRequest, session: Session, model: ModelInfo |
 
 
 def _is_priced(use: ServerToolUse, model: ModelInfo | None) -> bool:
-    """Tell if speed, tier and region have a known price. An unknown price of the model itself is not forbidden here."""
+    """Tell if speed, tier and region have a known price. The ledger checks the price of the model itself."""
     if use == _USUAL or use.model_copy(update={"searches": 0}) == _USUAL:
         return True
     price = model.price if model else None
@@ -109,7 +109,7 @@ class Conversation:
     _turns: dict[bytes, int] = field(default_factory=dict)
 
     def count(self, digests: ConversationDigests | None) -> tuple[int | None, RequestRefusal | None]:
-        """Count a request (None: a probe, which belongs to no conversation).
+        """Count a request (None: a probe, which is not part of a conversation).
 
         Returns its turn of the main conversation, or None if it belongs to another one, and why it is refused. A
         repeated request is the same turn.

@@ -1,7 +1,7 @@
 """Handling of one request: refused, answered from a recording, or forwarded, and logged; answers have time limits.
 
-An answer is logged before the client gets its end, so no summary lacks a finished request. When the client
-leaves, the answer is read to its end all the same: it is paid for, and only its end tells how much.
+An answer is logged before the client gets its end, so no summary lacks a finished request. When the client leaves, the
+gateway still reads the answer to its end, since only the end states the cost.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ _UNAWAITED: Final = 16 * 1024  # bytes that an empty buffer takes at once: async
 _LONGEST_ERROR: Final = 1024 * 1024
 _LONGEST_PAUSE: Final = 8.0  # seconds, between two tries
 _NO_RETRY: Final = "x-should-retry"  # as the provider's own SDKs read it (anthropic 2.x, `_should_retry`)
-_STALL_SECONDS: Final = 5.0  # a client that takes so much longer may itself be why an answer was cut
+_STALL_SECONDS: Final = 5.0  # a client that reads so slowly may be the reason why an answer was cut
 
 
 def to_client(headers: Mapping[str, str]) -> CIMultiDict[str]:
@@ -143,7 +143,7 @@ class ForwardedRequest:
             self.entry.close()
 
     async def _refusal(self) -> RequestRefusal | None:
-        """Reserve the request's worst case, or return why it is refused. A replayed one counts as if it cost again."""
+        """Reserve the highest cost, or return the reason to refuse the request. A replayed answer is charged again."""
         session, entry = self.session, self.entry
         refusal = entry.excess or forbidden_reason(self.model_request, session.settings, self.model) or self._no_key()
         if refusal is not None or self.model_request.counting:
@@ -167,7 +167,7 @@ class ForwardedRequest:
         return None
 
     def _no_key(self) -> RequestRefusal | None:
-        """Refuse a request to a provider that may not be asked, such as an agent's side model of another provider."""
+        """Refuse a request to a provider without a key, such as for an agent's side model of another provider."""
         if self.upstream.access or self.session.recording is not None:
             return None
         model = self.entry.record.model[:100]
@@ -260,7 +260,7 @@ class ForwardedRequest:
         return seconds is not None
 
     def _end_failed(self, last: web.Response) -> None:
-        """Note the fault of a provider that the client waited for in vain, and record its answer for a replay."""
+        """Log the provider's fault if the client still waits, and record the answer for a replay."""
         status = self.entry.status
         if not has_left(self.request):
             self.entry.fault = provider_fault(status)
@@ -273,9 +273,9 @@ class ForwardedRequest:
 
     @property
     def _access(self) -> ProviderAccess:
-        """The access to the provider that is asked; `_refusal` refuses requests without one."""
+        """Access to the provider; `_refusal` refuses requests to a provider without one."""
         if self.upstream.access is None:
-            raise RuntimeError(f"{self.upstream.name} may not be asked")
+            raise RuntimeError(f"there is no key for the provider {self.upstream.name}")
         return self.upstream.access
 
     @property

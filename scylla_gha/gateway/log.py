@@ -141,6 +141,7 @@ def traffic_summary(
     answers = {answer.number: answer for answer in ended}
     numbers = {request.number for request in requests}
     paid = [request for request in requests if not request.counting]
+    usages = (answer.usage if (answer := answers.get(request.number)) else Usage() for request in paid)
     began = [answer for answer in answers.values() if answer.first_byte_seconds is not None]
     first_bytes = [answer.first_byte_seconds or 0.0 for answer in began]
     characters: Counter[Component] = Counter()
@@ -154,7 +155,7 @@ def traffic_summary(
         retries=_repeated(requests, answers) + sum(answer.retries for answer in answers.values()),
         refused=sum(answer.source == "refused" for answer in answers.values()),
         unmatched=sum(answer.error == UNMATCHED for answer in answers.values()),
-        usage=_usage([answers.get(request.number) for request in paid]),
+        usage=functools.reduce(Usage.plus, usages, NO_USAGE),
         known_usd=sum(answer.usd or 0.0 for answer in answers.values()),
         charged_usd=sum(_charged(request, answers.get(request.number)) for request in requests),
         known_tokens=sum(answer.tokens.total for answer in answers.values() if answer.tokens),
@@ -209,10 +210,6 @@ def _charged(request: RequestRecord, answer: ResponseRecord | None) -> float:
     if answer is None:
         return request.reserved_usd or 0.0
     return answer.usd if answer.usd is not None else answer.charged_usd or 0.0
-
-
-def _usage(answers: list[ResponseRecord | None]) -> Usage:
-    return functools.reduce(Usage.plus, (answer.usage if answer else Usage() for answer in answers), NO_USAGE)
 
 
 def _models(requests: list[RequestRecord], answers: dict[int, ResponseRecord]) -> dict[str, ModelSpending]:

@@ -54,7 +54,7 @@ _GARBAGE_THRESHOLDS: Final = (20_000, 20, 50)  # requests make few cycles, and e
 
 
 class GatewayServer:
-    """All handlers, and what they share. Agents and judges reach `sessions`, and only the harness reaches `harness`."""
+    """Request handlers and their shared state. Agents and judges reach `sessions`; the harness, `harness`."""
 
     def __init__(
         self, start: GatewayStart, clients: Mapping[bool, aiohttp.ClientSession], other_hosts: aiohttp.ClientSession

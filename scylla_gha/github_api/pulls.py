@@ -1,6 +1,6 @@
 """Pull requests, issues, comments, reactions, checks, permissions, tags, and workflow runs of a repository.
 
-What the toolkit wrote is recognised by its author and a marker in the first line.
+Posts of the toolkit are recognised by their author and a marker in the first line.
 """
 
 import datetime

@@ -14,6 +14,7 @@ from scylla_gha.github_com.snapshot import (
     RepositorySnapshot,
     StateSnapshot,
     SubjectSnapshot,
+    SubmittedReview,
     TextSnapshot,
 )
 from scylla_gha.model import digest
@@ -162,11 +163,8 @@ def _subjects(objects: FixtureObjects, dialect: Dialect) -> Iterator[tuple[str, 
         yield f"{key}/closing", {"reason": reason, "duplicate_of": twin}
     for group in (objects.comments, objects.reviews, objects.lines):
         for key, text in group.items():
-            yield key, _text(text, key, dialect) | _review(text)
-
-
-def _review(text: object) -> dict[str, Any]:
-    return {name: getattr(text, name) for name in ("state", "commit") if hasattr(text, name)}
+            verdict = {"state": text.state, "commit": text.commit} if isinstance(text, SubmittedReview) else {}
+            yield key, _text(text, key, dialect) | verdict
 
 
 def _keys_of(texts: Mapping[str, StateSnapshot], nodes: tuple[TextSnapshot, ...]) -> list[str]:

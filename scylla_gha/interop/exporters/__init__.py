@@ -1,4 +1,4 @@
-"""Export of a run's rows to the formats of other tools."""
+"""Export of a run's rows to formats of other tools."""
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
 """ATIF v1.8, the trajectory format of Harbor: the conversation of one attempt.
 
-A tool's result is in the step that made the call. What ATIF has no field for is left out or in `extra`, since its
-models refuse unknown keys.
+A tool's result is in the step that made the call. Values for which ATIF has no field are left out or in `extra`, since
+its models refuse unknown keys.
 """
 
 from typing import Final

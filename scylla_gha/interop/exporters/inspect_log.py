@@ -133,7 +133,8 @@ def _metric(score: str, name: str, values: Sequence[float], arm: ArmRows) -> Jso
 def inspect_sample(row: Result, model: str | None, record: CellRecord | None) -> Json:
     """Return the sample of a trial by an arm's model; without records the input is the scenario's id."""
     work = record.works[-1] if record and record.works else AttemptRecord(number=1)
-    messages = [message for step in _steps(work) for message in _messages(step, model)]
+    steps = work.trajectory.steps if work.trajectory else ()
+    messages = [message for step in steps for message in _messages(step, model)]
     sample: Json = {
         "id": row.scenario,
         "epoch": row.repetition,
@@ -147,10 +148,6 @@ def inspect_sample(row: Result, model: str | None, record: CellRecord | None) ->
     }
     output = _output(row.outcome, model, work, messages)
     return {**sample, **({"output": output} if output else {}), **_end(row, work)}
-
-
-def _steps(work: AttemptRecord) -> tuple[Step, ...]:
-    return work.trajectory.steps if work.trajectory else ()
 
 
 def _messages(step: Step, model: str | None) -> Iterator[Json]:

@@ -1,7 +1,7 @@
 """JUnit XML, as CI systems read it: an arm is a test suite, a cell is a test case.
 
-A trial that did not pass is a failure; one that does not measure the agent, or was not judged, is an error; a missing
-one is skipped.
+A trial that did not pass is a failure. A trial that does not measure the agent, or was not judged, is an error. A
+missing trial is skipped.
 """
 
 from collections.abc import Iterable, Mapping

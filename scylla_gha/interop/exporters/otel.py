@@ -2,7 +2,8 @@
 
 Names are those of semantic-conventions-genai v0.1.0, read in 2026-11 (status: development). A trial is a trace: an
 `invoke_agent` span for each attempt, with a `chat` span for each request to a model and an `execute_tool` span for each
-tool call. Ids are hashes of the trial's key, so each export has the same ones. What has no name there is `scylla.*`.
+tool call. Ids are hashes of the trial's key, so all exports have equal ids. Names that the conventions lack begin with
+`scylla.`.
 
 Requests have the gateway's times. A tool without a time of its own ran between the answer that called it and the next
 request; if that answer is unknown, its span is as long as the attempt. `scylla.time` says which of the three it is.

@@ -2,8 +2,8 @@
 
 Unknown is null, also if the profiler itself would write 0. A trial that does not measure the agent has `success` null;
 leave it out, since the profiler counts it as a failure. Its mode is the arm's toolset for GitHub, or else the variant;
-`iteration` counts from 0. What the profiler has no field for is in `extensions`, by our columns' names; calls by the
-tools' own names are its `tools`.
+`iteration` counts from 0. Columns for which the profiler has no field are in `extensions`; its `tools` are the numbers
+of calls by the tools' own names.
 
 The categories are those of ghx's evaluation. A shell command that starts gh anywhere is `gh_cli`. A call is a retry if
 the last call of the same tool had failed; in a shell, one that starts with the same two words (`cd` is left out).
@@ -95,7 +95,7 @@ def category_of(name: str, arguments: object = None) -> Category:
 
 
 def tool_metrics(row: Result, names: Mapping[str, int] | None, trajectory: Trajectory | None) -> Json:
-    """Return the profiler's `toolCalls`; what is not known is null.
+    """Return the profiler's `toolCalls`; unknown values are null.
 
     Args:
         row: its total and failed calls are taken.
@@ -115,7 +115,7 @@ def tool_metrics(row: Result, names: Mapping[str, int] | None, trajectory: Traje
 
 
 def retries(calls: Sequence[ToolCall]) -> int:
-    """Return how many calls try again what had failed when it was last called."""
+    """Count the calls that repeat a tool, or in a shell a command, whose last call failed."""
     last_failed: dict[tuple[str, ...], bool] = {}
     count = 0
     for call in calls:

@@ -1,6 +1,6 @@
 """Reading of another tool's rows: conversion to results and a plan.
 
-The results are as if they had been run; their keys are digests of what was read.
+The results have the form of a run's results; their keys are digests of the rows that were read.
 """
 
 import itertools
@@ -57,7 +57,7 @@ class _Row:
     where: str
     values: dict[str, Any]
     digest: str  # of all columns
-    odd: tuple[str, ...]
+    unusable: tuple[str, ...]
     has_local_time: bool
 
 
@@ -72,7 +72,7 @@ def load_rows(table: SourceTable, file: str, file_format: Format, name: str, opt
         options: mapping of columns, and judges' scores.
 
     Raises:
-        ConfigError: a value is not one of its field, a row exists twice, the baseline is not an arm, or some rows are
+        ConfigError: a value does not fit its field, a row exists twice, the baseline is not an arm, or some rows are
             of the hub and some of github.com.
     """
     mapping = options.mapping
@@ -91,7 +91,7 @@ def load_rows(table: SourceTable, file: str, file_format: Format, name: str, opt
     )
     if unmeasured and rule is None:
         notes.append(
-            f"{counted(unmeasured, 'row')} with an outcome that says nothing of the agent: no pass is taken from there."
+            f"{counted(unmeasured, 'row')} with an outcome that does not measure the agent: the verdict is ignored."
         )
     source = ImportSource(
         file=file,
@@ -107,19 +107,19 @@ def load_rows(table: SourceTable, file: str, file_format: Format, name: str, opt
 
 def _row(row: SourceRow, columns: Mapping[str, str], *, trials_of_a_tool: bool) -> _Row:
     parsed = parse_values(row, columns, trials_of_a_tool=trials_of_a_tool)
-    return _Row(row.where, parsed.by_field, _digest(row), parsed.odd, parsed.has_local_time)
+    return _Row(row.where, parsed.by_field, _digest(row), parsed.unusable, parsed.has_local_time)
 
 
 def _notes(rows: Sequence[_Row]) -> Iterator[str]:
     """Yield what readers should know of the rows."""
     if not rows:
         yield "The table has no rows."
-    odd = [f"{row.where}: {'; '.join(row.odd)}" for row in rows if row.odd]
-    if odd:
-        more = f"; and {len(odd) - _MOST_NAMED} more" if len(odd) > _MOST_NAMED else ""
+    unusable = [f"{row.where}: {'; '.join(row.unusable)}" for row in rows if row.unusable]
+    if unusable:
+        more = f"; and {len(unusable) - _MOST_NAMED} more" if len(unusable) > _MOST_NAMED else ""
         yield (
-            f"{counted(len(odd), 'row has', 'rows have')} values that cannot be used, which count as unknown: "
-            f"{'; '.join(odd[:_MOST_NAMED])}{more}."
+            f"{counted(len(unusable), 'row has', 'rows have')} values that cannot be used, which count as unknown: "
+            f"{'; '.join(unusable[:_MOST_NAMED])}{more}."
         )
     local = sum(row.has_local_time for row in rows)
     if local:
@@ -127,7 +127,7 @@ def _notes(rows: Sequence[_Row]) -> Iterator[str]:
 
 
 def _repetition_notes(rows: Sequence[_Row], columns: Mapping[str, str]) -> Iterator[str]:
-    """Say how many trials are only taken for repetitions: a resumed run or a second scorer may have written them."""
+    """Count the rows that are taken for repetitions, though a resumed run or a second scorer may have written them."""
     groups = {(row.values["scenario"], row.values["arm"]) for row in rows}
     if "repetition" in columns or len(groups) == len(rows):
         return
@@ -171,7 +171,7 @@ def _number_repetitions(rows: Sequence[_Row]) -> None:
 
 
 def _cell_names(rows: Sequence[_Row]) -> list[str]:
-    """Return ids like the toolkit's own; a digest distinguishes names with one slug."""
+    """Return ids in the toolkit's form; a digest distinguishes names with equal slugs."""
     scenarios, arms = (_slugs({row.values[name] for row in rows}) for name in ("scenario", "arm"))
     return [
         f"{scenarios[row.values['scenario']]}--{arms[row.values['arm']]}--r{row.values['repetition']:02d}"
@@ -194,6 +194,7 @@ def _result(row: _Row, experiment: str, cell: str, rule: PassRule | None) -> Res
     passed = rule.passed(known) if rule else known.get("passed")
     measures = outcome.measures_agent
     unscored = {} if measures else dict.fromkeys(("score", "grade", "progress"))
+    unjudged = ": ".join(("imported without a verdict", *(["; ".join(row.unusable)] if row.unusable else [])))
     blank = {name: None for name, info in Result.model_fields.items() if info.is_required()}
     return Result.model_validate(
         {
@@ -209,13 +210,9 @@ def _result(row: _Row, experiment: str, cell: str, rule: PassRule | None) -> Res
             "key": digest([row.values["scenario"], row.values["arm"], row.values["repetition"], row.digest]),
             "measures_agent": measures,
             "judged": measures and passed is not None,
-            "unjudged": known.get("unjudged", _unjudged(row)) if measures and passed is None else None,
+            "unjudged": known.get("unjudged", unjudged) if measures and passed is None else None,
         }
     )
-
-
-def _unjudged(row: _Row) -> str:
-    return f"imported without a verdict{': ' if row.odd else ''}{'; '.join(row.odd)}"
 
 
 def _plan(rows: Sequence[Result], name: str, baseline: str | None, source: ImportSource) -> Plan:
@@ -240,7 +237,7 @@ def _plan(rows: Sequence[Result], name: str, baseline: str | None, source: Impor
 
 
 def _arms(rows: Sequence[Result]) -> tuple[Arm, ...]:
-    """Return the arms in the order of the rows; what not all rows of an arm agree on is unknown."""
+    """Return the arms in the order of the rows; a value in which rows of an arm differ is unknown."""
     columns: dict[str, tuple[set[str | None], ...]] = {}
     for row in rows:
         values = columns.setdefault(row.arm, (set(), set(), set(), set()))
@@ -267,7 +264,7 @@ def read_foreign(path: Path, how: ImportOptions, name: str) -> ImportedRows:
     """Read a file or folder of another tool's rows.
 
     Raises:
-        ConfigError: it does not exist, or is not what it should be.
+        ConfigError: the path does not exist, or its content is not in the format.
         ToolError: a package that reads it is not installed.
     """
     if not path.exists():

@@ -1,4 +1,4 @@
-"""Columns of foreign tables: which one is which of our fields, how units are converted, and when a row has passed."""
+"""Columns of foreign tables: their fields, the conversion of units, and the rule by which a row passes."""
 
 import operator
 import re
@@ -33,14 +33,14 @@ _MAX_NAMED: Final = 40  # columns in a message
 
 @dataclass(frozen=True, slots=True)
 class PassRule:
-    """Condition on one number of a row, by which it has passed."""
+    """Rule that a row passes if one of its numbers is above or below a limit."""
 
     field: str
     comparison: str
     limit: float
 
     def passed(self, values: Mapping[str, Value]) -> bool | None:
-        """Return whether a row has passed; None if its number is unknown."""
+        """Return whether a row passes; None if the number is unknown."""
         value = values.get(self.field)
         return _COMPARISONS[self.comparison](value, self.limit) if isinstance(value, int | float) else None
 
@@ -71,7 +71,7 @@ def _field(name: str, option: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JudgeTable:
-    """Scores of judges, one a row: the columns with judge and score, and those that identify the row judged."""
+    """Table with one judge's score in each row; `join` are the columns that identify the judged row."""
 
     table: SourceTable
     judge: str = "judge"
@@ -180,7 +180,7 @@ def _factor(field: str, unit: str) -> float:
 
 
 def _converted(row: SourceRow, column: str, field: str, factor: float) -> Value:
-    """Return a number in the field's unit; words such as N/A, and scores with a percent sign, as they are."""
+    """Return a number in the field's unit; words such as N/A, and scores with a percent sign, stay unchanged."""
     value = row.values.get(column)
     if is_missing(value) or is_percent(field, value):
         return value

@@ -6,8 +6,8 @@ and no reward failed if the exception is the agent's (`outcome_of_exception`), a
 counts by its reward, as in Harbor. Cost, tokens (Harbor's input tokens include cached ones) and time are those of the
 agent's phase.
 
-A trial counts also without a usable `result.json`: its names are then those of `config.json`. It has no score if the
-file cannot be read, and the outcome `cancelled` if there is none, since the trial never ended.
+A trial without a usable `result.json` counts too, with the names of `config.json`. If the file cannot be read, the
+trial has no score. If there is no such file, the trial never ended: its outcome is `cancelled`.
 """
 
 import datetime

@@ -128,9 +128,9 @@ def _log(path: Path) -> InspectLog:
 
 
 def _last_of_each_task(logs: Sequence[InspectLog]) -> tuple[list[InspectLog], list[str]]:
-    """Return the log that counts of each task and arm, and notes on the others: a retry writes a log of its own."""
+    """Return the last successful log of each task and arm, and notes on the logs that are left out."""
     chosen: dict[tuple[str, str | None], InspectLog] = {}
-    for log in sorted(logs, key=_age):
+    for log in sorted(logs, key=lambda log: (str(log.spec.get("created") or ""), log.file.name)):
         task = text_of(log.spec.get("task_id")) or f"file {log.file.name}"
         earlier = chosen.get((task, log.arm))
         if earlier is None or log.status == "success" or earlier.status != "success":
@@ -142,10 +142,6 @@ def _last_of_each_task(logs: Sequence[InspectLog]) -> tuple[list[InspectLog], li
         if log.file not in counting
     ]
     return [log for log in logs if log.file in counting], notes
-
-
-def _age(log: InspectLog) -> tuple[str, str]:
-    return str(log.spec.get("created") or ""), log.file.name
 
 
 def _samples(log: InspectLog, *, several: bool) -> Iterator[SourceRow]:
@@ -223,7 +219,7 @@ def _value(value: Value) -> Value:
 
 
 def _score_notes(logs: Sequence[InspectLog]) -> Iterator[str]:
-    """Yield which scorers need a choice, and how many texts count as 0."""
+    """Yield notes on scorers that need a choice, and on texts that count as 0."""
     raw = [_raw_scores(sample) for log in logs for sample in log.samples if isinstance(sample, dict)]
     keys = {f"scores.{name}.{key}": None for scores in raw for name, value in scores.items() for key in _object(value)}
     if keys:

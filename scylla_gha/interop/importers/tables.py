@@ -1,11 +1,11 @@
-"""Rows of other tools from CSV, Parquet and JSON lines, and the outcomes that their exceptions stand for.
+"""Rows of other tools from CSV, Parquet and JSON lines, and the outcomes of their exceptions.
 
-Nothing is guessed of types: CSV is text, Parquet has its own. pandas does not read these files, because messages name a
-row's line and keys depend on each value. `read_csv` shifts a first row that is too long into the index, accepts text
-behind a closing quote, and counts a cell of two lines as one. `read_json` makes 1.0 of 1 in a column with gaps, and 7
-of "007".
+Types are not guessed: cells of CSV are text, and Parquet states its types. pandas does not read these files, because
+messages name a row's line and keys depend on each value. `pandas.read_csv` shifts a first row that is too long into
+the index, accepts text behind a closing quote, and counts a cell of two lines as one line. `pandas.read_json` reads 1
+as 1.0 in a column with gaps, and "007" as 7.
 
-Which outcome an exception is: by its type first, then by words of its message.
+An exception's outcome depends on its type, then on words of its message.
 
 | exception | outcome |
 |---|---|
@@ -78,9 +78,9 @@ class SourceTable:
     Attributes:
         columns: names of the columns.
         rows: the rows.
-        notes: what was left out, and what readers should know.
+        notes: sentences for readers of the report, such as on rows that were left out.
         trials_of_a_tool: a known tool wrote one row for each trial, and the user named no column. A value that its
-            field cannot hold is then unknown, so that one odd trial does not cost the others.
+            field cannot hold is then unknown, so that one faulty trial does not stop the import.
     """
 
     columns: list[str]
@@ -139,7 +139,7 @@ def read_json_object(data: bytes, where: object, hint: str = "", *, keep_non_fin
 def read_csv(path: Path) -> SourceTable:
     """Read a CSV file with a header; all values are text, blank lines are skipped, short rows have empty cells.
 
-    Cells are separated by what the header has most of: comma, semicolon or tab. Columns without a name are left out.
+    The separator is the most frequent of comma, semicolon and tab in the header. Columns without a name are left out.
 
     Raises:
         ConfigError: it cannot be read.

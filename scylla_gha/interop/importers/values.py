@@ -77,7 +77,7 @@ def is_missing(value: Value) -> bool:
 
 
 def is_percent(field: str, value: Value) -> bool:
-    """Return True for a score that says itself that it is in percent."""
+    """Return True for a score with a percent sign."""
     return field in _SHARES and isinstance(value, str) and value.strip().endswith("%")
 
 
@@ -119,17 +119,13 @@ def _stated_time(value: Value) -> datetime.datetime:
     return datetime.datetime.fromisoformat(text)
 
 
-def _parse_object(value: Value) -> Value:
-    return json.loads(value) if isinstance(value, str) else value
-
-
 _PARSERS: Final[dict[object, Callable[[Value], Value]]] = {
     bool: _parse_truth,
     int: _parse_count,
     float: parse_number,
     str: _parse_text,
     datetime.datetime: _parse_time,
-    dict: _parse_object,
+    dict: lambda value: json.loads(value) if isinstance(value, str) else value,
     Literal: _parse_text,
     Outcome: _parse_text,
 }
@@ -187,13 +183,13 @@ class ParsedValues:
 
     Attributes:
         by_field: the values.
-        odd: what could not be used, one line for each value: words such as N/A, and in tables of a tool's trials
-            all that its field cannot hold.
+        unusable: a line for each value that counts as unknown: words such as N/A, and in tables of a tool's trials
+            values that do not fit their field.
         has_local_time: a time was without an offset, and was read as UTC.
     """
 
     by_field: dict[str, Any]
-    odd: tuple[str, ...]
+    unusable: tuple[str, ...]
     has_local_time: bool
 
 
@@ -203,14 +199,14 @@ def parse_values(row: SourceRow, columns: Mapping[str, str], *, trials_of_a_tool
     Args:
         row: with values by column.
         columns: each field's column.
-        trials_of_a_tool: a value that its field cannot hold is unknown, but for the names of scenario and arm.
+        trials_of_a_tool: a value that does not fit its field is unknown, except names of scenario and arm.
 
     Raises:
-        ConfigError: a value is not one of its field.
+        ConfigError: a value does not fit its field.
     """
     raw = {field: row.values.get(column) for field, column in columns.items()}
     missing = [field for field, value in raw.items() if _parser(field) in _WITHOUT_WORDS and is_missing(value)]
-    odd = [f"column {columns[field]!r} (as {field}): {raw[field]!r}" for field in missing]
+    unusable = [f"column {columns[field]!r} (as {field}): {raw[field]!r}" for field in missing]
     raw.update(dict.fromkeys(missing))
     values = None
     while values is None:
@@ -223,10 +219,10 @@ def parse_values(row: SourceRow, columns: Mapping[str, str], *, trials_of_a_tool
             text = f"column {columns[field]!r} (as {field}): {raw[field]!r:.80} {message}"
             if not trials_of_a_tool or field in _NAMES:
                 raise ConfigError(f"{row.where}: {text}") from None
-            odd.append(text)
+            unusable.append(text)
             del raw[field]
     by_field = {field: getattr(values, field) for field in columns if field in raw or field != "repetition"}
-    return ParsedValues(by_field, tuple(odd), any(_is_local(raw.get(field)) for field in _TIMES))
+    return ParsedValues(by_field, tuple(unusable), any(_is_local(raw.get(field)) for field in _TIMES))
 
 
 def _is_local(value: Value) -> bool:

@@ -147,7 +147,11 @@ def _without_client(content: Body) -> Body:
     """Return the content without the client's ids."""
     asked = {key: value for key, value in content.items() if key != "metadata"}  # ids of device, account and session
     if isinstance(asked.get("system"), list):
-        asked["system"] = [block for block in asked["system"] if not _is_billing(block)]
+        asked["system"] = [
+            block
+            for block in asked["system"]
+            if not (isinstance(block, dict) and str(block.get("text", "")).startswith(_BILLING))
+        ]
     return asked
 
 
@@ -205,10 +209,6 @@ def _loaded_tools(content: Body) -> tuple[str, ...]:
     parts = (part for block in blocks for part in objects(block.get("content")))
     loaded = {str(part.get("tool_name")) for part in parts if part.get("type") == "tool_reference"}
     return tuple(sorted(deferred & loaded))
-
-
-def _is_billing(block: object) -> bool:
-    return isinstance(block, dict) and str(block.get("text", "")).startswith(_BILLING)
 
 
 def _conversation_digests(content: Body, metadata: object) -> ConversationDigests:
