@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -19,11 +20,6 @@ from scylla_gha.model.printable_text import one_line
 PUBLIC: Final = "https://api.github.com"
 REPOSITORY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*/(?!\.{1,2}$)[A-Za-z0-9_.-]+")  # OWNER/REPO
 _TOKENS: Final = ("GITHUB_TOKEN", "GH_TOKEN")
-_UNAUTHORIZED: Final = 401
-_FORBIDDEN: Final = 403
-_NOT_FOUND: Final = 404
-_TOO_MANY: Final = 429
-_SERVER_FAULT: Final = 500
 _MAX_CHARACTERS: Final = 200
 # Raised by PyGithub and pydantic if the response does not have the form of GitHub's
 _UNREADABLE: Final = (AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
@@ -97,7 +93,7 @@ def explain_error(access: GitHubAccess, repository: str, what: str, needs: str) 
     except GithubException as error:
         message = f"{repository}: cannot {what}{_refused(error, access, needs)}"
         raise ApiRequestError(
-            _rate_limited(error, access) if error.status == _TOO_MANY else message, error.status
+            _rate_limited(error, access) if error.status == HTTPStatus.TOO_MANY_REQUESTS else message, error.status
         ) from None
     except (RequestException, HTTPError) as error:
         raise GitHubError(_unreachable(error, access)) from None
@@ -108,7 +104,7 @@ def _rate_limited(error: GithubException, access: GitHubAccess) -> str:
     when = "later"
     if wait is not None:
         when = f"after {(datetime.now(UTC) + timedelta(seconds=wait)):%H:%M} UTC, in {wait / 60:.0f} min"
-    if error.status not in {_FORBIDDEN, _TOO_MANY}:
+    if error.status not in {HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS}:
         return f"GitHub is unavailable ({error.status or 'no answer'}); try again {when}"
     hint = "" if access.token else ", or set GITHUB_TOKEN: the rate limit with a token is far higher"
     return f"GitHub's rate limit is reached; try again {when}{hint}"
@@ -118,15 +114,15 @@ def _refused(error: GithubException, access: GitHubAccess, permission: str) -> s
     """Return the second half of the message: reason, status and what to do."""
     status = f"({error.status}{_github_message(error)})"
     token = f"{access.name} needs the permission `{permission}`" if permission else "set another one"
-    if error.status == _UNAUTHORIZED:
+    if error.status == HTTPStatus.UNAUTHORIZED:
         reason = f"{access.name} is invalid or expired" if access.token else "GitHub requires a token"
         return f": {reason} {status}; {token}"
-    if error.status == _FORBIDDEN:
+    if error.status == HTTPStatus.FORBIDDEN:
         return f": GitHub denied it {status}; {token}"
-    if error.status == _NOT_FOUND:
+    if error.status == HTTPStatus.NOT_FOUND:
         hidden = f"{access.name} cannot see it" if access.token else "it is private"
         return f": not found, or {hidden} {status}; check the name; {token}"
-    return f" {status}" + ("; try again later" if error.status >= _SERVER_FAULT else "")
+    return f" {status}" + ("; try again later" if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR else "")
 
 
 def _github_message(error: GithubException) -> str:

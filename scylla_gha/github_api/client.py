@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
@@ -31,7 +32,6 @@ from scylla_gha.retry_after import decimal_number, retry_after_seconds
 
 _LIMITED: Final = "RATE_LIMITED"
 _MOST_CHARACTERS: Final = 300
-_LIMIT_STATUS: Final = 403
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def graphql_response(request: GraphQLRequest, headers: Mapping[str, Any], body: 
     """
     errors = body.get("errors") or []
     if any(error.get("type") == _LIMITED for error in errors):
-        raise RateLimitExceededException(_LIMIT_STATUS, dict(body), dict(headers))
+        raise RateLimitExceededException(HTTPStatus.FORBIDDEN, dict(body), dict(headers))
     fields = tuple(
         FieldError(
             str((error.get("path") or [""])[0]),
@@ -99,7 +99,6 @@ PAGE: Final = 100  # GitHub's maximum
 _SECONDARY_LIMIT_PAUSE: Final = 60.0  # seconds; GitHub asks for at least a minute if it names no time
 _SHOWN_PAUSE: Final = 2.0  # seconds; shorter pauses are not reported
 _LIMITS: Final = {403, 429}
-_SERVER_FAULT: Final = 500
 
 T = TypeVar("T")
 R = TypeVar("R", bound=BaseModel)
@@ -314,7 +313,7 @@ class GitHubRepository:
             return None if isinstance(error, SSLError) else backoff, True
         if _is_rate_limit(error):
             return _requested_pause(error), False
-        if error.status >= _SERVER_FAULT:
+        if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             after = retry_after_seconds(error.headers or {})
             return (backoff if after is None else after), True
         return None, False
@@ -324,7 +323,7 @@ def _is_rate_limit(error: GithubException) -> bool:
     headers = error.headers or {}
     is_announced = "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0"
     return error.status in _LIMITS and (
-        is_announced or error.status == 429 or isinstance(error, RateLimitExceededException)  # noqa: PLR2004
+        is_announced or error.status == HTTPStatus.TOO_MANY_REQUESTS or isinstance(error, RateLimitExceededException)
     )
 
 

@@ -6,6 +6,7 @@ Posts of the toolkit are recognised by their author and a marker in the first li
 import datetime
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final, Literal
 from urllib.parse import quote
 
@@ -30,9 +31,6 @@ from scylla_gha.github_api.responses import (
 
 Conclusion = Literal["success", "failure", "neutral"]
 _CAN_WRITE: Final = {"admin", "maintain", "write"}
-_FORBIDDEN: Final = 403
-_NOT_FOUND: Final = 404
-_EXISTS: Final = 422
 _HIDDEN: Final = (403, 404)
 _MAX_DESCRIPTION: Final = 140  # characters of a status, GitHub's limit
 _MAX_SUMMARY: Final = 60_000  # of GitHub's 65,535
@@ -71,7 +69,7 @@ def can_write(repository: GitHubRepository, login: str) -> bool:
     """
     path = f"/collaborators/{quote(login, safe='')}/permission"
     request = ApiRequest("GET", path, f"read the permission of {login}", "metadata: read")
-    permission = repository.find(request, Permission, _NOT_FOUND)
+    permission = repository.find(request, Permission, HTTPStatus.NOT_FOUND)
     return permission is not None and permission.permission in _CAN_WRITE
 
 
@@ -117,7 +115,7 @@ def post_conclusion(repository: GitHubRepository, check: CheckReport) -> Literal
     try:
         _create_check_run(repository, check)
     except ApiRequestError as error:
-        if error.status != _FORBIDDEN:
+        if error.status != HTTPStatus.FORBIDDEN:
             raise
         _set_status(repository, check)
         return "commit status"
@@ -201,7 +199,8 @@ def pin_commit(repository: GitHubRepository, tag: str, sha: str) -> str:
         try:
             ref = repository.create(request, Ref, lambda: _read_tag(repository, tag))
         except ApiRequestError as error:
-            ref = _read_tag(repository, tag) if error.status == _EXISTS else None  # another run was faster
+            is_taken = error.status == HTTPStatus.UNPROCESSABLE_ENTITY  # another run was faster
+            ref = _read_tag(repository, tag) if is_taken else None
             if ref is None:
                 raise
     if ref.object.type != "commit":
@@ -214,7 +213,7 @@ def pin_commit(repository: GitHubRepository, tag: str, sha: str) -> str:
 
 def _read_tag(repository: GitHubRepository, tag: str) -> Ref | None:
     request = ApiRequest("GET", f"/git/ref/tags/{tag}", f"read the tag {tag}", "contents: read")
-    return repository.find(request, Ref, _NOT_FOUND)
+    return repository.find(request, Ref, HTTPStatus.NOT_FOUND)
 
 
 def own_login(repository: GitHubRepository) -> str:
@@ -306,10 +305,10 @@ def open_issue(
 ) -> Issue:
     """Open an issue once; the label is created with the description `about` if it is missing."""
     read = ApiRequest("GET", f"/labels/{label}", f"read the label {label}", "issues: read")
-    if repository.find(read, AnyResponse, _NOT_FOUND) is None:
+    if repository.find(read, AnyResponse, HTTPStatus.NOT_FOUND) is None:
         content = {"name": label, "color": _LABEL_COLOUR, "description": about}
         create = ApiRequest("POST", "/labels", f"create the label {label}", _WRITE_ISSUES, content)
-        repository.find(create, AnyResponse, _EXISTS)
+        repository.find(create, AnyResponse, HTTPStatus.UNPROCESSABLE_ENTITY)
     marker = body.partition("\n")[0]
     request = ApiRequest(
         "POST",

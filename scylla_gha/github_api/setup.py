@@ -1,6 +1,7 @@
 """Settings of a repository on GitHub that the token can read; of secrets and variables only the names."""
 
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final, TypeVar
 
 from pydantic import BaseModel
@@ -11,7 +12,6 @@ from scylla_gha.github_api.responses import GitHubResponse
 
 _HIDDEN: Final = (401, 403)
 _LIMITS: Final = RequestLimits(attempts=3, timeout=10)  # somebody waits for the answer
-_NOT_FOUND: Final = 404
 _EXPIRES: Final = "github-authentication-token-expiration"
 
 
@@ -169,7 +169,7 @@ class _SetupReader:
         except ApiRequestError as error:
             if error.status in _HIDDEN:
                 return HiddenResource(error.status)
-            if error.status == _NOT_FOUND:
+            if error.status == HTTPStatus.NOT_FOUND:
                 return MissingResource()
             raise
 
@@ -177,7 +177,7 @@ class _SetupReader:
         """Return the names of `secrets` or `variables` by level."""
         repository = self._names(f"/actions/{noun}")
         if isinstance(repository, MissingResource):  # every repository has the list: the token cannot see it
-            repository = HiddenResource(_NOT_FOUND)
+            repository = HiddenResource(HTTPStatus.NOT_FOUND)
         return {
             "environment": self._names(f"{environment}/{noun}") if environment else MissingResource(),
             "repository": repository,

@@ -69,7 +69,9 @@ class FixtureBuilder:
     numbers: dict[str, int]
     created: dict[str, str] = field(default_factory=dict)
 
-    def create(self, user: str, path: str, body: Mapping[str, Any], key: str, what: str) -> CreatedObject:
+    def create(
+        self, user: str, path: str, body: Mapping[str, Any], key: str, *, needs: str = "issues: write"
+    ) -> CreatedObject:
         """Create an object exactly once, as a user.
 
         Args:
@@ -77,9 +79,9 @@ class FixtureBuilder:
             path: of the repository.
             body: JSON.
             key: of its marker.
-            what: the operation in words.
+            needs: the permission.
         """
-        request = ApiRequest("POST", path, what, "issues: write", body=body)
+        request = ApiRequest("POST", path, f"create {key.replace(':', ' ')}", needs, body=body)
         answer = self.accounts.client(user).create(request, CreatedObject, lambda: self._search(key))
         self.created[key] = answer.node_id
         if answer.number:
@@ -89,12 +91,10 @@ class FixtureBuilder:
     def _search(self, key: str) -> CreatedObject | None:
         """Return the object that an earlier attempt created; search twice, since lists can be some seconds behind."""
         for is_last in (False, True):
-            view = self.read()
-            id_ = view.objects.ids().get(key)
-            if id_ is not None:
-                number = view.objects.subjects[key].number if key in view.objects.subjects else 0
-                line = view.objects.lines.get(key)
-                return CreatedObject(node_id=id_, number=number, id=line.database_id if line else 0)
+            node = self.read().objects.nodes().get(key)
+            if node is not None:
+                numbers = {name: getattr(node, name, 0) for name in ("number", "database_id")}
+                return CreatedObject(node_id=node.id, number=numbers["number"], id=numbers["database_id"])
             if not is_last:
                 self.accounts.retries.pause(self.accounts.limits.backoff, 0)
         return None
@@ -129,14 +129,13 @@ class FixtureBuilder:
         for title in self.view.reference.objects.milestones:
             if title not in self.view.objects.milestones:
                 body = {key: value for key, value in milestone_fields(self.view, title).items() if value is not None}
-                what = f"create the milestone {title}"
-                self.create(self.accounts.pool.admin, "/milestones", body, f"milestone:{title}", what)
+                self.create(self.accounts.pool.admin, "/milestones", body, f"milestone:{title}")
 
     def build_issue(self, key: str) -> None:
         """Create an issue and its missing comments; the next round repairs its labels and other fields."""
         if key not in self.view.objects.issues:
             body = {"title": self.text(key, "title"), "body": self.text(key)}
-            self.create(self.author(key), "/issues", body, key, f"create {key}")
+            self.create(self.author(key), "/issues", body, key)
         for name in self.view.reference.canonical[key]["comments"]:
             if name not in self.view.objects.comments:
                 self.build_comment(key, name)
@@ -144,7 +143,7 @@ class FixtureBuilder:
     def build_comment(self, key: str, name: str) -> None:
         """Write a comment on an issue or pull request."""
         path = f"/issues/{self.numbers[key]}/comments"
-        self.create(self.author(name), path, {"body": self.text(name)}, name, f"write {name}")
+        self.create(self.author(name), path, {"body": self.text(name)}, name)
 
     def build_releases(self) -> None:
         """Create missing releases, the oldest first, and restore the files of all releases."""
@@ -156,21 +155,9 @@ class FixtureBuilder:
                 self._build_assets(key, self.view.objects.releases[key].database_id)
 
     def _build_release(self, key: str) -> None:
-        user = self.author(key)
-        request = ApiRequest(
-            "POST",
-            "/releases",
-            f"create the {key}",
-            "contents: write",
-            body={**release_fields(self.view, key), "body": self.text(key)},
-        )
-        release = self.accounts.client(user).create(request, CreatedObject, lambda: self._find_release(key))
-        self.created[key] = release.node_id
+        body = {**release_fields(self.view, key), "body": self.text(key)}
+        release = self.create(self.author(key), "/releases", body, key, needs="contents: write")
         self._build_assets(key, release.id)
-
-    def _find_release(self, key: str) -> CreatedObject | None:
-        release = self.read().objects.releases.get(key)
-        return CreatedObject(node_id=release.id, id=release.database_id) if release else None
 
     def _build_assets(self, key: str, release: int) -> None:
         """Delete files that differ, and send those that are missing."""
@@ -241,9 +228,7 @@ class PullBuilder:
                 "base": wanted.base_ref_name,
                 "draft": wanted.is_draft,
             }
-            self._id = builder.create(
-                builder.author(self._key), "/pulls", body, self._key, f"create {self._key}"
-            ).node_id
+            self._id = builder.create(builder.author(self._key), "/pulls", body, self._key).node_id
         for event in self._events():
             if event.commit:
                 builder.stage({self._head: event.commit})
@@ -310,7 +295,7 @@ class PullBuilder:
             "body": builder.text(name),
             "comments": [self._lines(thread) for thread in threads],
         }
-        answer = builder.create(builder.author(name), f"{self._path}/reviews", body, name, f"write {name}")
+        answer = builder.create(builder.author(name), f"{self._path}/reviews", body, name)
         if review.state == "DISMISSED" and answer.id:
             path = f"{self._path}/reviews/{answer.id}/dismissals"
             request = ApiRequest("PUT", path, f"dismiss {name}", "pull-requests: write", body={"message": "Dismissed"})
@@ -332,7 +317,7 @@ class PullBuilder:
         builder = self._builder
         commit = builder.view.reference.objects.lines[name].original_commit
         body = {**self._lines(name), "commit_id": commit}
-        answer = builder.create(builder.author(name), f"{self._path}/comments", body, name, f"write {name}")
+        answer = builder.create(builder.author(name), f"{self._path}/comments", body, name)
         self._firsts[name] = answer.id
 
     def _reply(self, name: str) -> None:
@@ -343,4 +328,4 @@ class PullBuilder:
             self._firsts |= {key: line.database_id for key, line in view.objects.lines.items()}
         if first := self._firsts.get(thread):
             path = f"{self._path}/comments/{first}/replies"
-            builder.create(builder.author(name), path, {"body": builder.text(name)}, name, f"write {name}")
+            builder.create(builder.author(name), path, {"body": builder.text(name)}, name)

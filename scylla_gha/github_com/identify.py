@@ -73,11 +73,15 @@ class FixtureObjects:
         """Return the objects of one kind that the fixture does not have."""
         return [node for node in self.extras.values() if isinstance(node, kind)]
 
+    def nodes(self) -> dict[str, _HasId]:
+        """Return the objects by key, with labels and milestones as `label:NAME` and `milestone:TITLE`."""
+        nodes = {key: node for group in self.groups for key, node in group.items()}
+        nodes |= {f"label:{name}": label for name, label in self.labels.items()}
+        return nodes | {f"milestone:{title}": milestone for title, milestone in self.milestones.items()}
+
     def ids(self) -> dict[str, str]:
-        """Return the global ids by key; those of labels and milestones by `label:NAME` and `milestone:TITLE`."""
-        ids = {key: node.id for group in self.groups for key, node in group.items()}
-        ids |= {f"label:{name}": label.id for name, label in self.labels.items()}
-        return ids | {f"milestone:{title}": milestone.id for title, milestone in self.milestones.items()}
+        """Return the global ids by the keys of `nodes`."""
+        return {key: node.id for key, node in self.nodes().items()}
 
 
 def objects_of_fixture(state: RepositorySnapshot, names: Mapping[str, int]) -> FixtureObjects:

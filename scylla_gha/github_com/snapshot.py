@@ -331,8 +331,8 @@ _DOCUMENT: Final = f"""query($owner: String!, $name: String!) {{ rateLimit {{ {_
     repository(owner: $owner, name: $name) {{ {_selection(RepositorySnapshot)} }} }}"""
 
 
-def read_whole_state(ask: Ask, owner: str, name: str) -> Mapping[str, Any]:
-    """Return `repository` and `rateLimit` with complete lists in the place of connections.
+def read_whole_state(ask: Ask, owner: str, name: str) -> tuple[RepositorySnapshot, RateLimitSnapshot]:
+    """Read the whole state of a repository, and what is left of GitHub's limit.
 
     Args:
         ask: returns the data of a document with variables.
@@ -340,7 +340,8 @@ def read_whole_state(ask: Ask, owner: str, name: str) -> Mapping[str, Any]:
         name: of the repository.
     """
     answer = ask(_DOCUMENT, {"owner": owner, "name": name})
-    return {**answer, "repository": _complete(ask, RepositorySnapshot, answer["repository"])}
+    repository = _complete(ask, RepositorySnapshot, answer["repository"])
+    return RepositorySnapshot.model_validate(repository), RateLimitSnapshot.model_validate(answer["rateLimit"])
 
 
 def _complete(ask: Ask, record: type[StateSnapshot], node: Mapping[str, Any]) -> dict[str, Any]:

@@ -125,7 +125,7 @@ def make_reference(
         return data
 
     owner, repository = world.hub.state.full_name(world.repository).split("/")
-    state = RepositorySnapshot.model_validate(read_whole_state(ask, owner, repository)["repository"])
+    state, _ = read_whole_state(ask, owner, repository)
     if state.is_empty:
         raise ConfigError(f"{fixture}: the fixture has no commit, so nothing can be pushed; add a file or a commit")
     objects = objects_of_fixture(state, world.names)
@@ -238,9 +238,7 @@ def read_state(client: GitHubRepository) -> tuple[RepositorySnapshot, RateLimitS
         return answer.data
 
     owner, name = client.repository.split("/")
-    answer = read_whole_state(ask, owner, name)
-    limit = RateLimitSnapshot.model_validate(answer["rateLimit"])
-    return RepositorySnapshot.model_validate(answer["repository"]), limit
+    return read_whole_state(ask, owner, name)
 
 
 def view_of(

@@ -12,7 +12,7 @@ import re
 import stat
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Literal
 
@@ -80,7 +80,7 @@ def run_page_from(environ: Mapping[str, str]) -> RunPage:
 
 @dataclass(frozen=True, slots=True)
 class PullRequestInfo:
-    """The pull request, its commits, and where the run is published, as the caller names them."""
+    """Suite, pull request and commits of a comment, and where the run is published, as a command names them."""
 
     suite: str
     pull: int | None = None
@@ -94,7 +94,7 @@ class PullRequestInfo:
 
 
 def comment_facts(plan: Plan, report: Report, info: PullRequestInfo, page: RunPage) -> CommentFacts:
-    """Return the facts that a comment shows beside the report: of the plan, the pull request and the run.
+    """Return the facts of plan, pull request and run that a comment shows beside the report.
 
     Raises:
         ConfigError: a suite, commit or branch is malformed.
@@ -109,17 +109,11 @@ def comment_facts(plan: Plan, report: Report, info: PullRequestInfo, page: RunPa
         for arm in plan.arms[:_MOST_ARMS]
     ]
     values = {
+        **asdict(info),
         "suite": info.suite or plan.experiment.id,
+        "base_name": clipped(info.base_name, _MOST_TEXT),
         "experiment": plan.experiment.id,
         "origin": page,
-        "head": info.head,
-        "base": info.base,
-        "base_name": clipped(info.base_name, _MOST_TEXT),
-        "pull": info.pull,
-        "branch": info.branch,
-        "folder": info.folder,
-        "has_chart": info.has_chart,
-        "site": info.site,
         "at": datetime.datetime.now(datetime.UTC),
         "entrants": tuple(entrants),
         "digest": digest(sorted(cell.key for cell in plan.cells)),
@@ -382,7 +376,7 @@ def verified(repository: GitHubRepository, pending: PendingPost, run_id: int, se
         )
     if facts.head != run.head_sha:
         raise ConfigError(
-            f"the file is about {facts.head[:7]}, and run {run_id} was of {run.head_sha[:7]}; it is refused"
+            f"the file is about {facts.head[:7]}, but run {run_id} was of {run.head_sha[:7]}; the file is refused"
         )
     pull = read_pull_request(repository, facts.pull)
     _require_same_pull(pull, run, run_id)

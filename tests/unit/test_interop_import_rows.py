@@ -122,7 +122,7 @@ def test_an_outcome_that_is_not_the_agents_takes_no_verdict_and_is_told_of() -> 
     assert [(one.passed, one.score, one.judged) for one in made.rows] == [(None, None, False), (False, None, True)]
     assert made.plan.imported is not None
     assert made.plan.imported.notes == (
-        "1 row with an outcome that says nothing of the agent: no pass is taken from there.",
+        "1 row with an outcome that does not measure the agent: the verdict is ignored.",
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.interop.importers.tables import SourceRow
-from scylla_gha.interop.importers.values import FIELDS, parse_values
+from scylla_gha.interop.importers.values import FIELDS, parse_row
 from scylla_gha.model.trial import Outcome
 
 TRUE = ("true", "yes", "pass", "passed", "1", "1.0")
@@ -14,7 +14,7 @@ FALSE = ("false", "no", "fail", "failed", "0", "0.0")
 
 
 def parse(field: str, value: object) -> object:
-    return parse_values(SourceRow("f.csv:2", {"theirs": value}), {field: "theirs"}).by_field[field]
+    return parse_row(SourceRow("f.csv:2", {"theirs": value}), {field: "theirs"}).values[field]
 
 
 @pytest.mark.parametrize("word", [*TRUE, "TRUE", "Pass", " yes ", True, 1, 1.0])
@@ -37,8 +37,8 @@ def test_another_word_is_not_guessed_at(word: object) -> None:
 def test_words_for_no_value_are_unknown_and_named(word: str) -> None:
     row = SourceRow("f.csv:2", {"theirs": word})
     for field in ("passed", "score", "usd", "turns", "started_at"):
-        parsed = parse_values(row, {field: "theirs"})
-        assert (parsed.by_field, parsed.odd) == ({field: None}, (f"column 'theirs' (as {field}): {word!r}",))
+        parsed = parse_row(row, {field: "theirs"})
+        assert (parsed.values, parsed.unusable) == ({field: None}, (f"column 'theirs' (as {field}): {word!r}",))
 
 
 @pytest.mark.parametrize("empty", [None, "", "  "])

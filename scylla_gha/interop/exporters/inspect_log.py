@@ -11,7 +11,7 @@ import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from scylla_gha.interop.exporters.rows import ArmRows, json_bytes, rows_by_arm
+from scylla_gha.interop.exporters.rows import ArmRows, further_columns, json_bytes, rows_by_arm
 from scylla_gha.model import digest, known_sum, slug
 from scylla_gha.model.cell_records import AttemptRecord, CellRecord, step_requests, task_text, usage_by_model
 from scylla_gha.model.judgment import CheckResult, ItemScore, Judgment
@@ -22,26 +22,6 @@ from scylla_gha.model.trial import Outcome, Step, ToolCall, Usage
 _VERSION: Final = 2
 _NO_MODEL: Final = "none/none"  # Inspect's own name
 Json = dict[str, object]
-_METADATA: Final = (
-    "cell",
-    "category",
-    "size",
-    "difficulty",
-    "outcome",
-    "reason",
-    "grade",
-    "progress",
-    "attempts",
-    "usd",
-    "judge_usd",
-    "turns",
-    "tool_calls",
-    "failed_tool_calls",
-    "delivered",
-    "files_changed",
-    "lines_changed",
-    "replayed",
-)
 _STOP_REASONS: Final = {Outcome.COMPLETED: "stop", Outcome.REFUSED: "content_filter"}  # of others: unknown
 
 
@@ -142,7 +122,7 @@ def inspect_sample(row: Result, model: str | None, record: CellRecord | None) ->
         "target": "",
         "messages": [{"id": f"{row.cell}-{number}", **message} for number, message in enumerate(messages, start=1)],
         "scores": _scores(row, record.judgment if record else None),
-        "metadata": {name: getattr(row, name) for name in _METADATA},
+        "metadata": {name: getattr(row, name) for name in further_columns()["inspect"]},
         "model_usage": _model_usage(row, model, record),
         "total_time": row.seconds,
     }

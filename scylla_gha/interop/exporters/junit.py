@@ -8,26 +8,10 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from scylla_gha.interop.exporters.rows import ArmRows, PlannedCell, escape_xml, rows_by_arm
+from scylla_gha.interop.exporters.rows import ArmRows, PlannedCell, escape_xml, further_columns, rows_by_arm
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result
 
-_PROPERTIES: Final = (
-    "scenario",
-    "repetition",
-    "outcome",
-    "score",
-    "grade",
-    "progress",
-    "usd",
-    "judge_usd",
-    "turns",
-    "tool_calls",
-    "failed_tool_calls",
-    "delivered",
-    "attempts",
-    "replayed",
-)
 _MISSING: Final = "no trial was collected"
 
 
@@ -78,7 +62,7 @@ def _case(planned: PlannedCell, reasons: Mapping[str, str]) -> Element:
         return case
     if row.seconds is not None:
         case.set("time", f"{row.seconds:.3f}")
-    _properties(case, {name: getattr(row, name) for name in _PROPERTIES})
+    _properties(case, {name: getattr(row, name) for name in further_columns()["junit"]})
     if not row.measures_agent or row.passed is None:
         reason = row.reason if not row.measures_agent else f"not judged: {row.reason}"
         SubElement(case, "error", {"type": row.outcome.value, "message": escape_xml(reason)})

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 from scylla_gha.conditions import is_match
-from scylla_gha.interop.exporters.rows import json_bytes
+from scylla_gha.interop.exporters.rows import further_columns, json_bytes
 from scylla_gha.model import known_sum
 from scylla_gha.model.judgment import CheckResult
 from scylla_gha.model.result import Result
@@ -48,41 +48,6 @@ _GH: Final = r"(?:^|[;&|({`\n]|\$\(|\b(?:then|do|else)\b)\s*(?:\w+=\S*\s+)*gh\s"
 _BEFORE: Final = re.compile(r"\s*(?:cd\s+\S+\s*(?:&&|;)\s*|\w+=\S*\s+)*")
 _ERROR_CHARS: Final = 300
 _ENDS: Final[Mapping[Outcome, Literal["stop", "timeout"]]] = {Outcome.COMPLETED: "stop", Outcome.TIMEOUT: "timeout"}
-_EXTENSIONS: Final = (
-    "cell",
-    "arm",
-    "variant",
-    "agent_version",
-    "repetition",
-    "epoch",
-    "category",
-    "size",
-    "difficulty",
-    "measures_agent",
-    "judged",
-    "score",
-    "grade",
-    "progress",
-    "judge_usd",
-    "attempts",
-    "delivered",
-    "files_changed",
-    "lines_changed",
-    "replayed",
-    "first_byte_seconds",
-    "generation_seconds",
-    "tool_seconds",
-    "requests",
-    "repeated_requests",
-    "github",
-    "github_requests",
-    "github_writes",
-    "github_gaps",
-    "github_calls",
-    "github_failed",
-    "github_repeated",
-    "github_other_clients",
-)
 
 
 def category_of(name: str, arguments: object = None) -> Category:
@@ -203,7 +168,7 @@ def _row(
         "agentTurns": row.turns,
         "completionReason": _ENDS.get(row.outcome, "error"),
         "extensions": {
-            **{name: getattr(row, name) for name in _EXTENSIONS},
+            **{name: getattr(row, name) for name in further_columns()["profile"]},
             "tools": attempt.tool_calls if attempt else None,
         },
     }

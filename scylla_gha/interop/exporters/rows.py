@@ -1,9 +1,10 @@
-"""Rows by planned cell, text that every format can contain, and rows as a table of pandas, in CSV and in Parquet.
+"""Parts that exporters share: rows by planned cell, columns, safe text; and rows as a table of pandas, CSV or Parquet.
 
 A table has one column per field, of one type whatever the rows hold, in the order of the rows.
 """
 
 import datetime
+import functools
 import json
 import re
 import typing
@@ -11,6 +12,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+import yaml
 
 from scylla_gha.config.installed_packages import require_extra
 from scylla_gha.errors import ConfigError
@@ -75,6 +78,13 @@ def rows_by_arm(plan: Plan, results: Iterable[Result]) -> tuple[ArmRows, ...]:
     for cell in plan.cells:
         cells[cell.arm].append(PlannedCell(cell, rows.get(cell.id)))
     return tuple(ArmRows(arm, tuple(cells[arm.id])) for arm in plan.arms)
+
+
+@functools.cache
+def further_columns() -> dict[str, list[str]]:
+    """Return, by format, the columns of results that a format has in its part for further values."""
+    columns: dict[str, list[str]] = yaml.safe_load(Path(__file__).with_name("columns.yaml").read_text("utf-8"))
+    return columns
 
 
 def escape_xml(text: str) -> str:

@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
 from scylla_gha.interop.importers.columns import PassRule, map_columns, parse_rule
 from scylla_gha.interop.importers.options import ImportOptions, format_of, read_table
-from scylla_gha.interop.importers.tables import SourceRow, SourceTable, Value
-from scylla_gha.interop.importers.values import parse_values
+from scylla_gha.interop.importers.tables import SourceTable, Value
+from scylla_gha.interop.importers.values import ParsedRow, parse_row
 from scylla_gha.model import digest, slug
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.mode import Mode
@@ -52,15 +52,6 @@ class ImportedRows:
     rows: tuple[Result, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    where: str
-    values: dict[str, Any]
-    digest: str  # of all columns
-    unusable: tuple[str, ...]
-    has_local_time: bool
-
-
 def load_rows(table: SourceTable, file: str, file_format: Format, name: str, options: ImportOptions) -> ImportedRows:
     """Convert a table to results and their plan; columns may be added to the table.
 
@@ -78,7 +69,7 @@ def load_rows(table: SourceTable, file: str, file_format: Format, name: str, opt
     mapping = options.mapping
     rule = parse_rule(mapping.passed_if) if mapping.passed_if else None
     columns = map_columns(table, mapping, rule, options.judges, file)
-    rows = [_row(row, columns, trials_of_a_tool=table.trials_of_a_tool) for row in table.rows]
+    rows = [parse_row(row, columns, trials_of_a_tool=table.trials_of_a_tool) for row in table.rows]
     _number_repetitions(rows)
     results = [_result(row, name, cell, rule) for row, cell in zip(rows, _cell_names(rows), strict=True)]
     require_same_github(results, file)
@@ -105,16 +96,11 @@ def load_rows(table: SourceTable, file: str, file_format: Format, name: str, opt
     return ImportedRows(_plan(results, name, mapping.baseline, source), tuple(results))
 
 
-def _row(row: SourceRow, columns: Mapping[str, str], *, trials_of_a_tool: bool) -> _Row:
-    parsed = parse_values(row, columns, trials_of_a_tool=trials_of_a_tool)
-    return _Row(row.where, parsed.by_field, _digest(row), parsed.unusable, parsed.has_local_time)
-
-
-def _notes(rows: Sequence[_Row]) -> Iterator[str]:
+def _notes(rows: Sequence[ParsedRow]) -> Iterator[str]:
     """Yield what readers should know of the rows."""
     if not rows:
         yield "The table has no rows."
-    unusable = [f"{row.where}: {'; '.join(row.unusable)}" for row in rows if row.unusable]
+    unusable = [f"{row.source.where}: {'; '.join(row.unusable)}" for row in rows if row.unusable]
     if unusable:
         more = f"; and {len(unusable) - _MOST_NAMED} more" if len(unusable) > _MOST_NAMED else ""
         yield (
@@ -126,7 +112,7 @@ def _notes(rows: Sequence[_Row]) -> Iterator[str]:
         yield f"{counted(local, 'row has', 'rows have')} a time without an offset from UTC, which is read as UTC."
 
 
-def _repetition_notes(rows: Sequence[_Row], columns: Mapping[str, str]) -> Iterator[str]:
+def _repetition_notes(rows: Sequence[ParsedRow], columns: Mapping[str, str]) -> Iterator[str]:
     """Count the rows that are taken for repetitions, though a resumed run or a second scorer may have written them."""
     groups = {(row.values["scenario"], row.values["arm"]) for row in rows}
     if "repetition" in columns or len(groups) == len(rows):
@@ -140,25 +126,16 @@ def _repetition_notes(rows: Sequence[_Row], columns: Mapping[str, str]) -> Itera
     )
 
 
-def _digest(row: SourceRow) -> str:
-    return digest(
-        {
-            column: value if value is None or isinstance(value, str | int | float | dict | list) else str(value)
-            for column, value in row.values.items()
-        }
-    )
-
-
-def _number_repetitions(rows: Sequence[_Row]) -> None:
+def _number_repetitions(rows: Sequence[ParsedRow]) -> None:
     """Number repetitions in the order of the rows if no column has them; refuse two rows of one cell."""
     first: dict[tuple[str, str, int], str] = {}
     for row in rows:
         if "repetition" in row.values:
             cell = (row.values["scenario"], row.values["arm"], row.values["repetition"])
-            earlier = first.setdefault(cell, row.where)
-            if earlier != row.where:
+            earlier = first.setdefault(cell, row.source.where)
+            if earlier != row.source.where:
                 raise ConfigError(
-                    f"{row.where}: repetition {cell[2]} of {cell[1]!r} on {cell[0]!r} is there already, "
+                    f"{row.source.where}: repetition {cell[2]} of {cell[1]!r} on {cell[0]!r} is there already, "
                     f"at {earlier}; keep the one that counts (of a resumed run, usually the last), or, if both are "
                     "trials, number them by order: --map repetition="
                 )
@@ -170,7 +147,7 @@ def _number_repetitions(rows: Sequence[_Row]) -> None:
             row.values["repetition"] = next(free)
 
 
-def _cell_names(rows: Sequence[_Row]) -> list[str]:
+def _cell_names(rows: Sequence[ParsedRow]) -> list[str]:
     """Return ids in the toolkit's form; a digest distinguishes names with equal slugs."""
     scenarios, arms = (_slugs({row.values[name] for row in rows}) for name in ("scenario", "arm"))
     return [
@@ -188,7 +165,7 @@ def _slugs(names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _result(row: _Row, experiment: str, cell: str, rule: PassRule | None) -> Result:
+def _result(row: ParsedRow, experiment: str, cell: str, rule: PassRule | None) -> Result:
     known = {name: value for name, value in row.values.items() if value is not None}
     outcome = known.get("outcome", Outcome.COMPLETED)
     passed = rule.passed(known) if rule else known.get("passed")
@@ -200,7 +177,7 @@ def _result(row: _Row, experiment: str, cell: str, rule: PassRule | None) -> Res
         {
             **blank,
             **_DEFAULTS,
-            "reason": f"imported from {row.where}",
+            "reason": f"imported from {row.source.where}",
             **known,
             **unscored,
             "experiment": experiment,

@@ -13,6 +13,7 @@
 """
 
 import datetime
+import functools
 import json
 import math
 import re
@@ -26,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.interop.importers.tables import SourceRow, Value
-from scylla_gha.model import as_utc
+from scylla_gha.model import as_utc, digest
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
 
@@ -177,24 +178,36 @@ _Values: Final = create_model(  # type: ignore[call-overload] # fields are those
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedValues:
-    """Values of a row by field; None is unknown.
+@dataclass(frozen=True)
+class ParsedRow:
+    """Row with its values by field; None is unknown.
 
     Attributes:
-        by_field: the values.
+        source: the row as it was read.
+        values: by field.
         unusable: a line for each value that counts as unknown: words such as N/A, and in tables of a tool's trials
             values that do not fit their field.
         has_local_time: a time was without an offset, and was read as UTC.
     """
 
-    by_field: dict[str, Any]
+    source: SourceRow
+    values: dict[str, Any]
     unusable: tuple[str, ...]
     has_local_time: bool
 
+    @functools.cached_property
+    def digest(self) -> str:
+        """Digest of all columns."""
+        return digest(
+            {
+                column: value if isinstance(value, str | int | float | dict | list | None) else str(value)
+                for column, value in self.source.values.items()
+            }
+        )
 
-def parse_values(row: SourceRow, columns: Mapping[str, str], *, trials_of_a_tool: bool = False) -> ParsedValues:
-    """Return the values of a row.
+
+def parse_row(row: SourceRow, columns: Mapping[str, str], *, trials_of_a_tool: bool = False) -> ParsedRow:
+    """Parse the values of a row.
 
     Args:
         row: with values by column.
@@ -222,11 +235,8 @@ def parse_values(row: SourceRow, columns: Mapping[str, str], *, trials_of_a_tool
             unusable.append(text)
             del raw[field]
     by_field = {field: getattr(values, field) for field in columns if field in raw or field != "repetition"}
-    return ParsedValues(by_field, tuple(unusable), any(_is_local(raw.get(field)) for field in _TIMES))
-
-
-def _is_local(value: Value) -> bool:
-    return value is not None and str(value).strip() != "" and _stated_time(value).tzinfo is None
+    times = [_stated_time(raw[field]) for field in _TIMES if str(raw.get(field) or "").strip()]
+    return ParsedRow(row, by_field, tuple(unusable), any(time.tzinfo is None for time in times))
 
 
 def _fault(error: ValidationError) -> tuple[str, str]:
