@@ -17,7 +17,8 @@ Files that only this toolkit writes are not read by it: there, each of these is 
 import json
 import math
 import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import orjson
 
@@ -51,6 +52,12 @@ def parse_json(text: bytes | bytearray | str, *, keep_non_finite: bool = False, 
         except orjson.JSONDecodeError:
             pass
     return _parse_repaired(repair_json(text), keep_non_finite=keep_non_finite, unique_keys=unique_keys)
+
+
+def inner_object(value: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the object under a key of an object that another program wrote; empty if there is none."""
+    inner = value.get(name)
+    return inner if isinstance(inner, dict) else {}
 
 
 def whole_number(value: object) -> int | None:

@@ -93,7 +93,7 @@ def read_hidden_line(body: str, model: type[StateRecord], suite: str, most: int 
     return state if state.suite == suite else None
 
 
-def next_state(report: Report, facts: CommentFacts, before: CommentState | None) -> CommentState:
+def _next_state(report: Report, facts: CommentFacts, before: CommentState | None) -> CommentState:
     """Return the state with the verdict on a report, before the latest verdicts of other runs."""
     verdict = PastVerdict(
         verdict=overall(report),
@@ -104,11 +104,6 @@ def next_state(report: Report, facts: CommentFacts, before: CommentState | None)
     )
     earlier = [past for past in (before.verdicts if before else ()) if past.run != verdict.run]
     return CommentState(suite=facts.suite, attempt=facts.origin.attempt, verdicts=(verdict, *earlier)[:MOST_PAST])
-
-
-def is_newer(state: CommentState, facts: CommentFacts) -> bool:
-    """Return whether the shown verdict is of a later run or attempt; run ids grow in time."""
-    return (state.shown.run, state.attempt) > (facts.origin.run, facts.origin.attempt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +132,10 @@ def post_comment(
     ours = find_marked(repository, pull, author, marker(facts.suite))
     current = ours[-1] if ours else None
     before = read_hidden_line(current.body or "", CommentState, facts.suite) if current else None
-    if current and before and is_newer(before, facts):
+    this_run = facts.origin.run, facts.origin.attempt  # run ids grow in time
+    if current and before and (before.shown.run, before.attempt) > this_run:
         return PostedComment(current.html_url, "kept")
-    state = next_state(report, facts, before)
+    state = _next_state(report, facts, before)
     head = read_pull_request(repository, pull).head.sha
     body = comment(report, facts, newest=head, past=state.verdicts[1:], state=write_hidden_line(state))
     if current and (before is None or before.shown.verdict == state.shown.verdict):

@@ -10,7 +10,6 @@ import pytest
 from scylla_gha.errors import ConfigError
 from scylla_gha.github_api.access import GitHubAccess
 from scylla_gha.github_api.client import GitHubRepository, RequestLimits, RetryPolicy
-from scylla_gha.github_api.responses import WorkflowRunEvent, read_event
 from scylla_gha.model.publication import CommentState, RunPage
 from scylla_gha.publish.edited_posts import PostedComment, post_comment, read_hidden_line
 from scylla_gha.publish.post import MOST_BYTES, post_check, read_pending, verified, write_pending
@@ -110,11 +109,6 @@ def test_a_memory_that_is_none_is_passed_over(state: State, line: str) -> None:
     assert "Earlier verdicts" not in shown(state)[0]
 
 
-def test_the_memory_of_another_suite_is_none(state: State) -> None:
-    say(state)
-    assert read_hidden_line(shown(state)[0], CommentState, "other") is None
-
-
 def test_a_comment_that_is_deleted_meanwhile_is_posted_anew(state: State) -> None:
     say(state)
     state.before["PATCH"] = lambda now: now.comments.clear()
@@ -210,7 +204,7 @@ def test_a_pull_request_of_the_same_repository_is_not_called_a_forks(state: Stat
     ("told", "claimed", "why"),
     [
         ({"event": "push"}, {}, "only runs of pull_request"),
-        ({"head_sha": sha("c")}, {}, "is about aaaaaaa, and run 55 was of ccccccc"),
+        ({"head_sha": sha("c")}, {}, "is about aaaaaaa, but run 55 was of ccccccc"),
         ({}, {"pull": 7}, "#7 is not the pull request of run 55"),
         ({}, {"pull": None}, "names no pull request"),
         ({"head_branch": "other"}, {}, "#8 is not the pull request"),
@@ -280,9 +274,3 @@ def test_an_address_in_a_file_cannot_smuggle_markdown(tmp_path: Path) -> None:
         (tmp_path / "q").write_text(json.dumps({**told, "facts": {**told["facts"], name: value}}))
         with pytest.raises(ConfigError, match=f"refused: 'facts.{name}'"):
             read_pending(tmp_path / "q")
-
-
-def test_an_event_of_another_trigger_is_named(tmp_path: Path) -> None:
-    (tmp_path / "event.json").write_text('{"action": "created"}')
-    with pytest.raises(ConfigError, match="not a WorkflowRunEvent: workflow_run; does another trigger start this job"):
-        read_event(tmp_path / "event.json", WorkflowRunEvent)

@@ -3,9 +3,9 @@ import pytest
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.publication import CommentState
 from scylla_gha.model.report import Comparison
-from scylla_gha.publish.edited_posts import is_newer, next_state, read_hidden_line, write_hidden_line
+from scylla_gha.publish.edited_posts import read_hidden_line, write_hidden_line
 from scylla_gha.publish.post import PullRequestInfo, comment_facts, run_page_from
-from tests.support.comments import HEAD, facts, past
+from tests.support.comments import HEAD, past
 from tests.support.records import make_experiment, make_plan, make_report
 
 RUN = {"GITHUB_REPOSITORY": "octo-org/app", "GITHUB_RUN_ID": "55", "GITHUB_SERVER_URL": "https://ghe.example/"}
@@ -82,19 +82,3 @@ def test_what_is_of_another_suite_or_form_is_not() -> None:
 
 def test_a_later_line_is_not_read() -> None:
     assert read_hidden_line(f"<!-- marker -->\ntext\n{write_hidden_line(MINE)}", CommentState, "demo") is None
-
-
-def test_five_are_kept_and_a_run_stands_once() -> None:
-    verdict = next_state(make_report(), facts(), None).shown
-    assert (verdict.verdict, verdict.run) == ("no_baseline", facts().origin.run)
-    before = CommentState(suite="demo", attempt=1, verdicts=tuple(past(run=number) for number in (5, 4, 3, 2, 1)))
-    assert [one.run for one in next_state(make_report(), facts(), before).verdicts] == [verdict.run, 5, 4, 3, 2]
-    again = next_state(make_report(), facts(), next_state(make_report(), facts(), None))
-    assert [one.run for one in again.verdicts] == [verdict.run]
-
-
-def test_a_later_run_or_attempt_is_newer() -> None:
-    run = facts().origin.run
-    assert is_newer(CommentState(suite="demo", attempt=1, verdicts=(past(run=run + 1),)), facts())
-    assert is_newer(CommentState(suite="demo", attempt=2, verdicts=(past(run=run),)), facts())
-    assert not is_newer(CommentState(suite="demo", attempt=1, verdicts=(past(run=run),)), facts())

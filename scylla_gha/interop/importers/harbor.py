@@ -28,6 +28,7 @@ from scylla_gha.interop.importers.tables import (
     text_of,
     trials_table,
 )
+from scylla_gha.lenient_json import inner_object
 from scylla_gha.model.trial import Outcome
 
 _RESULT: Final = "result.json"
@@ -103,16 +104,11 @@ def _read(path: Path) -> tuple[_Object, str | None]:
         return {}, str(error)
 
 
-def _part(value: _Object, name: str) -> _Object:
-    """Return an inner object, empty if it is null."""
-    part = value.get(name)
-    return part if isinstance(part, dict) else {}
-
-
 def _row(trial: HarborTrial, tasks: dict[str, str]) -> Iterator[tuple[str, Value]]:
     result = trial.result
-    agent, config = _part(result, "agent_info"), _part(result, "config") or trial.config
-    model, name = _model(agent, config), text_of(agent.get("name")) or text_of(_part(config, "agent").get("name"))
+    agent, config = inner_object(result, "agent_info"), inner_object(result, "config") or trial.config
+    model = _model(agent, config)
+    name = text_of(agent.get("name")) or text_of(inner_object(config, "agent").get("name"))
     yield "scenario", text_of(result.get("task_name")) or tasks.get(trial.task_part) or trial.task_part
     yield "arm", ".".join(part for part in (name, model) if part) or _UNKNOWN
     yield "category", result.get("source")
@@ -120,17 +116,17 @@ def _row(trial: HarborTrial, tasks: dict[str, str]) -> Iterator[tuple[str, Value
     yield "agent_version", agent.get("version")
     yield "model", model
     yield "started_at", result.get("started_at")
-    yield "seconds", _seconds(_part(result, "agent_execution"))
-    yield from _usage(_part(result, "agent_result"))
-    yield "sandbox", _part(config, "environment").get("type")
+    yield "seconds", _seconds(inner_object(result, "agent_execution"))
+    yield from _usage(inner_object(result, "agent_result"))
+    yield "sandbox", inner_object(config, "environment").get("type")
     yield "workspace_digest", result.get("task_checksum")
     yield from _verdict(trial)
 
 
 def _model(agent: _Object, config: _Object) -> str | None:
-    info = _part(agent, "model_info")
+    info = inner_object(agent, "model_info")
     name = "/".join(part for part in (text_of(info.get("provider")), text_of(info.get("name"))) if part)
-    return name or text_of(_part(config, "agent").get("model_name"))
+    return name or text_of(inner_object(config, "agent").get("model_name"))
 
 
 def _usage(usage: _Object) -> Iterator[tuple[str, Value]]:
@@ -143,8 +139,8 @@ def _usage(usage: _Object) -> Iterator[tuple[str, Value]]:
 
 
 def _verdict(trial: HarborTrial) -> Iterator[tuple[str, Value]]:
-    rewards = _part(_part(trial.result, "verifier_result"), "rewards")
-    exception = _part(trial.result, "exception_info")
+    rewards = inner_object(inner_object(trial.result, "verifier_result"), "rewards")
+    exception = inner_object(trial.result, "exception_info")
     reward = rewards.get("reward", next(iter(rewards.values())) if len(rewards) == 1 else None)
     outcome = Outcome.COMPLETED if trial.ended else Outcome.CANCELLED
     if exception:

@@ -44,6 +44,7 @@ from scylla_gha.interop.importers.tables import (
     text_of,
     trials_table,
 )
+from scylla_gha.lenient_json import inner_object
 from scylla_gha.model.trial import Outcome
 
 _LETTERS: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
@@ -161,7 +162,7 @@ def _samples(log: InspectLog, *, several: bool) -> Iterator[SourceRow]:
 def _sample(sample: _Object) -> Iterator[tuple[str, Value]]:
     yield "seconds", sample.get("total_time")
     yield "started_at", sample.get("started_at")
-    yield from _usage(_object(sample.get("model_usage")))
+    yield from _usage(inner_object(sample, "model_usage"))
     outcome = Outcome.COMPLETED
     error, limit = sample.get("error"), sample.get("limit")
     if error:
@@ -177,20 +178,16 @@ def _sample(sample: _Object) -> Iterator[tuple[str, Value]]:
     yield from _scores(_raw_scores(sample), failed=failed)
 
 
-def _object(value: Value) -> _Object:
-    return value if isinstance(value, dict) else {}
-
-
 def _raw_scores(sample: _Object) -> dict[str, Value]:
-    scores = _object(sample.get("scores"))
+    scores = inner_object(sample, "scores")
     return {name: score.get("value") if isinstance(score, dict) else score for name, score in scores.items()}
 
 
 def _scores(raw: dict[str, Value], *, failed: bool) -> Iterator[tuple[str, Value]]:
     values = {name: _value(value) for name, value in raw.items()}
-    for name, value in raw.items():
+    for name in raw:
         yield f"scores.{name}", values[name]
-        yield from ((f"scores.{name}.{key}", _value(inner)) for key, inner in _object(value).items())
+        yield from ((f"scores.{name}.{key}", _value(inner)) for key, inner in inner_object(raw, name).items())
     names = values.keys() - {"passed"}
     chosen = "score" if "score" in values else next(iter(names)) if len(names) == 1 else None
     score = values.get(chosen) if chosen else None
@@ -221,7 +218,7 @@ def _value(value: Value) -> Value:
 def _score_notes(logs: Sequence[InspectLog]) -> Iterator[str]:
     """Yield notes on scorers that need a choice, and on texts that count as 0."""
     raw = [_raw_scores(sample) for log in logs for sample in log.samples if isinstance(sample, dict)]
-    keys = {f"scores.{name}.{key}": None for scores in raw for name, value in scores.items() for key in _object(value)}
+    keys = {f"scores.{name}.{key}": None for scores in raw for name in scores for key in inner_object(scores, name)}
     if keys:
         names = ", ".join(list(keys)[:10])
         yield f"Scorers with several values: choose one by --map score=COLUMN and --passed-if; there are {names}."

@@ -10,7 +10,7 @@ from typing import Final
 
 import orjson
 
-from scylla_gha.lenient_json import whole_number
+from scylla_gha.lenient_json import inner_object, whole_number
 from scylla_gha.model.traffic import ServerToolUse, Tokens
 from scylla_gha.providers.base import Body, Spans, objects, parse_object, split_events
 
@@ -74,7 +74,7 @@ class MessageUsage:
     @property
     def use(self) -> ServerToolUse:
         """Use of server tools and tiers: costs beside the tokens, and factors of their price."""
-        served = _part(self.usage, "server_tool_use")
+        served = inner_object(self.usage, "server_tool_use")
         kinds = {str(iteration.get("type")) for iteration in objects(self.usage.get("iterations"))}
         searches = _count(served.get("web_search_requests"))
         others = any(_count(count) != 0 for name, count in served.items() if name not in _PRICED_USES)
@@ -100,22 +100,22 @@ class MessageUsage:
     def _event(self, event: Body) -> None:
         match event.get("type"):
             case "message_start":
-                self._update(_part(event, "message").get("usage"))
+                self._update(inner_object(event, "message").get("usage"))
             case "message_delta":
                 # until then it is the count at the start
-                self.counted |= _part(event, "usage").get("output_tokens") is not None
-                self._stopped(_part(event, "delta"))
+                self.counted |= inner_object(event, "usage").get("output_tokens") is not None
+                self._stopped(inner_object(event, "delta"))
                 self._update(event.get("usage"))
             case "message_stop":
                 self.complete = True
             case "error":
-                self.error = str(_part(event, "error").get("type"))
+                self.error = str(inner_object(event, "error").get("type"))
             case _:
                 pass
 
     def _whole(self, answer: Body) -> None:
         if answer.get("type") == "error":
-            self.error = str(_part(answer, "error").get("type"))
+            self.error = str(inner_object(answer, "error").get("type"))
         else:
             self._update(answer.get("usage"))
             self._stopped(answer)
@@ -133,7 +133,7 @@ class MessageUsage:
 
 def _tokens(usage: Body) -> Tokens | None:
     """Return the tokens by kind; None if one of the stated values is not a count."""
-    hour = _count(_part(usage, "cache_creation").get("ephemeral_1h_input_tokens"))
+    hour = _count(inner_object(usage, "cache_creation").get("ephemeral_1h_input_tokens"))
     written = _count(usage.get("cache_creation_input_tokens"))
     sent, answered, read = (_count(usage.get(f"{kind}_tokens")) for kind in ("input", "output", "cache_read_input"))
     if sent is None or answered is None or read is None or hour is None or written is None:
@@ -141,11 +141,6 @@ def _tokens(usage: Body) -> Tokens | None:
     return Tokens(
         input=sent, output=answered, cache_read=read, cache_write_5m=max(0, written - hour), cache_write_1h=hour
     )
-
-
-def _part(event: Body, name: str) -> Body:
-    value = event.get(name)
-    return value if isinstance(value, dict) else {}
 
 
 def _count(value: object) -> int | None:
