@@ -21,6 +21,13 @@ def limit(status: int | None, headers: dict[str, str]) -> RateLimit:
     return RateLimit() if status is None else Anthropic().rate_limit(status, headers)
 
 
+async def ask(limiter: Limiter, status: int | None, headers: dict[str, str], session: str = "") -> bool:
+    """Send one request; return whether it should be sent again."""
+    slot = await limiter.enter(9, session)
+    assert slot
+    return await limiter.leave(limit(status, headers), slot)
+
+
 def run_seconds(work: object) -> float:
     began = time.monotonic()
     asyncio.run(work)  # type: ignore[arg-type]
@@ -40,8 +47,7 @@ def test_without_a_limit_nobody_waits() -> None:
 def test_one_refusal_makes_all_wait() -> None:
     async def work() -> None:
         limiter = Limiter()
-        await limiter.enter(9)
-        assert await limiter.leave(limit(429, {"retry-after": "0.3"}), FIRST)
+        assert await ask(limiter, 429, {"retry-after": "0.3"})
         assert await limiter.enter(9)
 
     assert run_seconds(work()) >= 0.3
@@ -63,8 +69,7 @@ def test_refusals_of_one_wave_are_one_step_back_however_late_they_come() -> None
 def test_beyond_its_patience_nobody_waits() -> None:
     async def work() -> None:
         limiter = Limiter()
-        await limiter.enter(9)
-        assert await limiter.leave(limit(529, {"retry-after": "60"}), FIRST)
+        assert await ask(limiter, 529, {"retry-after": "60"})
         assert not await limiter.enter(5)
 
     assert run_seconds(work()) < 4
@@ -76,7 +81,7 @@ def test_a_storm_passes_at_the_width_that_the_provider_takes() -> None:
     async def work() -> None:
         limiter, out = Limiter(), 0
 
-        async def ask() -> None:
+        async def keep_asking() -> None:
             nonlocal out, most
             while True:
                 leave = await limiter.enter(30)
@@ -89,7 +94,7 @@ def test_a_storm_passes_at_the_width_that_the_provider_takes() -> None:
                     return
                 most = max(most, limiter._width or 0)
 
-        await asyncio.gather(*(ask() for _ in range(16)))
+        await asyncio.gather(*(keep_asking() for _ in range(16)))
 
     assert run_seconds(work()) < 15
     assert 1 <= most <= 16
@@ -100,10 +105,9 @@ def test_a_limit_that_is_used_up_is_waited_for() -> None:
 
     async def work() -> None:
         limiter = Limiter()
-        await limiter.enter(9)
         headers = {"anthropic-ratelimit-requests-remaining": "0",
                    "anthropic-ratelimit-requests-reset": reset.isoformat()}  # fmt: skip
-        assert not await limiter.leave(limit(200, headers), FIRST)
+        assert not await ask(limiter, 200, headers)
         assert await limiter.enter(9)
         assert datetime.datetime.now(datetime.UTC) >= reset
 
@@ -170,8 +174,7 @@ def test_a_refused_subscription_is_not_waited_for_where_that_takes_hours(status:
 
     async def work() -> None:
         limiter = Limiter()
-        assert await limiter.enter(9)
-        await limiter.leave(limit(status, headers), FIRST)
+        await ask(limiter, status, headers)
         assert bool(await limiter.enter(9)) is again
 
     assert run_seconds(work()) < 5
@@ -182,9 +185,7 @@ def test_a_refusal_whose_wait_is_over_already_is_not_repeated_without_end(after:
     async def work() -> None:
         limiter = Limiter()
         for _ in range(2):
-            slot = await limiter.enter(9)
-            assert slot
-            assert await limiter.leave(limit(429, {"retry-after": after}), slot)
+            assert await ask(limiter, 429, {"retry-after": after})
         assert await limiter.enter(9)
 
     assert run_seconds(work()) > 2
@@ -193,7 +194,7 @@ def test_a_refusal_whose_wait_is_over_already_is_not_repeated_without_end(after:
 def test_a_free_slot_is_for_the_session_with_the_fewest_requests_out() -> None:
     order: list[str] = []
 
-    async def ask(limiter: Limiter, session: str) -> None:
+    async def note_order(limiter: Limiter, session: str) -> None:
         leave = await limiter.enter(9, session)
         assert leave
         order.append(session)
@@ -202,10 +203,8 @@ def test_a_free_slot_is_for_the_session_with_the_fewest_requests_out() -> None:
 
     async def work() -> None:
         limiter = Limiter()
-        first = await limiter.enter(9, "greedy")
-        assert first
-        assert await limiter.leave(limit(429, {"retry-after": "0.2"}), first)  # from now on one at a time
-        await asyncio.gather(*(ask(limiter, "greedy") for _ in range(9)), ask(limiter, "a"), ask(limiter, "b"))
+        assert await ask(limiter, 429, {"retry-after": "0.2"}, "greedy")  # from now on one at a time
+        await asyncio.gather(*(note_order(limiter, session) for session in ("greedy",) * 9 + ("a", "b")))
 
     run_seconds(work())
     assert {*order[:3]} == {"greedy", "a", "b"}, order
@@ -214,9 +213,7 @@ def test_a_free_slot_is_for_the_session_with_the_fewest_requests_out() -> None:
 def test_who_gave_up_waiting_leaves_the_slot_to_others() -> None:
     async def work() -> None:
         limiter = Limiter()
-        first = await limiter.enter(9, "greedy")
-        assert first
-        assert await limiter.leave(limit(429, {"retry-after": "0.001"}), first)
+        assert await ask(limiter, 429, {"retry-after": "0.001"}, "greedy")
         held = await limiter.enter(9, "greedy")
         assert held
         assert await limiter.enter(0.1, "greedy") is None
@@ -246,21 +243,14 @@ def test_a_session_that_is_refused_alone_waits_alone_until_another_is_refused_to
 ) -> None:
     monkeypatch.setattr("scylla_gha.gateway.upstream._OTHERS_SECONDS", 0.2)
 
-    async def refused(limiter: Limiter, session: str) -> None:
-        leave = await limiter.enter(9, session)
-        assert leave
-        assert await limiter.leave(limit(429, {"retry-after": "60"}), leave)
-
     async def work() -> None:
         limiter = Limiter()
-        await refused(limiter, "alone")
+        assert await ask(limiter, 429, {"retry-after": "60"}, "alone")
         assert await limiter.enter(0.1, "other") is None, "for a moment all wait"
-        leave = await limiter.enter(9, "other")
-        assert leave
-        await limiter.leave(limit(200, {}), leave)
+        await ask(limiter, 200, {}, "other")
         assert await limiter.enter(9, "alone") is None
         assert not limiter.idle
-        await refused(limiter, "other")
+        assert await ask(limiter, 429, {"retry-after": "60"}, "other")
         assert await limiter.enter(9, "third") is None, "two were refused: the limit is shared"
 
     assert run_seconds(work()) < 9
@@ -269,9 +259,7 @@ def test_a_session_that_is_refused_alone_waits_alone_until_another_is_refused_to
 def test_who_is_gone_does_not_wait_on() -> None:
     async def work() -> None:
         limiter = Limiter()
-        leave = await limiter.enter(9)
-        assert leave
-        assert await limiter.leave(limit(429, {"retry-after": "60"}), leave)
+        assert await ask(limiter, 429, {"retry-after": "60"})
         assert await limiter.enter(300, "", lambda: True) is None
 
     assert run_seconds(work()) < 30
@@ -280,19 +268,13 @@ def test_who_is_gone_does_not_wait_on() -> None:
 def test_models_and_counts_of_tokens_have_limits_of_their_own_and_a_subscription_is_one() -> None:
     async def work() -> None:
         limiters = Limiters()
-
-        async def answered(model: str, status: int, headers: dict[str, str], *, counting: bool = False) -> None:
-            leave = await limiters.of(model, counting=counting).enter(9)
-            assert leave
-            await limiters.of(model, counting=counting).leave(limit(status, headers), leave)
-
-        await answered("a", 429, {"retry-after": "60"}, counting=True)
-        await answered("b", 429, {"retry-after": "60"})
+        await ask(limiters.of("a", counting=True), 429, {"retry-after": "60"})
+        await ask(limiters.of("b", counting=False), 429, {"retry-after": "60"})
         assert await limiters.of("a", counting=False).enter(0)
         assert not await limiters.of("b", counting=False).enter(0)
         assert not await limiters.of("a", counting=True).enter(0)
         used_up = {"anthropic-ratelimit-unified-status": "rejected", "anthropic-ratelimit-unified-reset": "4102444800"}
-        await answered("c", 429, used_up)
+        await ask(limiters.of("c", counting=False), 429, used_up)
         assert not await limiters.of("a", counting=False).enter(9)
         assert await limiters.of("c", counting=True).enter(0)
 
@@ -303,9 +285,7 @@ def test_limiters_of_names_that_nobody_waits_for_are_forgotten() -> None:
     async def work() -> None:
         limiters = Limiters()
         held = limiters.of("held", counting=False)
-        leave = await held.enter(9)
-        assert leave
-        assert await held.leave(limit(429, {"retry-after": "60"}), leave)
+        assert await ask(held, 429, {"retry-after": "60"})
         for number in range(1000):
             limiters.of(f"model-{number}", counting=False)
         assert len(limiters._limiters) <= 100
