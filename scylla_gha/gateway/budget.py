@@ -141,7 +141,7 @@ class Conversation:
 
 @dataclass(eq=False)
 class Budget:
-    """A budget in USD, and what was spent and reserved of it.
+    """A budget in USD, with the amounts spent and reserved.
 
     Attributes:
         limit: None: unlimited.
@@ -173,7 +173,7 @@ class _JudgeReserve:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """The reservation of a request in flight, in these budgets. `tokens` is the limit of its answer."""
+    """Reservation in several budgets for an open request. `tokens` is the limit of its answer."""
 
     usd: float
     tokens: int
@@ -290,7 +290,7 @@ class BudgetLedger:
         return session.trial, self.roles[session.role], self.experiment
 
     def _left(self, budget: Budget, limit: float, session: SessionBudget) -> float:
-        """Return what could be spent of a budget if nothing were in flight."""
+        """Return the amount of a budget that is neither spent nor reserved for judges; open requests are ignored."""
         reserved = 0.0
         if budget.scope == "experiment":
             own = session.cell if session.role == "judge" else None

@@ -97,7 +97,7 @@ class GatewayProcess(ServerProcess):
         return gateway
 
     def open(self, session: Session) -> SessionHandle:
-        """Open a session; a gateway that has died is started again first, with what is spent taken from the logs.
+        """Open a session. A dead gateway is started again first, with the spent amounts from the logs.
 
         Raises:
             ToolError: the gateway does not start, or does not open the session.
@@ -165,7 +165,7 @@ class GatewayProcess(ServerProcess):
         self._ask("PUT", "/control/judge-reserves", JudgeReserveRequest(cell=cell, usd=usd).model_dump_json())
 
     def spent_usd(self, *roles: Role) -> float:
-        """Return what was spent before and in closed sessions, of these roles or of all."""
+        """Return the USD spent before this gateway and in closed sessions, by these roles or by all."""
         with self._lock:
             return sum(usd for role, usd in self._spent.items() if not roles or role in roles)
 
@@ -225,7 +225,7 @@ class GatewayProcess(ServerProcess):
         self._port, self._control_port = self._start(start.model_dump_json())
 
     def _spent_now(self) -> dict[Role, float]:
-        """Return what closed sessions and those that were open in a dead process have spent."""
+        """Return the USD spent in closed sessions and in sessions that were open in a dead process."""
         spent = dict(self._spent)
         for opened in list(self._sessions.values()):
             role = opened.session.role

@@ -54,13 +54,13 @@ class ProviderEvidence(Record):
     )
 
     def kept_waiting(self, started: datetime.datetime, seconds: float) -> float:
-        """Return the last seconds of an attempt in which it waited for a byte of the provider or for its rate limit."""
+        """Return the seconds at the end of an attempt that were spent waiting for the provider or its rate limit."""
         ended = started + datetime.timedelta(seconds=seconds)
         return max(self.limited_seconds, (ended - self.silent_since).total_seconds() if self.silent_since else 0.0)
 
 
 def provider_fault(status: int | None) -> str | None:
-    """Return the provider's fault for a status; None if the request is at fault. A status of None means no answer."""
+    """Return the provider's fault for a status (None: no answer); None if the request is at fault."""
     if status is None:
         return UNREACHABLE
     code = str(int(status))
@@ -68,14 +68,14 @@ def provider_fault(status: int | None) -> str | None:
 
 
 def is_temporary(status: int | None) -> bool:
-    """Tell if the same request may be answered a moment later. The limiter waits for rate limits."""
+    """Tell if a retry may succeed a moment later. Rate limits are left to the limiter."""
     return status is None or status == HTTPStatus.REQUEST_TIMEOUT or status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def provider_evidence(
     asked: Sequence[RequestRecord], answers: Sequence[ResponseRecord], until: datetime.datetime | None = None
 ) -> ProviderEvidence:
-    """Derive the evidence from the requests for an answer, in the order in which they ended.
+    """Derive the evidence from requests and their answers, in the order in which the answers ended.
 
     `until` is when the client ended: a later answer does not count, because nobody saw it.
     """
@@ -111,13 +111,13 @@ def provider_evidence(
 
 
 def _main_numbers(asked: Sequence[RequestRecord]) -> frozenset[int]:
-    """Return the numbers of the main conversation's requests to the model that it began with."""
+    """Return the numbers of the main conversation's requests to its first model."""
     turns = [request for request in asked if request.turn]
     return frozenset(request.number for request in turns if request.model == turns[0].model)
 
 
 def is_whole(answer: ResponseRecord) -> bool:
-    """Tell if it is a whole answer of the model."""
+    """Tell if the model's answer is complete and without an error."""
     return answer.complete and answer.error is None and answer.fault is None
 
 
@@ -135,7 +135,7 @@ def _has_begun(answer: ResponseRecord) -> bool:
 
 
 def _is_waiting(answer: ResponseRecord) -> bool:
-    """Tell if the request still waited at the end: for the provider's first byte, a rate limit or a budget."""
+    """Tell if the request was still waiting at the end, for the first byte, a rate limit or a budget."""
     if answer.error == CLIENT_GONE:
         return True
     is_unanswered = answer.status is None and answer.error is None and answer.first_byte_seconds is None
@@ -143,7 +143,7 @@ def _is_waiting(answer: ResponseRecord) -> bool:
 
 
 def _silent_since(asked: RequestRecord, answer: ResponseRecord) -> datetime.datetime | None:
-    """Return when the request was sent that was still waiting for its first byte at the end, or None."""
+    """Return the time at which the request was sent, if it was still waiting for its first byte at the end."""
     is_waiting = _is_waiting(answer) and answer.error is None and not answer.crowded
     if not (is_waiting and asked.streamed):
         return None

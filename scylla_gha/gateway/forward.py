@@ -340,7 +340,7 @@ class ForwardedRequest:
         return web.Response(status=upstream.status, headers=to_client(upstream.headers), body=body)
 
     def _unreached(self, error: Exception) -> web.Response:
-        """Note that there is no answer: without a connection it cost nothing; else its cost is unknown."""
+        """Log that no answer came. Without a connection the request was free; otherwise its cost is unknown."""
         is_free = isinstance(error, aiohttp.ClientConnectorError)
         self.entry.is_lost |= not is_free
         self.entry.fail(None, UNREACHABLE, is_free=is_free)

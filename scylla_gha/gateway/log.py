@@ -104,7 +104,7 @@ class TrafficLog:
         self._bytes += self._file.write(record.model_dump_json().encode() + b"\n")
 
     def fill(self) -> bool:
-        """Return whether the log is full. The next request is then the last one that is written."""
+        """Return whether the log is full; then the next request is the last that is logged."""
         self.is_full = self._bytes >= _LONGEST
         return self.is_full
 
@@ -123,7 +123,7 @@ def read_traffic(path: Path) -> list[RequestRecord | ResponseRecord]:
 
 
 def summarise_traffic(path: Path, until: datetime.datetime | None = None) -> TrafficSummary:
-    """Return the summary of one log; all zero if there is no file. `until` is when the client ended.
+    """Return the summary of one log, all zero without a file. `until` is when the client ended.
 
     Raises:
         ConfigError: the file is not a log of traffic.
@@ -134,7 +134,7 @@ def summarise_traffic(path: Path, until: datetime.datetime | None = None) -> Tra
 def traffic_summary(
     records: Iterable[RequestRecord | ResponseRecord], until: datetime.datetime | None = None
 ) -> TrafficSummary:
-    """Return the summary of one session's records; its evidence is of the time before the client ended."""
+    """Return the summary of one session's records; `until` is when the client ended, which limits the evidence."""
     records = list(records)
     requests = list({record.number: record for record in records if isinstance(record, RequestRecord)}.values())
     ended = [record for record in records if isinstance(record, ResponseRecord)]
@@ -189,7 +189,7 @@ def _repeated(requests: list[RequestRecord], answers: dict[int, ResponseRecord])
 
 
 def _tool_seconds(requests: list[RequestRecord], answers: dict[int, ResponseRecord]) -> float | None:
-    """Return the seconds in which the client had its answers and sent no request: its tools were at work.
+    """Return the seconds between an answer and the next request, in which the client's tools ran.
 
     The wait before a request that repeats a failed one is the client's pause, and does not count.
     """
@@ -206,7 +206,7 @@ def _tool_seconds(requests: list[RequestRecord], answers: dict[int, ResponseReco
 
 
 def _charged(request: RequestRecord, answer: ResponseRecord | None) -> float:
-    """Return what a request is charged to budgets; without an answer, what was reserved for it."""
+    """Return the USD that budgets are charged for a request; without an answer, the reserved amount."""
     if answer is None:
         return request.reserved_usd or 0.0
     return answer.usd if answer.usd is not None else answer.charged_usd or 0.0

@@ -61,7 +61,7 @@ class RequestLogEntry:
     def of(
         cls, session: SessionState, request: ModelRequest, price: ModelPrice | None, provider: Provider
     ) -> "RequestLogEntry":
-        """Return the entry of a new request; nothing is written before it is begun or closed."""
+        """Return the entry of a new request; `begin` or `close` writes it."""
         turn, excess = None, None
         if not request.counting:
             turn, excess = session.conversation.count(None if request.probing else request.conversation)
@@ -93,7 +93,7 @@ class RequestLogEntry:
         self._write_request()
 
     def sent(self) -> None:
-        """Note that the provider is asked (again) now; times count from here."""
+        """Start the clock of a new try, and forget the answer of an earlier one."""
         self._sent_at = time.monotonic()
         self._first_byte = None
         self.status = self.error = None
@@ -121,7 +121,7 @@ class RequestLogEntry:
         self.fail(status, error, is_free=True)
 
     def fail(self, status: int | None, error: str, *, is_free: bool) -> None:
-        """Note that there is no answer of the provider."""
+        """Note that the provider sent no answer."""
         self.status, self.error, self.is_free = status, error, is_free
         self.is_cut = not is_free
 
@@ -174,7 +174,7 @@ class RequestLogEntry:
             self.session.log.write(self.record)
 
     def _charged(self, tokens: Tokens | None) -> float | None:
-        """Return what budgets are charged for a request of unknown cost: a high guess."""
+        """Return a high guess of the USD to charge for a request of unknown cost."""
         lost = self.worst.prompt_usd if self.is_lost and self.worst else 0.0  # an earlier try generated no answer
         if tokens is not None:
             return self.price.usd_at_most(tokens, self.usage.use) + lost if self.price else None
@@ -184,7 +184,7 @@ class RequestLogEntry:
         return min(self._reservation.usd, generated) + lost * bool(self._received)
 
     def _fault(self) -> str | None:
-        """Return the provider's failure: the noted one, or the one that a begun answer reports."""
+        """Return the provider's failure: the noted one, or the error that its answer reports."""
         if self.status is None or self.source == "refused":
             return self.fault
         kind = self.usage.error

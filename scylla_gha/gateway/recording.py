@@ -96,7 +96,7 @@ def _read(path: Path) -> list[RecordedResponse]:
 
 
 class PathAliases:
-    """The replacements of one session, longest folder first, so that a folder inside another keeps its own alias."""
+    """Aliases of one session's folders. The longest folder is replaced first, since folders can be nested."""
 
     def __init__(self, paths: Mapping[str, str], redactor: Redactor | None = None) -> None:
         self._redactor = redactor or Redactor()
@@ -136,7 +136,7 @@ class PathAliases:
 
 
 def _spellings(path: str) -> list[str]:
-    """Return a folder as it is and as JSON writes it in strings of one and two levels, without duplicates."""
+    """Return a folder's spellings: plain, and inside JSON strings of one and two levels."""
     once = json.dumps(path, ensure_ascii=False)[1:-1]
     return list(dict.fromkeys([path, once, _quoted(path), _quoted(_quoted(path))]))
 

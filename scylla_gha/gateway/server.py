@@ -206,7 +206,7 @@ class GatewayServer:
         return web.Response(status=HTTPStatus.NO_CONTENT)
 
     def _failure(self, status: HTTPStatus, kind: str, message: str) -> web.Response:
-        """Return an error in the form of the first provider, for requests to no known one."""
+        """Return an error for a request whose provider is unknown, in the form of the first provider."""
         return failure(next(iter(PROVIDERS.values())), status, kind, message)
 
     def _unknown(self, provider: Provider) -> web.Response:

@@ -59,7 +59,7 @@ class SessionLimitError(Exception):
 
 
 class RequestTurns:
-    """The order of requests that come at the same time: a few are parsed and sent before the next ones are parsed.
+    """Queue of requests that arrive together: a few at a time are parsed and sent.
 
     Otherwise the event loop would take each step for all of them, and send the first when the last is parsed. One alone
     in a turn would take more processor time: answers that begin together pass the loop together.
@@ -70,7 +70,7 @@ class RequestTurns:
         self._free: int | None = None  # in a turn that has begun just now; None: there is no turn
 
     async def wait(self) -> None:
-        """Wait for a turn. It ends by itself after the steps that it takes to send its requests."""
+        """Wait for a turn, which ends after the steps that sending takes."""
         loop = asyncio.get_running_loop()
         if self._free is None:
             self._free = _REQUESTS_OF_TURN - 1
@@ -83,7 +83,7 @@ class RequestTurns:
             await turn
 
     def _step(self, loop: asyncio.AbstractEventLoop, steps: int) -> None:
-        """Count the steps of a turn down; at its end, give the next one."""
+        """Count down the steps of a turn; at its end, start the next turn."""
         self._free = 0
         if steps:
             loop.call_soon(self._step, loop, steps - 1)
@@ -101,7 +101,7 @@ class RequestTurns:
 
 
 class SessionLimits:
-    """Open requests of one session. Not thread-safe: for one event loop."""
+    """Limits of one session's open requests. Not thread-safe: for one event loop."""
 
     def __init__(self) -> None:
         self._slots = asyncio.Semaphore(_REQUESTS)
@@ -155,7 +155,7 @@ class SessionLimits:
         return bytes(body)
 
     def _count(self, before: int, more: int) -> None:
-        """Count bytes of a body of which `before` have come, unless they are too many."""
+        """Count received bytes of a body after the `before` earlier ones; refuse too many."""
         if before + more > LONGEST_REQUEST:
             raise SessionLimitError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "request_too_large", _LONG)
         if self._bytes + more > _BYTES:
@@ -165,7 +165,7 @@ class SessionLimits:
 
 @dataclass
 class SessionState:
-    """An open session. `tasks` are those of its requests that have not ended."""
+    """An open session. `tasks` are its open requests."""
 
     settings: Session
     aliases: PathAliases

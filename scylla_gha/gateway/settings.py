@@ -123,7 +123,7 @@ class GatewaySettings(Record):
         return listed or next((access.provider for access in self.access), next(iter(PROVIDERS)))
 
     def access_of(self, provider: str) -> ProviderAccess | None:
-        """Return the access to a provider; None if it may not be asked."""
+        """Return the access to a provider; None without credentials."""
         return next((access for access in self.access if access.provider == provider), None)
 
     def is_subscription(self, models: Iterable[str | None]) -> bool:

@@ -83,7 +83,7 @@ class Limiter:
 
     @property
     def idle(self) -> bool:
-        """Tell if it has no state worth keeping."""
+        """Tell if the limiter has no pause, no limit and no requests."""
         is_paused = any(pause.until > _now() for pause in (self._shared_pause, *self._refused.values()))
         return not (is_paused or self._width or self._out or self._waiting)
 
@@ -106,7 +106,7 @@ class Limiter:
         return RequestSlot(session, self._wave)
 
     async def leave(self, limit: RateLimit, slot: RequestSlot) -> bool:
-        """Free a slot, with what the response's head says; return True if the request should be sent again."""
+        """Free a slot, and apply the rate limit of the response; return True if the request should be sent again."""
         self.subscription.extend(limit.account_seconds)
         if limit.is_refusal:
             self._step_back(limit.retry_after, slot)
@@ -121,7 +121,7 @@ class Limiter:
         return limit.is_refusal
 
     def _step_back(self, seconds: float | None, slot: RequestSlot) -> None:
-        """Halve the width, once for requests that were sent together and are all refused."""
+        """Halve the number of concurrent requests, once for all refusals of requests that were sent together."""
         jitter = random.uniform(0.75, 1.25)  # noqa: S311 it only spreads requests
         # A wait of 0, or until a past date, would send the request again at once, and that without end.
         self._pause(slot.session, seconds or self._backoff * jitter)
@@ -131,13 +131,13 @@ class Limiter:
             self._width = max(1, (self._width or self._out.total()) // 2)
 
     def _pause(self, session: str, seconds: float) -> None:
-        """Pause the refused session, and the others for a few seconds, or as long if one of them was refused too."""
+        """Pause the refused session; pause the others as long if one of them was refused too, else a few seconds."""
         self._refused = {name: pause for name, pause in self._refused.items() if pause.until > _now()}
         self._shared_pause.extend(seconds if self._refused.keys() - {session} else min(seconds, _OTHERS_SECONDS))
         self._refused.setdefault(session, Pause()).extend(seconds)
 
     def _wait(self, session: str) -> float:
-        """Return the seconds until a slot may be free; infinity: until another request ends."""
+        """Return the seconds until a slot may be free; infinity if another request has to end first."""
         pause = self._paused_seconds(session)
         if pause > 0:
             return pause
@@ -148,7 +148,7 @@ class Limiter:
         return max(self._shared_pause.until, self.subscription.until, own.until) - _now()
 
     def _next(self, width: int) -> str | None:
-        """Return the session that is next: with the fewest requests running, then the one that waited longest."""
+        """Return the next session: the one with the fewest open requests, then with the longest wait."""
         part = max(1, width // len(self._out.keys() | self._waiting.keys()))
         free = (name for name in self._waiting if self._out[name] < part and self._paused_seconds(name) <= 0)
         return min(free, key=lambda name: (self._out[name], self._served.get(name, 0)), default=None)
@@ -176,12 +176,12 @@ def _now() -> float:
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """A provider, and what all requests to it share.
+    """A provider with its access, tokens and limiters, which all requests share.
 
     Attributes:
-        access: its address and credentials; None: it may not be asked.
-        tokens: source of tokens for the run's identity; None: it is asked with a key or a bearer token.
-        has_answered: it has answered any request.
+        access: address and credentials; None: the provider is not used.
+        tokens: source of tokens for the run's identity; None: requests have a key or a bearer token.
+        has_answered: set after the first successful answer.
     """
 
     name: str

@@ -138,7 +138,7 @@ def _unreachable(error: Exception, access: GitHubAccess) -> str:
 
 
 def _cause(error: BaseException) -> str:
-    """Return the innermost reason that the layers below give."""
+    """Return the innermost error's message."""
     inner = error.args[0] if error.args else None
     reason = getattr(inner, "reason", None)
     if isinstance(reason, BaseException):

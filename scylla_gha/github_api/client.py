@@ -127,7 +127,7 @@ class ApiRequest:
 
 @dataclass(slots=True)
 class RetryPolicy:
-    """The seconds that all pauses of a client together may take, and the function that reports long ones."""
+    """Maximum of all pauses of a client together, and a function that reports long pauses."""
 
     report: Callable[[str], None]
     seconds: float = 600.0

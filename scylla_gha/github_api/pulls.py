@@ -44,7 +44,7 @@ _LABEL_COLOUR: Final = "b60205"
 
 
 def read_pull_request(repository: GitHubRepository, number: int) -> PullRequest:
-    """Read a pull request as it is now."""
+    """Read the current state of a pull request."""
     return repository.read(ApiRequest("GET", f"/pulls/{number}", f"read #{number}", "pull-requests: read"), PullRequest)
 
 
@@ -160,7 +160,7 @@ def _set_status(repository: GitHubRepository, check: CheckReport) -> None:
 
 
 def dispatch_workflow(repository: GitHubRepository, workflow: str, ref: str, inputs: Mapping[str, str]) -> Dispatched:
-    """Start a workflow once: each run costs money.
+    """Start a workflow exactly once, since each run costs money.
 
     If the answer is lost, a run of the workflow on the same ref that began since is taken for it; two people who
     dispatch at the moment of such a fault get one run, and can dispatch again.
@@ -253,7 +253,7 @@ def find_marked(repository: GitHubRepository, number: int, author: str, marker: 
 
 
 def create_comment(repository: GitHubRepository, number: int, body: str, author: str) -> Comment:
-    """Comment once: before a retry, an equal comment of the author is searched for."""
+    """Create a comment exactly once; before a retry, search for an equal comment of the author."""
 
     def search() -> Comment | None:
         comments = author_comments(repository, number, author)

@@ -17,7 +17,7 @@ _MAX_EVENT_BYTES: Final = 8 << 20
 
 
 class GitHubResponse(BaseModel):
-    """A response, or a part of one."""
+    """Base of responses and their parts."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -76,7 +76,7 @@ class Head(GitHubResponse):
 
 
 class Base(GitHubResponse):
-    """The branch that a pull request is for."""
+    """Branch into which a pull request would be merged."""
 
     ref: str
     sha: Sha

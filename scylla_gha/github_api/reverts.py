@@ -56,7 +56,7 @@ class _Commit(GitHubResponse):
 
 @dataclass(frozen=True, slots=True)
 class RevertReference:
-    """A revert: `of` and `by` are `#12`, or the SHA of a commit that no pull request brought."""
+    """A revert: `of` and `by` are `#12`, or the SHA of a commit that is of no pull request."""
 
     of: str
     by: str
@@ -79,7 +79,7 @@ class Revert(Record):
 
 
 class RevertQuery(Record):
-    """The pull requests to count; they have all of the labels."""
+    """Selection of pull requests to count; they have all of the labels."""
 
     repository: str
     base: str
@@ -101,7 +101,7 @@ class RevertQuery(Record):
 
 
 class RevertRate(RevertQuery):
-    """The answer; `merged` is the denominator, the limits are Wilson's of 95 %, None if nothing was merged."""
+    """Revert rate with Wilson's 95 % limits. `merged` is the denominator; without merges the rate is None."""
 
     merged: int
     reverted: int
@@ -203,14 +203,14 @@ def _merged_pulls(repository: GitHubRepository, query: RevertQuery) -> Iterator[
 
 @dataclass(slots=True)
 class _CommitOrigins:
-    """The pull requests of commits; GitHub is asked only about commits that revert or are reverted."""
+    """Pull requests by commit, read from GitHub only for commits that revert or are reverted."""
 
     repository: GitHubRepository
     base: str
     pulls: dict[str, ClosedPull | None]
 
     def references(self, commit: _Commit) -> list[RevertReference]:
-        """Return what a commit reverts; a commit of a pull request reverts when that is merged."""
+        """Return the reverts of a commit; a pull request's commit counts at the time of the merge."""
         shas = reverted_shas(commit.message)
         if not shas:
             return []
@@ -223,7 +223,7 @@ class _CommitOrigins:
         return f"#{pull.number}" if pull else sha
 
     def _pull(self, sha: str) -> ClosedPull | None:
-        """Return the first pull request that brought a commit to the branch."""
+        """Return the first merged pull request that has the commit."""
         if len(sha) < _SHA_LENGTH:  # GitHub knows only whole names
             matches = [name for name in self.pulls if name.startswith(sha)]
             return self.pulls[matches[0]] if len(matches) == 1 else None

@@ -134,7 +134,7 @@ def authorise(repository: GitHubRepository, event: CommentEvent) -> Mapping[str,
 
 
 def resolve_pull_event(repository: GitHubRepository, event: PullEvent, experiment: str) -> Mapping[str, str]:
-    """Return the inputs of the comparison of what a pull request of the repository itself changed, for its head.
+    """Return the dispatch inputs that compare a pull request of this repository with its merge base.
 
     Raises:
         RefusedError: the head is in another repository, or is no longer the head of the event.

@@ -19,7 +19,7 @@ _NOT_A_USER: Final = (403, 404)  # statuses of `/user` for tokens of apps
 
 
 def site_of(environ: Mapping[str, str]) -> str:
-    """Return the address of the site that belongs to the API, so that no token reaches another server.
+    """Return the site's address; it must be on the API's server, since both get the token.
 
     Raises:
         GitHubError: GITHUB_API_URL and GITHUB_SERVER_URL are of different servers, or one is not safe.

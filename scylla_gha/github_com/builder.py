@@ -53,10 +53,10 @@ class AssetName(GitHubResponse):
 
 @dataclass
 class FixtureBuilder:
-    """Creates objects in the repository of one view.
+    """Creates the missing objects of one repository.
 
     Attributes:
-        read: reads the repository again.
+        read: function that reads the repository again.
         refs: branches and tags after the moves of this builder.
         numbers: of issues and pull requests by key, new ones included.
         created: ids of created objects by key.
@@ -111,7 +111,7 @@ class FixtureBuilder:
         return user
 
     def send(self, mutation: Mutation, what: str) -> list[FailedMutation]:
-        """Do one change as its user."""
+        """Send one change as its user; return it if GitHub refused it."""
         client = self.accounts.client(mutation.user) if mutation.user else self.accounts.admin
         return send_mutations(client, [mutation], what)
 

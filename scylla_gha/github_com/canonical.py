@@ -168,7 +168,7 @@ def _subjects(objects: FixtureObjects, dialect: Dialect) -> Iterator[tuple[str, 
 
 
 def _keys_of(texts: Mapping[str, StateSnapshot], nodes: tuple[TextSnapshot, ...]) -> list[str]:
-    """Return the keys of those texts that are the fixture's, in the order of `nodes`."""
+    """Return the keys of the fixture's texts among `nodes`, in their order."""
     keys = {node.id: key for key, node in texts.items()}  # type: ignore[attr-defined]
     return [keys[node.id] for node in nodes if node.id in keys]
 

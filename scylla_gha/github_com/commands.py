@@ -80,7 +80,7 @@ class FixtureSession:
         return {**self._facts(run.view), **changes, **leased}
 
     def _run(self, convergence: Convergence, view: FixtureView, *, is_leased: bool) -> ConvergedRun:
-        """Repair the repository; if that fails, free the lease that was taken for it, or say that it is kept."""
+        """Repair the repository; if that fails, free the lease, and add the result to the error."""
         try:
             return convergence.run(view)
         except ScyllaError as error:
@@ -111,7 +111,7 @@ class FixtureSession:
         return self.reference.authors() | {self.accounts.pool.admin}
 
     def _require_accounts(self) -> None:
-        """Refuse to begin without all accounts and tokens that seeding needs."""
+        """Require all accounts and tokens for seeding before the first change."""
         reference, accounts = self.reference, self.accounts
         accounts.require(self._actors(), reference.people())
         if own := reference.self_reviews():
@@ -198,7 +198,7 @@ def _residue(view: FixtureView) -> list[str]:
 
 
 def lease_facts(lease: FixtureLease) -> dict[str, Any]:
-    """Return a lease as data; a stale one may be taken by anybody."""
+    """Return a lease as data; anybody may take a stale lease."""
     return {**lease.model_dump(exclude={"nonce"}), "stale": lease.end <= now_utc()}
 
 
@@ -208,7 +208,7 @@ def _extra_refs(view: FixtureView) -> list[str]:
 
 
 def bindings_of(view: FixtureView) -> dict[str, dict[str, str | int]]:
-    """Return the facts for prompts, such as `pr.review_me` with its number, as they are in this repository.
+    """Return this repository's facts for prompts, such as the number of `pr.review_me`.
 
     Numbers differ from those of the hub when something was created anew. Facts of runs and checks are left out.
     """
@@ -241,7 +241,7 @@ def bindings_of(view: FixtureView) -> dict[str, dict[str, str | int]]:
 
 
 def _nodes_by_name(view: FixtureView) -> dict[str, Any]:
-    """Return this repository's objects by the names that the fixture gives them."""
+    """Return this repository's objects by their names in the fixture."""
     names = {id_: name for name, id_ in view.reference.world.names.items()}
     wanted, own = view.reference.objects, view.objects
     nodes: dict[str, Any] = {}
@@ -253,7 +253,7 @@ def _nodes_by_name(view: FixtureView) -> dict[str, Any]:
 
 
 def remove_pending_reviews(client: GitHubRepository) -> int:
-    """Remove the pending reviews of a client's user, of the hundred newest pull requests; return their number.
+    """Remove the user's pending reviews in the hundred newest pull requests; return their number.
 
     Raises:
         GitHubError: they cannot be read or removed.

@@ -200,7 +200,7 @@ def marked(text: str, key: str) -> str:
 
 
 def key_in(text: str | None) -> str | None:
-    """Return the key of a text's last marker; None without one."""
+    """Return the key of a text's last marker; None without a marker."""
     keys = [matched["key"] for matched in _MARKER.finditer(text or "")]
     return keys[-1] if keys else None
 
@@ -249,7 +249,7 @@ class Dialect:
         return f"@⟦@{name}⟧" if name else part[0]
 
     def marker(self, key: str, text: str | None) -> str | None:
-        """Return the key that the marker of an object's text names."""
+        """Return the key in the marker of an object's text."""
         return key_in(text) if self.has_markers else key
 
     def spoken(self, neutral: str, numbers: Mapping[str, int]) -> str:

@@ -48,7 +48,7 @@ def plan_refs(view: FixtureView, recreated: set[str]) -> RefPlan:
 
 
 def _detours(view: FixtureView, recreated: set[str]) -> dict[str, str]:
-    """Return where branches have to be while pull requests are closed or reopened."""
+    """Return the commits that branches need while pull requests are closed or reopened."""
     detours = {}
     for key, pull in view.objects.pulls.items():
         wanted = view.reference.objects.pulls[key]
@@ -80,7 +80,7 @@ def ref_mutations(view: FixtureView, updates: Mapping[str, tuple[str | None, str
 
 
 def pulls_to_recreate(view: FixtureView) -> dict[str, str]:
-    """Return, by key, why pull requests have to be created anew: GitHub has no way to undo what was done to them."""
+    """Return, by key, why pull requests must be created anew: changes that GitHub cannot undo."""
     reasons = {key: next(_reasons(view, key, pull), None) for key, pull in view.objects.pulls.items()}
     return {key: reason for key, reason in reasons.items() if reason is not None}
 
@@ -134,7 +134,7 @@ def threads_by_review(view: FixtureView, key: str) -> dict[str, list[str]]:
 
 
 def texts_to_repeat(view: FixtureView) -> set[str]:
-    """Return the keys of comments that come after a missing one, which have to be deleted and written again."""
+    """Return the keys of comments after a missing comment: they are deleted and written again to keep the order."""
     repeated: set[str] = set()
     for key in view.reference.objects.subjects:
         if key in view.canonical:
@@ -158,7 +158,7 @@ def has_all_texts(view: FixtureView, key: str) -> bool:
 
 
 def is_complete(view: FixtureView, key: str) -> bool:
-    """Return whether a subject has all texts of the fixture, and was merged if it has to be."""
+    """Return whether a subject has all texts of the fixture, and is merged if the fixture's is."""
     if key not in view.objects.subjects or not has_all_texts(view, key):
         return False
     wanted = view.reference.objects.pulls

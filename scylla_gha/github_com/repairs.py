@@ -98,7 +98,7 @@ def subject_repairs(view: FixtureView, recreated: set[str]) -> Iterator[Mutation
 
 
 def _fields(view: FixtureView, key: str, subject: SubjectSnapshot) -> Iterator[Mutation]:
-    """Yield one change of all fields that differ; ids of labels that do not exist yet are left for the next round."""
+    """Yield one change of all fields that differ; labels that do not exist yet are set in the next round."""
     fields: dict[str, Any] = {}
     if view.differs(key, "title"):
         fields["title"] = view.spoken(key, "title")

@@ -55,7 +55,7 @@ class PublishedRelease(GitHubResponse):
 
 @dataclass
 class TrialDetails:
-    """Facts by number, those of releases by id; `digests` by the id of a release and the name of a file."""
+    """Facts by number; facts of releases by id, and `digests` by `RELEASE_ID/FILE`."""
 
     closers: dict[int, str] = field(default_factory=dict)
     merge_commits: dict[int, str | None] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class TrialDetails:
 
 
 def read_details(view: FixtureView, client: GitHubRepository) -> TrialDetails:
-    """Ask for the facts of all that was closed, merged or released in a trial.
+    """Read the facts of issues, pull requests, milestones and releases that a trial changed.
 
     Raises:
         GitHubError: GitHub cannot be asked.
@@ -114,7 +114,7 @@ def _read_release(details: TrialDetails, release: ReleaseSnapshot, client: GitHu
 
 @dataclass
 class ReplayWords:
-    """Words of a repository as the hub of its fixture has them.
+    """Translation of a repository's numbers, logins and texts into those of the fixture's hub.
 
     Attributes:
         numbers: of issues and pull requests on the hub, by their numbers in the repository.
@@ -125,7 +125,7 @@ class ReplayWords:
     numbers: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Number what the fixture does not have as it would be numbered there."""
+        """Give objects that the fixture does not have the hub's next numbers."""
         reference, objects = self.view.reference, self.view.objects
         self.numbers = {subject.number: reference.numbers[key] for key, subject in objects.subjects.items()}
         last = self.world.repository.last_number

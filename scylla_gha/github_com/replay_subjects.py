@@ -36,7 +36,7 @@ class SubjectReplay:
         self._ids: dict[str, int] = {}  # ids of records by the global ids of GitHub's objects
 
     def replay(self) -> None:
-        """Write all differences; what is new in the order in which it was created."""
+        """Write all differences; new texts in the order of their creation."""
         self._match_fixture()
         subjects = [
             node
@@ -82,7 +82,7 @@ class SubjectReplay:
         self._ids[subject.id] = self._words.create(author, kind, **fields).id
 
     def _change_subject(self, key: str, subject: SubjectSnapshot) -> None:
-        """Write the fields of an object of the fixture that differ; others stay as the fixture has them."""
+        """Write the fields that differ from the fixture's object."""
         state = self._world.hub.state
         record = state.subject_by_id(self._ids[subject.id])
         if record is None:
@@ -140,7 +140,7 @@ class SubjectReplay:
     # Comments, reviews and threads
 
     def _delete_missing(self) -> None:
-        """Delete the records of what the repository does not have any more."""
+        """Delete the records of objects that were deleted in the repository."""
         state, own, wanted = self._world.hub.state, self._view.objects, self._view.reference.objects
         for kind, wanted_texts, texts in (
             (CommentRecord, wanted.comments, own.comments),
@@ -175,7 +175,7 @@ class SubjectReplay:
                 state.update(resolver or UNKNOWN, record, resolved_by=resolver)
 
     def _new_texts(self, subjects: list[SubjectSnapshot]) -> list[Creation]:
-        """Return what creates the texts that the fixture does not have, with their times."""
+        """Return functions that create the texts that the fixture does not have, with the times of the texts."""
         listed: list[Creation] = []
         for subject in subjects:
             listed += [

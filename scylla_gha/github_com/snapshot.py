@@ -18,7 +18,7 @@ Ask = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What follows a field's name in the query: its arguments, and the fields of its answer."""
+    """Part of the query after a field's name: its arguments, and the fields of its answer."""
 
     text: str
 
@@ -148,7 +148,7 @@ class SubmittedReview(TextSnapshot):
 
 
 class ThreadCommentSnapshot(TextSnapshot):
-    """Comment in a review thread; `review` is the id of the review that it came with."""
+    """Comment in a review thread; `review` is the id of its review."""
 
     original_commit: Oid
     review: Annotated[str, BeforeValidator(lambda node: node["id"] if node else ""), Selection("{ id }")] = Field(

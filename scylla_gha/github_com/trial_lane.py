@@ -251,7 +251,7 @@ class LaneTrial:
 
 
 def visible_differences(view: FixtureView) -> list[StateDifference]:
-    """Return what differs from the fixture in a reading, without the rules that its user is not shown."""
+    """Return the differences from the fixture, without those of rules that the user cannot see."""
     is_admin = view.state.viewer_can_administer
     return [part for part in view.differences if is_admin or not part.name.startswith("protection ")]
 
@@ -272,7 +272,7 @@ def _plain_refs(refs: Mapping[str, str]) -> dict[str, str]:
 
 
 def _hub_name(name: str, numbers: Mapping[int, int]) -> str | None:
-    """Return the hub's name of a fetched ref; None for pull requests that are no part of the trial."""
+    """Return the hub's name of a fetched ref; None for retired pull requests."""
     if not name.startswith("pull/"):
         return f"refs/{name}"
     number = numbers.get(int(name.split("/")[1]))
@@ -280,7 +280,7 @@ def _hub_name(name: str, numbers: Mapping[int, int]) -> str | None:
 
 
 def lane_prompt(text: str, view: FixtureView) -> str:
-    """Return a prompt with the numbers, the repository and the logins of a lane in the place of the fixture's.
+    """Return a prompt with a lane's numbers, repository and logins instead of the fixture's.
 
     Args:
         text: as it is in the scenario's file, with placeholders such as `{{ pr.review_me.number }}`.

@@ -141,7 +141,7 @@ def make_reference(
 
 
 def _write_keep(world: FixtureWorld, name: str, state: RepositorySnapshot) -> str:
-    """Store a commit that keeps all others reachable, and return it; equal fixtures have equal ones."""
+    """Store and return a commit that keeps all others reachable; equal fixtures get equal commits."""
     git = world.git
     pulls = state.pull_requests
     commits = {git.commit_of(sha) for sha in state.refs.values()}

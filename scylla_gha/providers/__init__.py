@@ -75,7 +75,7 @@ def provider_name(model: str, models: Mapping[str, ModelInfo]) -> str:
 
 
 def missing_key(provider: str, environ: Mapping[str, str]) -> str | None:
-    """Return the variable that should hold a provider's key; None if the environment gives access to the provider.
+    """Return the variable to set for a provider's key; None if the environment gives access already.
 
     A key, a token, and an identity that can be exchanged for one give access.
     """
@@ -84,7 +84,7 @@ def missing_key(provider: str, environ: Mapping[str, str]) -> str | None:
 
 
 def missing_key_text(users: Collection[str], models: Collection[str], provider: str, variable: str) -> str:
-    """Return who needs a key of a provider, for which models, and the variable to set."""
+    """Return a message on a missing key: who needs it, for which models, and the variable to set."""
     return (
         f"{_listed(users)} need{'s' if len(users) == 1 else ''} a key of {provider} to reach {_listed(models)}; "
         f"set {variable}"

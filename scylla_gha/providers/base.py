@@ -25,7 +25,7 @@ MIN_LOWERED_TOKENS: Final = 8_192  # a limit is not lowered below this: a shorte
 
 
 class CredentialError(Exception):
-    """No token could be obtained, so the provider cannot be asked."""
+    """Failure to obtain a token for requests to the provider."""
 
 
 class Federation(Record):
@@ -70,7 +70,7 @@ class Credentials:
     federation: Federation | None = None
 
     def __bool__(self) -> bool:
-        """Tell if there is any."""
+        """Tell if one of them is set."""
         return bool(self.api_key or self.bearer or self.federation)
 
 
@@ -293,7 +293,7 @@ class Provider(Protocol):
         """Return an error body in the provider's form, so that every client shows its message."""
 
     def parse(self, path: str, body: bytes, hide: Callable[[bytes], bytes]) -> ModelRequest:
-        """Parse a request to one of `routes`; `hide` replaces what differs between equal runs.
+        """Parse a request to one of `routes`; `hide` replaces folders and secrets, which differ between runs.
 
         Raises:
             InvalidRequestError: it cannot be parsed unambiguously.

@@ -127,7 +127,7 @@ def _branch(environ: Mapping[str, str]) -> str | None:
 
 
 def run_pages(folder: RunFolder, report: Report, branch: str, environ: Mapping[str, str]) -> dict[str, bytes]:
-    """Return the files for people of one run: its chart, and a page if it is of a workflow run, to which it links."""
+    """Return the files for people of one run: its chart, and for a workflow run a page that links to it."""
     pages = {folder.forest.name: folder.forest.read_bytes()} if folder.forest.is_file() else {}
     pages |= readiness_pages(folder)
     try:
@@ -195,7 +195,7 @@ def _label(entry: RunIndexEntry) -> str:
 
 
 def _stored_reports(copy: BranchClone, runs: Sequence[RunIndexEntry]) -> list[tuple[str, Report]]:
-    """Read reports of stored runs, with labels; those of another version, or that were changed, are left out."""
+    """Read reports of stored runs, with labels; leave out reports of another version and changed reports."""
     files = [copy.files(run.folder) for run in runs]
     copy.download(oid for paths in files for path, oid in paths.items() if path.endswith(".json"))
     reports = []
@@ -208,7 +208,7 @@ def _stored_reports(copy: BranchClone, runs: Sequence[RunIndexEntry]) -> list[tu
 
 
 def stored_readiness(folder: RunFolder) -> ReadinessReport | None:
-    """Read the report of a run's folder; None if the run is no readiness measurement.
+    """Read the readiness report of a run's folder; None for other runs.
 
     Raises:
         ConfigError: it cannot be read.
@@ -248,7 +248,7 @@ def readiness_pages(folder: RunFolder) -> dict[str, bytes]:
 def readiness_badges(
     copy: BranchClone, experiment: str, files: Mapping[str, bytes], *, is_newest: bool
 ) -> dict[str, ReadinessBadge]:
-    """Return the badges of readiness by experiment as they are to be shown today: stored ones, and a new one.
+    """Return today's readiness badges by experiment: the stored badges, and a new one.
 
     Args:
         copy: a clone of the branch.

@@ -49,7 +49,7 @@ class RunExport:
     content: bool = False
 
     def write(self, form: ExportFormat) -> str:
-        """Write the rows in a format, and return a note on what is missing; "" if nothing is.
+        """Write the rows in a format; return a note on missing trajectories, or "".
 
         Raises:
             ConfigError: the target is a folder instead of a file or the other way round, or no trial has a trajectory.
@@ -81,18 +81,18 @@ class RunExport:
         return ""
 
     def profile(self, rows: Sequence[Result]) -> bytes:
-        """Return rows as lines of ghx's agent profiler, with what the records in the folder add to them."""
+        """Return rows as lines of ghx's agent profiler, with details from the records in the folder."""
         attempts = {row.cell: attempt for row, attempt in self._attempts(rows)}
         return profile_rows(rows, attempts, dict(self._checks(rows)), self._trajectories(attempts))
 
     def _start(self, rows: list[Result]) -> datetime.datetime:
-        """Return when the first trial began; if no row has a time, when the plan was written."""
+        """Return the start of the first trial; if no row has a time, the time of the plan's file."""
         times = [row.started_at for row in rows if row.started_at and row.started_at.tzinfo]
         written = self.folder.plan.stat().st_mtime
         return min(times) if times else datetime.datetime.fromtimestamp(written, tz=datetime.UTC)
 
     def _attempts(self, rows: Sequence[Result]) -> Iterator[tuple[Result, Attempt]]:
-        """Yield rows with their last attempt, if the stored trial is that of the row."""
+        """Yield rows with their last attempt, if the stored trial has the row's key."""
         for row in rows:
             trial = read_record(self.folder.cell(row.cell).trial, Trial)
             if trial and trial.key == row.key:
@@ -106,7 +106,7 @@ class RunExport:
                 yield row.cell, judgment.checks
 
     def _records(self, rows: Sequence[Result]) -> dict[str, CellRecord]:
-        """Return the records of rows whose stored trial is theirs, by cell."""
+        """Return, by cell, the records of rows whose stored trial has the row's key."""
         return {row.cell: record for row in rows if (record := self._record(row))}
 
     def _record(self, row: Result) -> CellRecord | None:

@@ -46,7 +46,7 @@ def inspect_logs(
 
 
 def _file_name(plan: Plan, arm: ArmRows, created: datetime.datetime) -> str:
-    """Return a name as Inspect expects it: time, task and id, joined by underscores."""
+    """Return a file name in Inspect's form: time, task and id, joined by underscores."""
     time = created.isoformat(timespec="seconds").replace(":", "-")
     task = f"{slug(plan.experiment.id)}-{slug(arm.arm.id) or 'arm'}"
     return f"{time}_{task}_{_task_id(plan, arm)}.json"
@@ -155,7 +155,7 @@ def _answer(call: ToolCall) -> Json:
 
 
 def _output(outcome: Outcome, model: str | None, work: AttemptRecord, messages: list[Json]) -> Json | None:
-    """Return the agent's last message, with the usage of its request if that is known; None if it said nothing."""
+    """Return the agent's last message, with its request's usage if known; None without a message."""
     last = next((message for message in reversed(messages) if message["role"] == "assistant"), None)
     if last is None:
         return None
@@ -171,7 +171,7 @@ def _output(outcome: Outcome, model: str | None, work: AttemptRecord, messages: 
 
 
 def _model_usage(row: Result, model: str | None, record: CellRecord | None) -> Json:
-    """Return the usage of each model, from the requests if they are stored; models with unknown tokens are left out."""
+    """Return the usage by model, from stored requests if there are any; leave out models with unknown tokens."""
     usage = usage_by_model(record) if record else {}
     if not usage and model is not None:
         usage = {model: Usage(**{name: getattr(row, name) for name in Usage.model_fields})}
@@ -195,7 +195,7 @@ def _usage(usage: Usage) -> Json | None:
 
 
 def _end(row: Result, work: AttemptRecord) -> Json:
-    """Return when the trial began, and the error of one that does not measure the agent or the limit that ended it."""
+    """Return the start of the trial, and its error or time limit."""
     end: Json = {}
     if row.started_at is not None and row.started_at.tzinfo:
         end["started_at"] = row.started_at.isoformat()

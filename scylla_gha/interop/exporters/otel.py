@@ -177,13 +177,13 @@ def _end(attempt: Attempt) -> Time:
 
 
 def _answered(request: LoggedRequest | None) -> Time | None:
-    """Return when the answer ended; None if there is none."""
+    """Return the time at which the answer ended; None without an answer."""
     seconds = request.seconds if request else None
     return request.asked.at + datetime.timedelta(seconds=seconds) if request and seconds is not None else None
 
 
 def _fault(request: LoggedRequest) -> str | None:
-    """Return the kind of a request's failure; None if it was answered whole."""
+    """Return the kind of a request's failure; None for a complete answer."""
     answer = request.answer
     if answer is None:
         return "no_answer"

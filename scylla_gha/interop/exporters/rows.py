@@ -103,7 +103,7 @@ def json_bytes(value: object, indent: int | None = None) -> bytes:
 
 
 def results_frame(rows: Iterable[Result]) -> "pandas.DataFrame":
-    """Return rows as a table; unknown is missing, times are in UTC, and objects and lists stay what they are in Python.
+    """Return rows as a table: unknown values are missing, times are in UTC, objects and lists stay Python objects.
 
     Raises:
         ConfigError: a number does not fit into a column.

@@ -97,7 +97,7 @@ def load_rows(table: SourceTable, file: str, file_format: Format, name: str, opt
 
 
 def _notes(rows: Sequence[ParsedRow]) -> Iterator[str]:
-    """Yield what readers should know of the rows."""
+    """Yield notes on the rows for readers."""
     if not rows:
         yield "The table has no rows."
     unusable = [f"{row.source.where}: {'; '.join(row.unusable)}" for row in rows if row.unusable]

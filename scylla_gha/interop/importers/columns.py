@@ -61,7 +61,7 @@ def parse_rule(text: str) -> PassRule:
 
 
 def _field(name: str, option: str) -> str:
-    """Return the field that a name means."""
+    """Return the field of a name or its alias."""
     field = _ALIASES.get(name, name)
     if field not in FIELDS:
         hint = did_you_mean(name, FIELDS) or f"; there are: {', '.join(FIELDS)}"
@@ -82,7 +82,7 @@ class JudgeTable:
 def map_columns(
     table: SourceTable, mapping: ColumnMap, rule: PassRule | None, judges: JudgeTable | None, where: str
 ) -> dict[str, str]:
-    """Return the column of each field that has one; joined, constant and converted columns are written to the table.
+    """Return the column of each field; joined, constant and converted columns are added to the table.
 
     Args:
         table: the rows.
@@ -122,7 +122,7 @@ def _set_column(table: SourceTable, column: str, values: Sequence[Value]) -> Non
 
 
 def _join(table: SourceTable, parts: Sequence[str], where: str) -> str:
-    """Write a column of several joined ones; return its name."""
+    """Add a column that joins several columns; return its name."""
     for part in parts:
         _require(table, part, f"{where}: --map")
     cells = [[row.values.get(part) for part in parts] for row in table.rows]
@@ -248,7 +248,7 @@ def _require(table: SourceTable, column: str, where: str) -> None:
 
 
 def _open_json(table: SourceTable, column: str) -> bool:
-    """Write a column `outer.inner` of JSON objects that are text in the cells of `outer`; False if there is none."""
+    """Add a column `outer.inner` from JSON text in the column `outer`; return False if there is no such value."""
     outer = next((name for name in table.columns if column.startswith(f"{name}.")), None)
     if outer is None:
         return False

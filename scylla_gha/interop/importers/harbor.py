@@ -38,7 +38,7 @@ _Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class HarborTrial:
-    """A trial's folder, with its two files; `fault` says why there is no result."""
+    """A trial's folder with the content of its two files; `fault` is the reason why there is no result."""
 
     folder: Path
     config: _Object
@@ -48,7 +48,7 @@ class HarborTrial:
 
     @property
     def task_part(self) -> str:
-        """The part of the task's name that is also part of the trial's, before its id."""
+        """Part of the trial's name before its id, which is the beginning of the task's name."""
         name = text_of(self.config.get("trial_name")) or text_of(self.result.get("trial_name")) or self.folder.name
         return name.rpartition("__")[0] or name
 
@@ -83,7 +83,7 @@ def _notes(trials: list[HarborTrial]) -> Iterator[str]:
 
 
 def _trial(folder: Path) -> HarborTrial | None:
-    """Return the trial of a folder; None if it is that of a job."""
+    """Return the trial of a folder; None for the folder of a job."""
     config, config_fault = _read(folder / "config.json")
     if not (folder / _RESULT).exists():
         unended = HarborTrial(folder, config, {}, f"the trial did not end: there is no {_RESULT}", ended=False)

@@ -201,7 +201,7 @@ def _scores(raw: dict[str, Value], *, failed: bool) -> Iterator[tuple[str, Value
 
 
 def _value(value: Value) -> Value:
-    """Return a scorer's value as a number; NaN stays, and None is no number at all."""
+    """Return a scorer's value as a number, NaN included; None for lists, objects and null."""
     if isinstance(value, bool | int | float):
         return float(value)
     if not isinstance(value, str):
@@ -235,7 +235,7 @@ def _is_other_text(value: str) -> bool:
 
 
 def _usage(usage: _Object) -> Iterator[tuple[str, Value]]:
-    """Yield the sums over all models that the sample used; a sum is unknown if one part is."""
+    """Yield the sums over all models of the sample; a sum is unknown if one part is unknown."""
     for ours, theirs in _TOKENS:
         parts = [model.get(theirs) for model in usage.values() if isinstance(model, dict)]
         numbers = [part for part in parts if is_number(part)]

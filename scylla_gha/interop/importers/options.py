@@ -165,7 +165,7 @@ def read_table(path: Path, file_format: Format) -> SourceTable:
 
 
 def format_of(path: Path) -> Format:
-    """Return the format that a file's or folder's name stands for.
+    """Return the format of a file or folder by its name.
 
     Raises:
         ConfigError: the name does not tell.

@@ -192,7 +192,7 @@ def _delimiter(first_line: str, path: Path) -> tuple[str, int]:
 
 
 def _csv_lines(file: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows with the line on which each begins: a quoted cell may span several lines."""
+    """Yield rows with their first line: a quoted cell may span several lines."""
     reader = csv.reader(file, delimiter=delimiter, strict=True)
     first_line = 1
     for cells in reader:
@@ -229,7 +229,7 @@ def _require_small(path: Path, cells: int) -> None:
 
 
 def _batches(path: Path, file: "ParquetFile") -> Iterator[list[dict[str, Value]]]:
-    """Yield rows a few at a time: a small file can stand for texts of any size."""
+    """Yield rows a few at a time, since a small file can unpack to texts of any size."""
     total = 0
     for batch in file.iter_batches(batch_size=_BATCH_ROWS):
         rows = batch.to_pylist()

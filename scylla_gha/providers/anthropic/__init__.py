@@ -127,7 +127,7 @@ class Anthropic:
 
 
 def exhausted_seconds(headers: Mapping[str, str]) -> float:
-    """Return the seconds, a minute at most, until the last reset of a limit of which nothing is left; else 0."""
+    """Return the seconds until the last reset of a used-up limit, at most a minute; 0 if none is used up."""
     exhausted = (kind for kind in _KINDS if decimal_number(headers.get(f"{_LIMIT}{kind}-remaining", "")) == 0)
     longest = max((_seconds_until(headers.get(f"{_LIMIT}{kind}-reset", "")) for kind in exhausted), default=0.0)
     return min(_MAX_EXHAUSTED_SECONDS, longest)

@@ -263,7 +263,7 @@ def apply_settings(request: ModelRequest, settings: dict[str, JsonValue], model:
 
 
 def _allowed(content: Body, name: str, value: JsonValue, most: int | None) -> bool:
-    """Tell if a setting is allowed: with thinking on, no temperature, and no limit of tokens below that of thinking."""
+    """Tell if a setting is allowed: with thinking, temperature is not, nor a token limit below the thinking budget."""
     if name == "max_tokens" and most is not None and isinstance(value, int) and value > most:
         return False
     thinking = content.get("thinking")
@@ -337,7 +337,7 @@ def _use(content: Body, searches: int) -> ServerToolUse:
 
 
 class _CostedParts:
-    """The parts of a request that cost more than their text, collected on one walk through it."""
+    """Parts of a request that cost more than their text, collected in one pass."""
 
     def __init__(self, content: Body) -> None:
         self.encoded_bytes = self.images = self.documents = self.uses = self.searches = 0
@@ -407,7 +407,7 @@ def _edits(content: Body) -> tuple[str, ...]:
 
 
 def _tier(content: Body) -> str:
-    """Return the tier that is asked for; if the provider may choose, the usual one."""
+    """Return the requested tier; the standard tier if the provider may choose."""
     asked = _word(content, "service_tier", "auto")
     return "standard" if asked in {"auto", "standard_only"} else asked
 

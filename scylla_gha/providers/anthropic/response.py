@@ -144,13 +144,13 @@ def _tokens(usage: Body) -> Tokens | None:
 
 
 def _count(value: object) -> int | None:
-    """Return a count; 0 if none is stated, None if what is stated is not a count."""
+    """Return a count; 0 if none is stated, None if the stated value is not a count."""
     return 0 if value is None else whole_number(value)
 
 
 @dataclass(frozen=True, slots=True)
 class _TextDelta:
-    """The piece of text in the event at an index, with the event's content and the field of its delta."""
+    """A piece of text in a stream: its event, the event's index, and the field with the text."""
 
     at: int
     event: Body
