@@ -16,18 +16,6 @@ from scylla_gha.interop.importers.inspect_samples import read_inspect
 from scylla_gha.interop.importers.tables import SourceTable, read_csv, read_jsonl, read_parquet
 from scylla_gha.model.plan import ColumnMap, Format
 
-_NAMES: Final = (
-    "form",
-    "map_file",
-    "mapped",
-    "constants",
-    "units",
-    "passed_if",
-    "judge_scores",
-    "judge_column",
-    "score_column",
-    "join",
-)
 _OPTIONS: Final = (
     click.option(
         "--format",
@@ -114,32 +102,31 @@ def import_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def with_import_options(**values: object) -> None:
-        import_values = {name: values.pop(name) for name in _NAMES}
-        command(how=_import_options(import_values), **values)
+        command(how=_take_options(values), **values)
 
     for option in reversed(_OPTIONS):
         with_import_options = option(with_import_options)
     return with_import_options
 
 
-def _import_options(values: Mapping[str, Any]) -> ImportOptions:
-    stored = load_yaml(values["map_file"], ColumnMap) if values["map_file"] else ColumnMap()
+def _take_options(values: dict[str, Any]) -> ImportOptions:
+    """Remove the options for foreign rows from a command's values, and return them."""
+    map_file, rule, form = (values.pop(name) for name in ("map_file", "passed_if", "form"))
+    stored = load_yaml(map_file, ColumnMap) if map_file else ColumnMap()
     mapping = stored.model_copy(
         update={
-            "columns": {**stored.columns, **_pairs(values["mapped"], "--map", "scenario=task")},
-            "constants": {**stored.constants, **_pairs(values["constants"], "--set", "model=gpt-5")},
-            "units": {**stored.units, **_pairs(values["units"], "--unit", "duration=ms")},
-            "passed_if": values["passed_if"] or stored.passed_if,
+            "columns": {**stored.columns, **_pairs(values.pop("mapped"), "--map", "scenario=task")},
+            "constants": {**stored.constants, **_pairs(values.pop("constants"), "--set", "model=gpt-5")},
+            "units": {**stored.units, **_pairs(values.pop("units"), "--unit", "duration=ms")},
+            "passed_if": rule or stored.passed_if,
         }
     )
-    path = values["judge_scores"]
+    path, *columns = (values.pop(name) for name in ("judge_scores", "judge_column", "score_column", "join"))
     if path is None:
-        return ImportOptions(mapping, values["form"])
+        return ImportOptions(mapping, form)
     if not path.is_file():
         raise ConfigError(f"--judge-scores {path}: there is no such file")
-    table = read_table(path, format_of(path))
-    judges = JudgeTable(table, values["judge_column"], values["score_column"], values["join"])
-    return ImportOptions(mapping, values["form"], judges)
+    return ImportOptions(mapping, form, JudgeTable(read_table(path, format_of(path)), *columns))
 
 
 def _pairs(texts: Iterable[str], option: str, example: str) -> dict[str, str]:
