@@ -163,6 +163,22 @@ class Ref(GitHubResponse):
     object: RefTarget
 
 
+class PublishedAsset(GitHubResponse):
+    """File of a release; `digest` is `sha256:` and the hexadecimal digest."""
+
+    id: int
+    name: str
+    digest: str | None = None
+
+
+class PublishedRelease(GitHubResponse):
+    """Release with its target, its files, and the address to which further files are sent."""
+
+    target_commitish: str = ""
+    upload_url: str = ""
+    assets: tuple[PublishedAsset, ...] = ()
+
+
 class AnyResponse(GitHubResponse):
     """A response whose content is not read."""
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 from scylla_gha.errors import GitHubError
 from scylla_gha.github_api.access import ApiRequestError
 from scylla_gha.github_api.client import ApiRequest
-from scylla_gha.github_api.responses import GitHubResponse
+from scylla_gha.github_api.responses import GitHubResponse, PublishedRelease
 from scylla_gha.github_com.accounts import FixtureAccounts
 from scylla_gha.github_com.identify import FixtureObjects, marked
 from scylla_gha.github_com.mutations import ANY_OBJECT, FailedMutation, Mutation, ref_updates, send_mutations
@@ -36,19 +36,6 @@ class CreatedObject(GitHubResponse):
     id: int = 0
     node_id: str = ""
     number: int = 0
-
-
-class ReleaseAddress(CreatedObject):
-    """A new release, with the address to which its files are sent."""
-
-    upload_url: str = ""
-
-
-class AssetName(GitHubResponse):
-    """File of a release."""
-
-    id: int
-    name: str
 
 
 @dataclass
@@ -164,15 +151,15 @@ class FixtureBuilder:
         wanted: Mapping[str, int] = self.view.reference.canonical[key]["assets"]
         actual: Mapping[str, int] = self.view.canonical.get(key, {}).get("assets", {})
         missing = [name for name, size in wanted.items() if actual.get(name) != size]
-        client, what = self.accounts.client(self.author(key)), f"restore the files of the {key}"
-        request = ApiRequest("GET", f"/releases/{release}/assets", what, "contents: write")
-        for asset in client.pages(request, AssetName) if actual else ():
-            if wanted.get(asset.name) is None or asset.name in missing:
-                client.send(ApiRequest("DELETE", f"/releases/assets/{asset.id}", what, "contents: write"))
-        if not missing:
+        if not (missing or actual):
             return
-        at = ApiRequest("GET", f"/releases/{release}", what, "contents: read")
-        address = client.read(at, ReleaseAddress).upload_url.partition("{")[0]
+        client, what = self.accounts.client(self.author(key)), f"restore the files of the {key}"
+        request = ApiRequest("GET", f"/releases/{release}", what, "contents: read")
+        published = client.read(request, PublishedRelease)
+        for asset in published.assets:
+            if asset.name not in wanted or asset.name in missing:
+                client.send(ApiRequest("DELETE", f"/releases/assets/{asset.id}", what, "contents: write"))
+        address = published.upload_url.partition("{")[0]
         for name in missing:
             reference = self.view.reference.objects.releases[key]
             content = self.view.reference.asset(reference.tag_name, name)

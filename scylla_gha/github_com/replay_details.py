@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from scylla_gha.github_api.client import ApiRequest, GitHubRepository
-from scylla_gha.github_api.responses import GitHubResponse, User
+from scylla_gha.github_api.responses import GitHubResponse, PublishedRelease, User
 from scylla_gha.github_com.identify import Dialect
 from scylla_gha.github_com.snapshot import MilestoneSnapshot, ReleaseSnapshot, SubjectSnapshot
 from scylla_gha.github_com.view import FixtureView
@@ -37,20 +37,6 @@ class CreatedMilestone(GitHubResponse):
     """Milestone, with who created it."""
 
     creator: User
-
-
-class PublishedAsset(GitHubResponse):
-    """File of a release; `digest` is `sha256:` and the hexadecimal digest."""
-
-    name: str
-    digest: str | None = None
-
-
-class PublishedRelease(GitHubResponse):
-    """Release with its target and files."""
-
-    target_commitish: str = ""
-    assets: tuple[PublishedAsset, ...] = ()
 
 
 @dataclass
