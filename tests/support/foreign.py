@@ -1,6 +1,7 @@
 """Rows as other tools leave them, and what is made of them."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,16 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from scylla_gha.cli.main import cli
+from scylla_gha.interop.importers import ImportedRows
 
 Row = Mapping[str, object]
+ODD: tuple[Any, ...] = (None, True, 0, -1, 1.5, math.nan, "", "text", [], [1], {}, {"a": 1})
+
+
+def notes(rows: ImportedRows) -> list[str]:
+    """Return the notes of an import."""
+    assert rows.plan.imported is not None
+    return list(rows.plan.imported.notes)
 
 
 def csv_file(path: Path, text: str) -> Path:

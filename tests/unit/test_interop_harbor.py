@@ -9,6 +9,7 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.interop.importers import ImportedRows, load_rows
 from scylla_gha.interop.importers.harbor import read_harbor
 from scylla_gha.interop.importers.options import ImportOptions
+from tests.support.foreign import ODD, notes
 
 
 def trial(folder: Path, name: str, **given: Any) -> None:
@@ -37,11 +38,6 @@ def fault(kind: str, message: str = "") -> dict[str, str]:
 
 def loaded(folder: Path) -> ImportedRows:
     return load_rows(read_harbor(folder), "job", "harbor", "run", ImportOptions())
-
-
-def notes(table: ImportedRows) -> list[str]:
-    assert table.plan.imported is not None
-    return list(table.plan.imported.notes)
 
 
 def test_a_trial_becomes_a_row_with_its_cost_tokens_and_time(tmp_path: Path) -> None:
@@ -163,7 +159,6 @@ def test_an_infinite_reward_that_was_written_as_a_number_is_unknown(tmp_path: Pa
     assert (row.score, row.passed, row.judged) == (None, None, False)
 
 
-ODD: tuple[Any, ...] = (None, True, 0, -1, 1.5, math.nan, "", "text", [], [1], {}, {"a": 1})
 KEYS = (
     "task_name", "trial_name", "task_checksum", "source", "config", "agent_info", "agent_result", "verifier_result",
     "exception_info", "started_at", "agent_execution",

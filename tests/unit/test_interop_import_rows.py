@@ -14,7 +14,7 @@ from scylla_gha.interop.importers.options import ImportOptions
 from scylla_gha.interop.importers.tables import SourceRow, SourceTable, table_of
 from scylla_gha.model.plan import ColumnMap
 from scylla_gha.store.run_folder import RunFolder
-from tests.support.foreign import Row
+from tests.support.foreign import Row, notes
 
 
 def of(*rows: Row) -> SourceTable:
@@ -52,15 +52,12 @@ def test_a_row_that_is_there_twice_is_refused_with_both_lines() -> None:
 
 
 def test_rows_that_only_their_order_makes_repetitions_are_counted_in_a_note() -> None:
-    cut = loaded([row(), row(), row("t"), row("t", passed=False)]).plan.imported
-    assert cut
-    assert [note[:87] for note in cut.notes] == [
+    cut = loaded([row(), row(), row("t"), row("t", passed=False)])
+    assert [note[:87] for note in notes(cut)] == [
         "2 rows have the scenario and arm of an earlier row, and count as repetitions; 1 of them"
     ]
     for rows in ([row(), row("t")], [row(repetition=1), row(repetition=2)]):
-        source = loaded(rows).plan.imported
-        assert source
-        assert source.notes == ()
+        assert notes(loaded(rows)) == []
 
 
 def test_a_trial_without_a_score_is_a_row_and_is_named() -> None:
@@ -72,8 +69,7 @@ def test_a_trial_without_a_score_is_a_row_and_is_named() -> None:
         (0.25, False, True),
     ]
     assert made.rows[1].unjudged == "imported without a verdict: column 'score' (as score): 'N/A'"
-    assert made.plan.imported
-    assert "1 row has values that cannot be used, which count as unknown: f.csv:3" in made.plan.imported.notes[0]
+    assert "1 row has values that cannot be used, which count as unknown: f.csv:3" in notes(made)[0]
 
 
 def test_json_in_cells_can_be_mapped() -> None:
@@ -120,10 +116,7 @@ def test_the_baseline_is_an_arm() -> None:
 def test_an_outcome_that_is_not_the_agents_takes_no_verdict_and_is_told_of() -> None:
     made = loaded([row(outcome="provider_error", passed=False, score=0.5), row("t", outcome="timeout", passed=False)])
     assert [(one.passed, one.score, one.judged) for one in made.rows] == [(None, None, False), (False, None, True)]
-    assert made.plan.imported is not None
-    assert made.plan.imported.notes == (
-        "1 row with an outcome that does not measure the agent: the verdict is ignored.",
-    )
+    assert notes(made) == ["1 row with an outcome that does not measure the agent: the verdict is ignored."]
 
 
 def test_a_pass_by_rule_is_unknown_where_its_number_is() -> None:

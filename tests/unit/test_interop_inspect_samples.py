@@ -10,7 +10,7 @@ from scylla_gha.interop.exporters.inspect_log import inspect_logs
 from scylla_gha.interop.importers import ImportedRows, load_rows
 from scylla_gha.interop.importers.inspect_samples import read_inspect
 from scylla_gha.interop.importers.options import ImportOptions
-from tests.support.foreign import asked
+from tests.support.foreign import ODD, asked, notes
 from tests.support.records import WHEN, make_cell, make_plan, make_result
 
 USAGE = {"input_tokens": 5, "output_tokens": 6, "total_tokens": 21, "input_tokens_cache_read": 10,
@@ -110,11 +110,6 @@ def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
         read_inspect(tmp_path)
 
 
-def notes(table: ImportedRows) -> list[str]:
-    assert table.plan.imported is not None
-    return list(table.plan.imported.notes)
-
-
 def test_a_score_that_a_scorer_left_out_is_a_row_without_one(tmp_path: Path) -> None:
     samples = [
         sample(id=number, scores={"match": {"value": value}}) for number, value in enumerate(["C", math.nan, "I"])
@@ -170,7 +165,6 @@ def test_a_key_of_a_score_with_several_values_can_be_mapped(tmp_path: Path) -> N
     assert done.exit_code == 0, done.output
 
 
-ODD: tuple[Any, ...] = (None, True, 0, -1, 1.5, math.nan, "", "text", [], [1], {}, {"a": 1})
 KEYS = ("epoch", "scores", "total_time", "model_usage", "error", "limit", "started_at", "id")
 
 
