@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from scylla_gha.interop.exporters.atif import atif_trajectory
+from scylla_gha.model.cell_records import AttemptRecord
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Step, ToolCall, Trajectory, Usage
 from tests.support.golden import golden
@@ -26,14 +27,19 @@ USAGE = Usage(input_tokens=10, output_tokens=20, cache_read_tokens=300, cache_wr
 ROW = make_result(model="m", agent="cli")
 
 
+def work(trajectory: Trajectory, **given: Any) -> AttemptRecord:
+    attempt = make_attempt(**given)
+    return AttemptRecord(number=attempt.number, attempt=attempt, trajectory=trajectory)
+
+
 def document(trajectory: Trajectory = TRAJECTORY, usage: Usage = USAGE, row: Result = ROW, **given: Any) -> Any:
-    found = atif_trajectory(trajectory, make_attempt(usage=usage, **given), row)
+    found = atif_trajectory(work(trajectory, usage=usage, **given), row)
     assert found is not None
     return json.loads(found)
 
 
 def test_it_reads_as_it_always_did() -> None:
-    found = atif_trajectory(TRAJECTORY, make_attempt(usage=USAGE, number=2, agent_version="1.2.3"), ROW)
+    found = atif_trajectory(work(TRAJECTORY, usage=USAGE, number=2, agent_version="1.2.3"), ROW)
     assert found is not None
     assert found.decode() == golden("atif.json", found.decode())
 
@@ -92,4 +98,4 @@ def test_attempts_are_told_apart() -> None:
 
 
 def test_where_nothing_was_said_there_is_no_document() -> None:
-    assert atif_trajectory(Trajectory(), make_attempt(), ROW) is None
+    assert atif_trajectory(work(Trajectory()), ROW) is None

@@ -4,14 +4,24 @@ from typing import Any
 import pytest
 
 from scylla_gha.interop.exporters.profile_rows import profile_rows
+from scylla_gha.model.cell_records import AttemptRecord, CellRecord
 from scylla_gha.model.judgment import CheckResult
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Attempt, Outcome, Step, ToolCall, Trajectory
+from tests.support.dossiers import make_dossier
 from tests.support.golden import golden
-from tests.support.records import make_attempt, make_cell, make_excluded_result, make_result
+from tests.support.records import make_attempt, make_cell, make_excluded_result, make_judgment, make_result
 
 TOKENS: dict[str, Any] = {"input_tokens": 10, "output_tokens": 20, "cache_read_tokens": 300, "cache_write_tokens": 4}
 ROW = make_result(model="m", variant="T0/00-empty", tool_calls=4, failed_tool_calls=1, usd=0.5, **TOKENS)
+
+
+def record(
+    attempt: Attempt | None, checks: tuple[CheckResult, ...] | None = None, calls: tuple[ToolCall, ...] | None = None
+) -> CellRecord:
+    trajectory = None if calls is None else Trajectory(steps=(Step(source="agent", text="", tool_calls=calls),))
+    judgment = None if checks is None else make_judgment(make_cell(), checks=checks)
+    return make_dossier(AttemptRecord(number=1, attempt=attempt, trajectory=trajectory), judgment=judgment)
 
 
 def read(
@@ -20,9 +30,7 @@ def read(
     checks: tuple[CheckResult, ...] | None = None,
     calls: tuple[ToolCall, ...] | None = None,
 ) -> dict[str, Any]:
-    details = {} if checks is None else {row.cell: checks}
-    stored = {} if calls is None else {row.cell: Trajectory(steps=(Step(source="agent", text="", tool_calls=calls),))}
-    (line,) = profile_rows([row], {row.cell: attempt} if attempt else {}, details, stored).splitlines()
+    (line,) = profile_rows([row], {row.cell: record(attempt, checks, calls)}).splitlines()
     found: dict[str, Any] = json.loads(line)
     return found
 
@@ -30,8 +38,8 @@ def read(
 def test_it_reads_as_it_always_did() -> None:
     fault = make_excluded_result(make_cell(repetition=2), Outcome.SANDBOX_ERROR, reason="no room")
     checks = (CheckResult(id="greets", holds=True, value=1.0, evidence="printed hello"),)
-    attempts = {ROW.cell: make_attempt(tool_calls={"Bash": 4})}
-    text = profile_rows([ROW, fault], attempts, {ROW.cell: checks}, {}).decode()
+    records = {ROW.cell: record(make_attempt(tool_calls={"Bash": 4}), checks)}
+    text = profile_rows([ROW, fault], records).decode()
     assert text == golden("profile-rows.jsonl", text)
 
 
@@ -128,7 +136,7 @@ def test_epochs_are_runs_of_their_own() -> None:
 
 
 def test_no_results_are_no_lines() -> None:
-    assert profile_rows([], {}, {}, {}) == b""
+    assert profile_rows([], {}) == b""
 
 
 def test_a_mode_is_the_arms_toolset_and_its_operations_on_github_are_there() -> None:

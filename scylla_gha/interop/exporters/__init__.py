@@ -1,7 +1,7 @@
 """Export of a run's rows to formats of other tools."""
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -16,12 +16,12 @@ from scylla_gha.interop.exporters.otel import otel_traces
 from scylla_gha.interop.exporters.profile_rows import profile_rows
 from scylla_gha.interop.exporters.rows import write_csv, write_parquet
 from scylla_gha.model.cell_records import AttemptRecord, CellRecord
-from scylla_gha.model.judgment import CheckResult, Judgment
+from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Plan, UnstartedCells
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Attempt, Trajectory, Trial
 from scylla_gha.store.records import atomic, read_lines, read_record, write_bytes
-from scylla_gha.store.run_folder import RunFolder
+from scylla_gha.store.run_folder import AttemptFolder, RunFolder
 
 ExportFormat = Literal["csv", "parquet", "junit", "inspect", "atif", "otel", "profile"]
 DEFAULT_NAMES: Final[Mapping[ExportFormat, str]] = {
@@ -82,8 +82,7 @@ class RunExport:
 
     def profile(self, rows: Sequence[Result]) -> bytes:
         """Return rows as lines of ghx's agent profiler, with details from the records in the folder."""
-        attempts = {row.cell: attempt for row, attempt in self._attempts(rows)}
-        return profile_rows(rows, attempts, dict(self._checks(rows)), self._trajectories(attempts))
+        return profile_rows(rows, self._records(rows, traffic=False))
 
     def _start(self, rows: list[Result]) -> datetime.datetime:
         """Return the start of the first trial; if no row has a time, the time of the plan's file."""
@@ -91,63 +90,29 @@ class RunExport:
         written = self.folder.plan.stat().st_mtime
         return min(times) if times else datetime.datetime.fromtimestamp(written, tz=datetime.UTC)
 
-    def _attempts(self, rows: Sequence[Result]) -> Iterator[tuple[Result, Attempt]]:
-        """Yield rows with their last attempt, if the stored trial has the row's key."""
-        for row in rows:
-            trial = read_record(self.folder.cell(row.cell).trial, Trial)
-            if trial and trial.key == row.key:
-                yield row, trial.last
+    def _records(self, rows: Sequence[Result], *, traffic: bool = True) -> dict[str, CellRecord]:
+        """Return, by cell, the records of rows whose stored trial has the row's key; without `traffic` faster."""
+        return {row.cell: record for row in rows if (record := self._record(row, traffic=traffic))}
 
-    def _checks(self, rows: Sequence[Result]) -> Iterator[tuple[str, Sequence[CheckResult]]]:
-        """Yield judged cells with the results of their checkpoints, if the stored judgment is of the row's trial."""
-        for row in rows:
-            judgment = read_record(self.folder.cell(row.cell).judgment, Judgment) if row.judged else None
-            if judgment and judgment.trial_key == row.key:
-                yield row.cell, judgment.checks
-
-    def _records(self, rows: Sequence[Result]) -> dict[str, CellRecord]:
-        """Return, by cell, the records of rows whose stored trial has the row's key."""
-        return {row.cell: record for row in rows if (record := self._record(row))}
-
-    def _record(self, row: Result) -> CellRecord | None:
+    def _record(self, row: Result, *, traffic: bool) -> CellRecord | None:
         cell = self.folder.cell(row.cell)
         trial = read_record(cell.trial, Trial)
         if trial is None or trial.key != row.key:
             return None
         judgment = read_record(cell.judgment, Judgment) if row.judged else None
-        stands = judgment is not None and judgment.trial_key == row.key
         return CellRecord(
             experiment=row.experiment,
             id=row.cell,
             trial=trial,
-            judgment=judgment if stands else None,
-            works=tuple(self._work(row.cell, attempt) for attempt in trial.attempts),
+            judgment=judgment if judgment and judgment.trial_key == row.key else None,
+            works=tuple(_work(cell.attempt(attempt.number), attempt, traffic=traffic) for attempt in trial.attempts),
         )
-
-    def _work(self, cell: str, attempt: Attempt) -> AttemptRecord:
-        folder = self.folder.cell(cell).attempt(attempt.number)
-        prompt = folder.file("prompt.md")
-        return AttemptRecord(
-            number=attempt.number,
-            attempt=attempt,
-            prompt=prompt.read_text(encoding="utf-8", errors="replace") if prompt.is_file() else None,
-            trajectory=self._trajectory(cell, attempt),
-            traffic=tuple(read_traffic(folder.file("traffic.jsonl"))),
-        )
-
-    def _trajectory(self, cell: str, attempt: Attempt) -> Trajectory | None:
-        return read_record(self.folder.cell(cell).attempt(attempt.number).file("trajectory.json"), Trajectory)
-
-    def _trajectories(self, attempts: Mapping[str, Attempt]) -> dict[str, Trajectory]:
-        """Return the stored trajectories of attempts, by cell."""
-        stored = ((cell, self._trajectory(cell, attempt)) for cell, attempt in attempts.items())
-        return {cell: trajectory for cell, trajectory in stored if trajectory}
 
     def _write_atif(self, rows: list[Result]) -> str:
         written = 0
-        for row, attempt in self._attempts(rows):
-            trajectory = self._trajectory(row.cell, attempt)
-            content = atif_trajectory(trajectory, attempt, row) if trajectory else None
+        records = self._records(rows, traffic=False)
+        for row in rows:
+            content = atif_trajectory(records[row.cell].works[-1], row) if row.cell in records else None
             if content is not None:
                 write_bytes(self.target / f"{row.cell}.json", content)
                 written += 1
@@ -158,3 +123,14 @@ class RunExport:
             )
         missing = len(rows) - written
         return f"no trajectory, so no file: {missing} of {counted(len(rows), 'trial')}" if missing else ""
+
+
+def _work(folder: AttemptFolder, attempt: Attempt, *, traffic: bool) -> AttemptRecord:
+    prompt = folder.file("prompt.md")
+    return AttemptRecord(
+        number=attempt.number,
+        attempt=attempt,
+        prompt=prompt.read_text(encoding="utf-8", errors="replace") if prompt.is_file() else None,
+        trajectory=read_record(folder.file("trajectory.json"), Trajectory),
+        traffic=tuple(read_traffic(folder.file("traffic.jsonl"))) if traffic else (),
+    )

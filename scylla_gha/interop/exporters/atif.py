@@ -7,23 +7,19 @@ its models refuse unknown keys.
 from typing import Final
 
 from scylla_gha.interop.exporters.rows import json_bytes
+from scylla_gha.model.cell_records import AttemptRecord
 from scylla_gha.model.result import Result
-from scylla_gha.model.trial import Attempt, Step, ToolCall, Trajectory, Usage
+from scylla_gha.model.trial import Step, ToolCall, Usage
 
 _VERSION: Final = "ATIF-v1.8"
 _UNKNOWN: Final = "unknown"  # ATIF requires an agent's version
 Json = dict[str, object]
 
 
-def atif_trajectory(trajectory: Trajectory, attempt: Attempt, row: Result) -> bytes | None:
-    """Return the document; None if the trajectory has no step, since ATIF requires one.
-
-    Args:
-        trajectory: of the attempt.
-        attempt: for its number, usage and start.
-        row: of its cell, for agent and model.
-    """
-    if not trajectory.steps:
+def atif_trajectory(work: AttemptRecord, row: Result) -> bytes | None:
+    """Return the document of an attempt of a row's cell; None without a step, since ATIF requires one."""
+    attempt, trajectory = work.attempt, work.trajectory
+    if attempt is None or trajectory is None or not trajectory.steps:
         return None
     session = f"{row.cell}--attempt-{attempt.number}"
     agent: Json = {"name": row.agent, "version": attempt.agent_version or row.agent_version or _UNKNOWN}

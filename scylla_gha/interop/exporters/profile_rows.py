@@ -18,9 +18,9 @@ from typing import Final, Literal
 from scylla_gha.conditions import is_match
 from scylla_gha.interop.exporters.rows import further_columns, json_bytes
 from scylla_gha.model import known_sum
-from scylla_gha.model.judgment import CheckResult
+from scylla_gha.model.cell_records import AttemptRecord, CellRecord
 from scylla_gha.model.result import Result
-from scylla_gha.model.trial import Attempt, Outcome, ToolCall, Trajectory
+from scylla_gha.model.trial import Outcome, ToolCall, Trajectory
 
 Json = dict[str, object]
 Category = Literal["mcp", "gh_cli", "bash", "file_ops", "other"]
@@ -119,27 +119,19 @@ def _command(arguments: object) -> str:
     return command if isinstance(command, str) else " ".join(map(str, command)) if isinstance(command, list) else ""
 
 
-def profile_rows(
-    results: Iterable[Result],
-    attempts: Mapping[str, Attempt],
-    checks: Mapping[str, Sequence[CheckResult]],
-    trajectories: Mapping[str, Trajectory],
-) -> bytes:
+def profile_rows(results: Iterable[Result], records: Mapping[str, CellRecord]) -> bytes:
     """Return one line per result, in UTF-8.
 
     Args:
         results: in the order of the lines.
-        attempts: the final attempt, by cell, for times and tools by name; without it, these are null.
-        checks: results of the checkpoints, by cell; without them, their details are null.
-        trajectories: of the final attempt, by cell; without one, no call and no retry of a tool is known.
+        records: of their trials, by cell; values that only a missing record has are null.
     """
-    rows = (_row(row, attempts.get(row.cell), checks.get(row.cell), trajectories.get(row.cell)) for row in results)
-    return b"".join(json_bytes(profile) + b"\n" for profile in rows)
+    return b"".join(json_bytes(_row(row, records.get(row.cell))) + b"\n" for row in results)
 
 
-def _row(
-    row: Result, attempt: Attempt | None, checks: Sequence[CheckResult] | None, trajectory: Trajectory | None
-) -> Json:
+def _row(row: Result, record: CellRecord | None) -> Json:
+    work = record.works[-1] if record and record.works else AttemptRecord(number=1)
+    attempt, checks = work.attempt, record.judgment.checks if record and record.judgment else None
     profile: Json = {
         "runId": f"{row.experiment}@{row.epoch}" if row.epoch else row.experiment,
         "scenarioId": row.scenario,
@@ -152,7 +144,7 @@ def _row(
         else None,
         "tokens": _tokens(row),
         "timing": {"wallMs": None if row.seconds is None else row.seconds * 1000, "segments": []},
-        "toolCalls": tool_metrics(row, attempt.tool_calls if attempt else None, trajectory),
+        "toolCalls": tool_metrics(row, attempt.tool_calls if attempt else None, work.trajectory),
         "cost": {"totalUsd": row.usd, "inputUsd": None, "outputUsd": None, "reasoningUsd": None},
         "success": row.passed if row.measures_agent else None,
         "checkpointsPassed": row.checkpoints_passed,
