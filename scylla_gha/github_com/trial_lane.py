@@ -199,8 +199,8 @@ class LaneTrial:
         """Name of the agent's user, as the fixture has it."""
         return str(self.reference.world.bindings[f"user.{self.identity}"]["name"])
 
-    def _look(self, known: Mapping[str, str], *, by_id_only: bool) -> FixtureView:
-        return view_of(self.reference, self._accounts, known, by_id_only=by_id_only)
+    def _look(self, ids: Mapping[str, str], *, by_id_only: bool) -> FixtureView:
+        return view_of(self.reference, self._accounts, ids, by_id_only=by_id_only)
 
     def _settled(self) -> FixtureView:
         """Read the repository until two readings are equal, since lists of GitHub can be some seconds behind."""

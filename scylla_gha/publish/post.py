@@ -269,8 +269,8 @@ def with_evidence(
     except GitHubError as error:
         click.echo(f"evidence is linked to the list of artifacts, since they cannot be read: {error}", err=True)
         return facts
-    known = [(cell, artifacts[shard]) for cell, shard in sorted(shards.items()) if len(artifacts[shard]) == 1]
-    return facts.model_copy(update={"evidence": {cell: ids[0] for cell, ids in known[:_MOST_CELLS]}})
+    single = [(cell, artifacts[shard]) for cell, shard in sorted(shards.items()) if len(artifacts[shard]) == 1]
+    return facts.model_copy(update={"evidence": {cell: ids[0] for cell, ids in single[:_MOST_CELLS]}})
 
 
 def _artifacts(repository: GitHubRepository, run: int, experiment: str) -> defaultdict[str, list[int]]:

@@ -113,11 +113,11 @@ def origin_of(folder: RunFolder, origin: Origin, environ: Mapping[str, str]) -> 
     """Fill in repository, branch, campaign and wave from the workflow run and the wave's plan."""
     packing = read_record(WavePaths(folder.root).packing, WavePacking)
     branch = origin.branch or (None if origin.pull else _branch(environ))
-    known = {"repository": origin.repository or environ.get("GITHUB_REPOSITORY") or None, "branch": branch}
+    changes = {"repository": origin.repository or environ.get("GITHUB_REPOSITORY") or None, "branch": branch}
     if packing is not None:
-        known |= {"campaign": origin.campaign or packing.campaign}
-        return origin.model_copy(update={**known, "wave": origin.wave or packing.wave})
-    return origin.model_copy(update=known)
+        changes |= {"campaign": origin.campaign or packing.campaign}
+        return origin.model_copy(update={**changes, "wave": origin.wave or packing.wave})
+    return origin.model_copy(update=changes)
 
 
 def _branch(environ: Mapping[str, str]) -> str | None:

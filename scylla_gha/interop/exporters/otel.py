@@ -154,13 +154,13 @@ class _TrialTrace:
             for number, call in enumerate(step.tool_calls):
                 start = _answered(requests[index])
                 key = f"attempt {attempt.number} step {index} call {number}"
-                known = (start, following) if start else None
-                yield self._tool(key, call, attempt, known)
+                bounds = (start, following) if start else None
+                yield self._tool(key, call, attempt, bounds)
 
-    def _tool(self, key: str, call: ToolCall, attempt: Attempt, known: tuple[Time, Time] | None) -> Json:
-        times, source = known or (attempt.started_at, _end(attempt)), "between_requests" if known else "attempt"
-        if known and call.seconds is not None:
-            times, source = (known[0], known[0] + datetime.timedelta(seconds=call.seconds)), "measured"
+    def _tool(self, key: str, call: ToolCall, attempt: Attempt, bounds: tuple[Time, Time] | None) -> Json:
+        times, source = bounds or (attempt.started_at, _end(attempt)), "between_requests" if bounds else "attempt"
+        if bounds and call.seconds is not None:
+            times, source = (bounds[0], bounds[0] + datetime.timedelta(seconds=call.seconds)), "measured"
         attributes = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": call.name,

@@ -121,10 +121,11 @@ def _unambiguous(body: bytes) -> tuple[Body, bool]:
 def _words_in(text: bytes) -> set[bytes]:
     """Return the words that are in a text; a long one is searched in parts, since each match takes memory."""
     overlap = max(map(len, _WORDS)) - 1
-    found: set[int] = set()
+    numbers: set[int] = set()
     for start in range(0, len(text), _PART):
-        found.update(number for number, _, _ in _SEARCH.find_matches_as_indexes(text[start : start + _PART + overlap]))
-    return {_WORDS[number] for number in found}
+        part = text[start : start + _PART + overlap]
+        numbers.update(number for number, _, _ in _SEARCH.find_matches_as_indexes(part))
+    return {_WORDS[number] for number in numbers}
 
 
 def _quotes(body: bytes) -> int:
@@ -158,9 +159,9 @@ def _without_client(content: Body) -> Body:
 def _digest_of(asked: Body, *, counting: bool) -> str:
     """Return the SHA-256 of a request without client, date and machine: equal for equal requests of two runs."""
     text = orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)
-    found = _words_in(text)
+    present = _words_in(text)
     for words, pattern, constant in _CIRCUMSTANCES:
-        if words in found:
+        if words in present:
             text = pattern.sub(constant, text)
     return hashlib.sha256((b"count_tokens:" if counting else b"") + text).hexdigest()
 
