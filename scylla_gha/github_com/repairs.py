@@ -72,7 +72,13 @@ def _deletion(text: TextSnapshot) -> Mutation:
 
 def retirement(subject: SubjectSnapshot) -> Mutation:
     """Return the change that closes and empties a subject that cannot be deleted."""
-    fields = {"title": "Retired", "body": RETIRED, "labelIds": [], "assigneeIds": [], "milestoneId": None}
+    fields: dict[str, Any] = {
+        "title": "Retired",
+        "body": RETIRED,
+        "labelIds": [],
+        "assigneeIds": [],
+        "milestoneId": None,
+    }
     return _update(subject, fields | ({"state": "CLOSED"} if subject.state == "OPEN" else {}))
 
 
