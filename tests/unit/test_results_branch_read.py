@@ -193,7 +193,7 @@ def test_a_run_without_rows_or_report_is_not_packed(tmp_path: Path) -> None:
 def test_changed_rows_are_refused(tmp_path: Path, published: tuple[Path, RunIndexEntry]) -> None:
     server, entry = published
     copy = tampered(tmp_path, server, f"{entry.folder}/rows-000.jsonl.gz", gzip.compress(b"{}\n" * 4))
-    with pytest.raises(ConfigError, match=r"demo/7-1: rows-000\.jsonl\.gz: is not what its manifest says"):
+    with pytest.raises(ConfigError, match=r"demo/7-1: rows-000\.jsonl\.gz: does not match its manifest"):
         list(StoredRun(copy, entry).rows())
 
 
