@@ -74,7 +74,7 @@ def test_a_repository_that_is_not_marked_is_refused_and_nothing_is_written(
 
 def test_a_repository_with_a_strangers_work_is_refused(site: FixtureSite) -> None:
     Caller(site.served.hub, "acct-reader").rest("POST", "/repos/pool/demo-0/issues", {"title": "Mine"})
-    with pytest.raises(RefusedError, match="was never seeded, but has issues.*; use an empty repository"):
+    with pytest.raises(RefusedError, match=r"was never seeded, but has issues.*; use an empty repository"):
         session(site).converge(None, is_new=True)
 
 
