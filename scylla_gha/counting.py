@@ -1,6 +1,7 @@
 """Counts, durations and amounts of money in sentences and tables."""
 
 import math
+from collections.abc import Iterable
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import Final
 
@@ -11,13 +12,27 @@ def counted(number: float, noun: str, plural: str = "", form: str = ",") -> str:
     """Return a number with its noun: `1 trial`, `2 trials`, `1,000 trials`.
 
     Args:
-        number: how many.
-        noun: of one; with the verb, where that differs too (`row is`).
-        plural: of several, where that is not the noun with an s.
-        form: of the number.
+        number: the number.
+        noun: noun for one, with its verb if that has another form for several (`row is`).
+        plural: form for several; "": the noun with an s.
+        form: format of the number.
     """
     shown = format(number, form)
     return f"{shown} {noun if shown.lstrip('+-') == '1' else plural or f'{noun}s'}"
+
+
+def first_of(texts: Iterable[str], most: int, separator: str = ", ") -> str:
+    """Return at most `most` of the texts, joined, and the number of the others: `a, b and 3 more`, `a; b; and 3 more`.
+
+    Args:
+        texts: the texts.
+        most: maximum number of texts to return.
+        separator: text between two texts.
+    """
+    listed = list(texts)
+    others = len(listed) - most
+    more = f"{separator.strip(', ')} and {others} more" if others > 0 else ""
+    return separator.join(listed[:most]) + more
 
 
 def dollars(value: float | None, sign: str = "") -> str:

@@ -16,14 +16,14 @@ AGENTS: Final[dict[str, Agent]] = {"oracle": Oracle(), "nop": NopAgent(), "claud
 
 @dataclass(frozen=True, slots=True)
 class InstalledAgent:
-    """An agent on this machine; `version` is None if it was only looked up, not started."""
+    """An agent on this machine; `version` is None if the program was found but not started."""
 
     agent: Agent
     program: str
     version: str | None
 
     def program_in(self, *, image: bool) -> str:
-        """Return the path of the program; in an image it is found by its name."""
+        """Return the path of the program; in an image, its name on PATH."""
         return self.agent.package.program if self.agent.package and image else self.program
 
 
@@ -31,8 +31,8 @@ def find_agents(experiment: Experiment, *, install: bool) -> dict[str, Installed
     """Find the agents of an experiment, by their names in it.
 
     Args:
-        experiment: names them, with or without a version.
-        install: fetch pinned versions, and ask each program for its version; else nothing is started.
+        experiment: experiment that names the agents, with or without a version.
+        install: True to install pinned versions and to ask each program for its version; False to start nothing.
 
     Raises:
         ConfigError: there is no such agent.

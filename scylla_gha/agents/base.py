@@ -25,13 +25,20 @@ class AgentTask:
     """Input of an agent for one cell.
 
     Attributes:
-        patch: the reference solution, which only the oracle may use.
+        prompt: prompt of the task.
+        home: HOME of the agent.
+        patch: reference solution, which only the oracle may use.
+        limits: limits of the trial.
+        access: access to the gateway; None: the agent uses no model.
+        model: id of the model.
+        treatment: treatment of the variant.
+        resources: files of the variant.
         names: paths of folders in the sandbox, by their paths on the host. The sandbox replaces them in the command;
             in files that are written for the agent, use `sandbox_path`.
         managed: folder of files that only the machine's administrator may change; None: the agent can write anywhere.
-        workspace: its path on the host.
-        programs: paths on the host of installed programs, by those that they have in sandboxes with files of their
-            own; empty in such a sandbox.
+        workspace: path of the workspace on the host.
+        programs: paths of installed programs on the host, by their paths in sandboxes that isolate files; empty in such
+            a sandbox.
     """
 
     prompt: str
@@ -48,14 +55,14 @@ class AgentTask:
     programs: Mapping[str, str] = field(default_factory=dict)
 
     def sandbox_path(self, path: Path) -> str:
-        """Return the path in the sandbox of a path on the host."""
+        """Return the path that a path on the host has in the sandbox."""
         for folder, name in self.names.items():
             if path.is_relative_to(folder):
                 return str(Path(name) / path.relative_to(folder))
         return str(path)
 
     def started_servers(self, folder: Path) -> dict[str, ServerCommand]:
-        """Return how the MCP servers are started, whose folders have been copied to `folder`/mcp."""
+        """Return the commands of the MCP servers, whose folders have been copied to `folder`/mcp."""
         workspace = self.sandbox_path(self.workspace)
         return {
             name: server.started(name, self.sandbox_path(folder / "mcp" / name), workspace, self.programs)
@@ -65,7 +72,7 @@ class AgentTask:
 
 @dataclass(frozen=True, slots=True)
 class AgentCommand:
-    """Command line of an agent, which reads the prompt on standard input. `secrets` must not be stored.
+    """Command line of an agent, which reads the prompt from standard input. `secrets` must not be stored.
 
     `managed` maps read-only paths in the sandbox to folders of the host.
     """
@@ -78,7 +85,7 @@ class AgentCommand:
 
 @dataclass(frozen=True, slots=True)
 class ProcessResult:
-    """Result of an agent's process: exit, time limit in seconds, and output files."""
+    """Result of an agent's process: its end, its time limit in seconds, and its output files."""
 
     finished: FinishedProcess
     limit_seconds: float
@@ -86,7 +93,7 @@ class ProcessResult:
     stderr: Path
 
     def complaint(self, length: int = 300) -> str:
-        """Return the end of standard error, or of standard output if that is empty."""
+        """Return the end of standard error; if that is empty, of standard output."""
         for path in (self.stderr, self.transcript):
             text = path.read_bytes()[-10_000:].decode(errors="replace").strip()
             if text:
@@ -96,9 +103,9 @@ class ProcessResult:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptSummary:
-    """Summary of an attempt by its transcript. `retryable`: another attempt at the cell may end differently.
+    """Summary of an attempt's transcript. `retryable`: another attempt at the cell may end differently.
 
-    It holds no cost: Claude Code invents a price for a model that it does not know.
+    It has no cost, since Claude Code invents a price for a model that it does not know.
     """
 
     outcome: Outcome
@@ -112,11 +119,15 @@ class TranscriptSummary:
 
 @dataclass(frozen=True, slots=True)
 class AgentPackage:
-    """Package of an agent CLI: npm name, program in it, and the oldest supported version.
+    """Package of an agent CLI.
 
-    `side_models` are models that some version requests by itself, whatever model it is started with. `aliases` maps its
-    short names of models to the ids that a version without an inventory is expected to request; an alias that is part
-    of the id of its own model means that model.
+    Attributes:
+        npm: name of the npm package.
+        program: name of its program.
+        oldest: oldest supported version.
+        side_models: models that some version requests by itself, whatever model it is started with.
+        aliases: ids of models, by the CLI's short names, that a version without an inventory is expected to request.
+            An alias that is part of the id of the trial's own model means that model.
     """
 
     npm: str
@@ -139,28 +150,28 @@ class Agent(Protocol):
 
     @property
     def api_styles(self) -> tuple[str, ...]:
-        """The styles of model APIs that it speaks (`Provider.api_style`); a built-in agent speaks none."""
+        """Styles of model APIs that it uses (`Provider.api_style`); none for a built-in agent."""
 
     def path_aliases(self, workspace: str) -> Mapping[str, str]:
-        """Return the names that it derives from the workspace's path, with the neutral names in recordings."""
+        """Return the names that it derives from the workspace's path, with their neutral names in recordings."""
 
     def version(self, program: str) -> str:
         """Return the version of the program; ToolError if it is unsupported or unknown."""
 
     def command(self, task: AgentTask, program: str) -> AgentCommand:
-        """Return the command that starts it on a task; may write files into the task's HOME."""
+        """Return the command that starts it on a task; it may write files into the task's HOME."""
 
     def read(self, ended: ProcessResult) -> TranscriptSummary:
         """Summarise the transcript."""
 
     def conversation(self, transcript: Path) -> Trajectory:
-        """Return the conversation of a transcript to which the agent may still write; a built-in agent has none."""
+        """Return the conversation of a transcript that the agent may still be writing; empty for a built-in agent."""
 
     def stated_usd(self, transcript: Path) -> float | None:
-        """Return the cost that it states, by its own price list; None if it states none. No result contains it."""
+        """Return the cost by the CLI's own price list; None if it states none. Results do not use it."""
 
     def declare(self, task: AgentTask, workspace: Path) -> Declared | None:
-        """Return what the treatment gives it, in its own names; None if there is nothing to prove."""
+        """Return the treatment in the CLI's own names; None if there is nothing to prove."""
 
     def observe(self, transcript: Path, request: Path) -> tuple[Observed, ...]:
-        """Return what it really had, by its transcript and its first request to the model."""
+        """Return the treatment that it really had, by its transcript and its first request to the model."""

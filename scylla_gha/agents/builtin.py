@@ -1,7 +1,7 @@
 """Built-in agents, which prove a scenario: `oracle` applies the reference solution, `nop` does nothing.
 
-The reference solution is a patch, or with GitHub state a shell script that works with git and the tools of its mode.
-If these are MCP servers, the script calls their tools by the command `mcp-call`, which nobody but the oracle gets.
+The reference solution is a patch; for a scenario with GitHub state, it is a shell script that uses git and the tools of
+its mode. If these are MCP servers, the script calls their tools by the command `mcp-call`, which only the oracle gets.
 """
 
 import json
@@ -19,7 +19,7 @@ _ADVICE: Final = (
     "git cannot apply the patch; to make one, change the files in the folder that `scylla-gha prepare "
     "SCENARIO` prints, and there run: git add --all && git diff --cached --binary > X.patch"
 )
-_SCRIPT: Final = 'PATH="$1:$PATH" sh -eux "$0" || exit 3'  # which is no exit code of git apply
+_SCRIPT: Final = 'PATH="$1:$PATH" sh -eux "$0" || exit 3'  # 3 is not an exit code of git apply
 _COMMANDS: Final = "commands"  # folder in HOME
 _MCP_CALL: Final = """\
 #!/bin/sh
@@ -42,7 +42,7 @@ class NopAgent:
         return {}
 
     def version(self, program: str) -> str:  # noqa: ARG002 the Protocol's signature
-        """Return the version of the built-in agents, to be raised when they do something else."""
+        """Return the version of the built-in agents; raise it if their behaviour changes."""
         return "1"
 
     def command(self, task: AgentTask, program: str) -> AgentCommand:  # noqa: ARG002 the Protocol's signature
@@ -50,7 +50,7 @@ class NopAgent:
         return AgentCommand(("true",))
 
     def read(self, ended: ProcessResult) -> TranscriptSummary:
-        """Summarise the process; if it fails, the scenario is at fault."""
+        """Summarise the process; a failure is a fault of the scenario."""
         if ended.finished.timed_out:
             outcome, reason = Outcome.TIMEOUT, f"ended at the limit of {ended.limit_seconds:g} s"
         elif ended.finished.code:
@@ -64,13 +64,13 @@ class NopAgent:
         return Trajectory()
 
     def stated_usd(self, transcript: Path) -> None:
-        """State nothing."""
+        """Return None: there is no cost."""
 
     def declare(self, task: AgentTask, workspace: Path) -> None:
-        """Declare nothing: there is no treatment."""
+        """Return None: there is no treatment."""
 
     def observe(self, transcript: Path, request: Path) -> tuple[()]:  # noqa: ARG002 the Protocol's signature
-        """Return nothing: there is no request to a model."""
+        """Return no observations: there is no request to a model."""
         return ()
 
 

@@ -1,4 +1,4 @@
-"""Step `run`: an attempt of an agent at a cell, which leaves an Attempt, a transcript, a trajectory and a diff."""
+"""Step `run`: an agent's attempt at a cell, which produces an Attempt, a transcript, a trajectory and a diff."""
 
 import datetime
 import stat
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 def run_attempt(
     runner: AgentRunner, prepared: PreparedScenario, workspace: Workspace, folder: AttemptFolder
 ) -> Attempt:
-    """Run the agent in a fresh workspace and store the records; the agent's failures are outcomes, not errors.
+    """Run the agent in a fresh workspace and store the records. An agent's failure is an outcome, not an error.
 
     Raises:
         ToolError: the agent cannot be started at all.
@@ -67,7 +67,7 @@ def _run_attempt(
     folder: AttemptFolder,
     repository: "TrialRepository | None",
 ) -> Attempt:
-    """Run the agent with a repository on github.com, or (None) with the hub if the scenario has GitHub."""
+    """Run the agent with a repository on github.com; if that is None, with the hub if the scenario has GitHub."""
     has_hub = prepared.folder.github is not None and repository is None
     needs_socket = has_hub or (runner.target.address and runner.gateway and runner.agent.uses_model)
     with socket_folder() if needs_socket else nullcontext() as sockets:
@@ -86,7 +86,7 @@ def _run_attempt(
         equipped = equip_agent(runner, prepared, mounts, access, github)
         redactor = runner.redactor.with_secrets((*equipped.command.secrets, *(github.secrets if github else ())))
         patch = runner.patch.read_bytes() if runner.patch and runner.patch.is_file() else b""
-        # Text of the task itself stays: it only looks like a token.
+        # Text of the task itself is not a secret, even if it looks like a token.
         redaction = RedactionSession(redactor.knowing(lambda token: token in patch or prepared.holds(token)))
         with redaction.guarding(folder.root):
             with github.closing(folder, redaction) if github else nullcontext(UsedHub()) as used:
@@ -103,7 +103,7 @@ def _run_attempt(
 
 
 def time_limit(limits: TrialLimits, prepared: PreparedScenario) -> float:
-    """Return a trial's time limit in seconds: the experiment's, or else the scenario's."""
+    """Return a trial's time limit in seconds: the experiment's, else the scenario's."""
     return float(limits.timeout_seconds or prepared.folder.scenario.task.timeout_seconds)
 
 
@@ -148,7 +148,7 @@ def _run(
     session: SessionHandle | None,
     redaction: RedactionSession,
 ) -> Attempt:
-    """Run the agent's process, store its trajectory, and return the record without diff."""
+    """Run the agent's process, store its trajectory, and return the attempt without its diff."""
     declared = _declared(runner, equipped)
     programs = observe_programs(runner, equipped) if declared and runner.arm.mode else None
     if declared and programs and (fault := prove_delivery(declared, [programs], runner.inventory)).reason:
@@ -184,14 +184,14 @@ def _run(
 
 
 def _write_trajectory(trajectory: Trajectory, prompt: str, folder: AttemptFolder) -> None:
-    """Write the steps after the prompt, unless the agent made none."""
+    """Write the prompt and the agent's steps, unless the agent made no step."""
     if trajectory.steps:
         steps = (Step(source="user", text=prompt), *trajectory.steps)
         write_record(folder.file("trajectory.json"), trajectory.model_copy(update={"steps": steps}))
 
 
 def _declared(runner: AgentRunner, equipped: EquippedAgent) -> Declared | None:
-    """Return what has to be delivered, with the mode's programs and the instructions' paths as the agent sees them."""
+    """Return the treatment to prove, with the mode's programs, and with paths as the agent sees them."""
     declared = runner.agent.declare(equipped.task, equipped.mounts.cwd)
     if declared is None:
         return None
@@ -203,7 +203,7 @@ def _declared(runner: AgentRunner, equipped: EquippedAgent) -> Declared | None:
 def _close_session(
     runner: AgentRunner, session: SessionHandle | None, folder: AttemptFolder, until: datetime.datetime | None = None
 ) -> AttemptTraffic:
-    """Close the session; `until` is when the agent ended, if it was started."""
+    """Close the session; `until` is the time at which the agent ended, if it was started."""
     if runner.gateway is None or session is None:
         return AttemptTraffic(TrafficSummary(), lost=False)
     lost = runner.gateway.is_lost(session)
@@ -219,12 +219,12 @@ def _read_outputs(
     redaction: RedactionSession,
     programs: Observed | None,
 ) -> tuple[TranscriptSummary, Delivery | None]:
-    """Read the transcript and prove the delivery; an unreadable output is the agent's own doing."""
+    """Read the transcript and prove the delivery; an unreadable output is the agent's failure."""
     try:
         for path in (ended.transcript, ended.stderr):
             if not stat.S_ISREG(path.lstat().st_mode):
                 return TranscriptSummary(Outcome.AGENT_ERROR, f"{path.name} is not a plain file any more"), None
-            redaction.file(path)  # before a reason is cut out of them, perhaps through a secret
+            redaction.file(path)  # first, since a reason that is cut out of it could contain half a secret
         summary = runner.agent.read(ended)
         if declared is None or runner.gateway is None:
             return summary, None
@@ -300,6 +300,6 @@ def _store_diff(
 
 
 def _without_diff(attempt: Attempt, fault: str) -> Attempt:
-    """Count a workspace without a diff as the agent's failure, unless the outcome does not measure the agent."""
+    """Return the attempt as the agent's failure, unless its outcome does not measure the agent."""
     outcome = Outcome.AGENT_ERROR if attempt.outcome.measures_agent else attempt.outcome
     return attempt.model_copy(update={"outcome": outcome, "reason": f"{fault}; {attempt.reason}"})

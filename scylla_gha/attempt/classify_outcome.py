@@ -1,6 +1,6 @@
 """Rules that classify an attempt's outcome by evidence from outside the sandbox; the agent's own output is a claim.
 
-docs/how-a-result-is-computed.md lists the evidence of each outcome, in the order of the rules, and who could forge it.
+docs/how-a-result-is-computed.md lists the evidence for each outcome in the order of the rules, and who could forge it.
 """
 
 from collections.abc import Callable
@@ -32,10 +32,10 @@ _LIMIT_OF: Final = {
     "budget_exceeded:experiment": "budget_usd",
 }
 _NOTE_CHARACTERS: Final = 300  # a note may hold file names that the agent chose
-# A silent provider excuses a trial after this part of the trial's time, or after these seconds.
+# A trial is excused if the provider was silent for this part of the trial's time, or for these seconds.
 _WAIT_SHARE: Final = 0.5
 _WAIT_SECONDS: Final = 300.0
-# Outcomes that a failed last request can have caused; the others are the agent's own decision.
+# Outcomes that a failed last request may have caused; the agent itself decides on the other outcomes.
 _CUT_SHORT: Final = frozenset({Outcome.AGENT_ERROR, Outcome.TIMEOUT, Outcome.SANDBOX_ERROR})
 
 
@@ -45,9 +45,9 @@ class AttemptTraffic:
 
     Attributes:
         account: summary of the session's requests.
-        lost: whether the gateway died during the attempt.
-        subscription: whether USD are list prices of what a subscription paid for.
-        network: hosts that the agent contacted; None: there was no session.
+        lost: True if the gateway died during the attempt.
+        subscription: True if a subscription paid, so that amounts in USD are list prices.
+        network: hosts that the agent contacted; None if there was no session.
         kept_waiting: seconds at the attempt's end in which the provider sent no byte of an answer.
     """
 
@@ -70,7 +70,7 @@ class _Case:
 
     @property
     def has_answer(self) -> bool:
-        """True once a byte of a model's answer has come, so that the agent could act."""
+        """True if a byte of a model's answer has arrived, so that the agent could act."""
         return self.traffic.account.evidence.has_begun
 
 
@@ -81,14 +81,14 @@ def classify_outcome(
     traffic: AttemptTraffic,
     turns: int | None = None,
 ) -> TranscriptSummary:
-    """Return the summary with the outcome of the first rule that finds its evidence.
+    """Return the summary with the outcome of the first rule whose evidence is present.
 
     Args:
         summary: claims of the agent's transcript.
         finished: end of the process, as the sandbox reports it.
         delivery: proof of the treatment; None if there is nothing to prove.
         traffic: traffic, as the gateway saw it.
-        turns: limit of turns of the trial.
+        turns: the trial's limit of turns; None: no limit.
     """
     case = _Case(summary, finished, delivery, traffic, turns)
     for rule in _RULES:
@@ -98,7 +98,7 @@ def classify_outcome(
 
 
 def _with_stated_reason(summary: TranscriptSummary) -> TranscriptSummary:
-    """Return the summary with a reason in any case: the agent's own words may be blank."""
+    """Return the summary with a reason, since the agent's own reason may be blank."""
     if summary.reason.strip():
         return summary
     return replace(summary, reason=f"{summary.outcome}: neither the agent nor the harness states a reason")
@@ -116,7 +116,7 @@ def _lost_sandbox(case: _Case) -> TranscriptSummary | None:
 
 
 def _wrong_delivery(case: _Case) -> TranscriptSummary | None:
-    """Detect a treatment that the model was not sent; the agent's output counts only before the first turn."""
+    """Detect a treatment that did not reach the model; count the agent's output only before the first turn."""
     delivery = case.delivery
     if delivery is None:
         return None
@@ -140,7 +140,7 @@ def _missing_recording(case: _Case) -> TranscriptSummary | None:
 
 
 def _spent_budget(case: _Case) -> TranscriptSummary | None:
-    """Detect a spent budget: a trial's own measures the agent, one that other trials spent does not."""
+    """Detect a spent budget. Only the trial's own budget measures the agent, not one that other trials spent."""
     spent = [error for error in case.traffic.account.errors if error.startswith("budget_exceeded")]
     if not spent:
         return None
@@ -151,7 +151,7 @@ def _spent_budget(case: _Case) -> TranscriptSummary | None:
 
 
 def _failed_request(case: _Case) -> TranscriptSummary | None:
-    """Detect a request that failed at all retries and was the last, so that the agent could not go on."""
+    """Detect a last request that failed at all retries, so that the agent could not continue."""
     evidence = case.traffic.account.evidence
     if evidence.fault is None or case.summary.outcome not in _CUT_SHORT:
         return None
@@ -168,7 +168,7 @@ def _missing_first_answer(case: _Case) -> TranscriptSummary | None:
 
 
 def _silent_provider(case: _Case) -> TranscriptSummary | None:
-    """Detect a provider that sent nothing for much of the trial's time, until its end."""
+    """Detect a provider that sent nothing for a large part of the trial's time, up to its end."""
     seconds = case.traffic.kept_waiting
     if not case.finished.timed_out or seconds < min(_WAIT_SHARE * case.finished.seconds, _WAIT_SECONDS):
         return None
@@ -177,14 +177,14 @@ def _silent_provider(case: _Case) -> TranscriptSummary | None:
 
 
 def _late_excuse(case: _Case) -> TranscriptSummary | None:
-    """Reject an excuse that only the agent states, after its first turn."""
+    """Reject an excuse after the agent's first turn if only the agent states it."""
     if not case.has_answer or case.summary.outcome.measures_agent:
         return None
     return _with(case, Outcome.AGENT_ERROR, f"{case.summary.reason}; but the model had answered the agent")
 
 
 def _spent_turns(case: _Case) -> TranscriptSummary | None:
-    """Detect that the limit of turns was reached before the agent was done, whatever the transcript says."""
+    """Detect that the agent reached the limit of turns before it was done; ignore what the transcript claims."""
     account = case.traffic.account
     is_reached = case.turns is not None and account.turns >= case.turns and account.evidence.wants_tool
     if not is_reached or case.summary.outcome is not Outcome.COMPLETED:
@@ -195,7 +195,7 @@ def _spent_turns(case: _Case) -> TranscriptSummary | None:
 
 
 def _full_output(case: _Case) -> TranscriptSummary | None:
-    """Detect an output at its size limit; a trial that completed before stays completed."""
+    """Detect an output that reached its size limit; a trial that completed before that stays completed."""
     if LimitHit.OUTPUT not in case.finished.hits or case.summary.outcome is Outcome.COMPLETED:
         return None
     return _with(case, Outcome.BUDGET_EXCEEDED, f"output: it {_LIMITS[LimitHit.OUTPUT]}")
@@ -218,7 +218,7 @@ _RULES: Final[tuple[Callable[[_Case], TranscriptSummary | None], ...]] = (
 
 
 def _with_limit_hits(summary: TranscriptSummary, finished: FinishedProcess) -> TranscriptSummary:
-    """Add the limits that the agent hit to the reason; the outcome stays."""
+    """Add the limits that the agent reached to the reason, without a change of the outcome."""
     hits = "; ".join(words for hit, words in _LIMITS.items() if hit in finished.hits)
     note = finished.note[:_NOTE_CHARACTERS]
     if not hits:

@@ -1,4 +1,4 @@
-"""Start of an agent: its settings, its command, what its sandbox mounts, and the programs of modes on its PATH."""
+"""Start of an agent: its settings, its command, its sandbox's mounts, and a check of the programs on its PATH."""
 
 import datetime
 import tempfile
@@ -37,7 +37,7 @@ _SEARCH: Final = 'for name; do if command -v "$name" >/dev/null; then echo "$nam
 
 @dataclass(frozen=True, slots=True)
 class AgentRunner:
-    """Settings to run one arm's agent on this machine. An oracle applies `patch` instead of the solution."""
+    """Settings to run one arm's agent on this machine. The oracle applies `patch` instead of the solution."""
 
     arm: Arm
     agent: Agent
@@ -51,9 +51,9 @@ class AgentRunner:
     inventory: Inventory | None = None
     redactor: Redactor = field(default_factory=Redactor)
     hub: HubProcess | None = None  # None: no scenario of the run has GitHub state
-    checks: SandboxTarget | None = None  # where workflows of GitHub run; None: in `target`
-    other_programs: tuple[str, ...] = ()  # of other modes: they must not be on PATH
-    lanes: "LaneSource | None" = None  # None: GitHub is the hub
+    checks: SandboxTarget | None = None  # sandbox of GitHub's workflows; None: `target`
+    other_programs: tuple[str, ...] = ()  # programs of other modes, which must not be on PATH
+    lanes: "LaneSource | None" = None  # repositories on github.com; None: GitHub is the hub
     share_usd: float | None = None  # part of the shared budgets, if the trial has no limit of its own
 
 
@@ -67,23 +67,22 @@ class EquippedAgent:
 
 
 def sandbox_mounts(runner: AgentRunner, prepared: PreparedScenario, workspace: Workspace) -> SandboxMounts:
-    """Return the mounts without environment; only a built-in agent gets the solution.
+    """Return the mounts without the agent's environment; only a built-in agent gets the solution.
 
     Raises:
         ToolError: a program of the mode is not available.
     """
     patch, tools = _patch(runner, prepared), prepared.folder.scenario.tools
     read_only = (patch.parent,) if not runner.agent.uses_model and patch.is_file() else ()
-    path = prepared.path  # which images do not use
-    if runner.arm.mode and not runner.target.sandbox.needs_image:
-        path = agent_path(tools, runner.arm.mode, runner.resources, cache_root())
     target = runner.target
-    extra = prepared.variables(has_own_paths=target.sandbox.isolates_files)
+    path = prepared.path  # not used by images
+    if runner.arm.mode and not target.sandbox.needs_image:
+        path = agent_path(tools, runner.arm.mode, runner.resources, cache_root())
     return SandboxMounts(
         workspace.repo,
         workspace.home,
         path,
-        extra,
+        prepared.variables(has_own_paths=target.sandbox.isolates_files),
         read_only=read_only,
         image=target.image,
         programs=prepared.programs,
@@ -102,7 +101,7 @@ def equip_agent(
     access: ModelAccess | None,
     github: "AttemptGitHub | None" = None,
 ) -> EquippedAgent:
-    """Write into HOME what the variant and the trial's GitHub give the agent; return the command and the mounts.
+    """Write the files of the variant and of the trial's GitHub into HOME; return the command and the mounts.
 
     Raises:
         ToolError: packages of an MCP server cannot be installed.
@@ -125,7 +124,8 @@ def equip_agent(
         programs={} if sandbox.isolates_files else {inside: str(path) for inside, path in programs.items()},
     )
     command = runner.agent.command(task, runner.program)
-    proxy = proxy_environment(access.url, access.token) if access else {}  # on the host, it binds only who reads it
+    # On the host, a program may ignore the proxy's variables.
+    proxy = proxy_environment(access.url, access.token) if access else {}
     clients = github.environment(sandbox, mounts, runner.arm.mode or NO_MODE) if github else {}
     extra = {**command.env, **proxy, **clients}
     return EquippedAgent(
@@ -134,9 +134,9 @@ def equip_agent(
 
 
 def observe_programs(runner: AgentRunner, equipped: EquippedAgent) -> Observed | None:
-    """Return which programs of any mode are on the agent's PATH; None if the run was cancelled meanwhile.
+    """Search the agent's PATH for the programs of all modes; return None if the run was cancelled meanwhile.
 
-    They are searched in a sandbox of the same image, programs and PATH, whose workspace and HOME are empty.
+    The search runs in a sandbox with the same image, programs and PATH, but with an empty workspace and HOME.
 
     Raises:
         SandboxError: the sandbox cannot be started.
@@ -163,7 +163,7 @@ def observe_programs(runner: AgentRunner, equipped: EquippedAgent) -> Observed |
 
 
 def not_started(number: int, delivery: Delivery, sandbox: Sandbox) -> Attempt:
-    """Return the attempt of an agent that was not started, since its sandbox has other programs than its mode."""
+    """Return the attempt of an agent that was not started because its sandbox does not have its mode's programs."""
     advice = (
         "" if sandbox.needs_image else "; programs of the machine are on PATH in this sandbox; use the sandbox docker"
     )

@@ -1,4 +1,4 @@
-"""GitHub of a trial: a cell of the hub, the settings of its clients, and its final state, searched for secrets."""
+"""A trial's GitHub in the hub: its start, the settings of its clients, and its final state without secrets."""
 
 import errno
 import json
@@ -6,8 +6,8 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -42,21 +42,20 @@ from scylla_gha.store.run_folder import AttemptFolder
 from scylla_gha.system.git import run_git
 
 _MOST_PUSHED: Final = 256 * 1024 * 1024  # bytes of new objects, unpacked
-_GROUP_BYTES: Final = 16 * 1024 * 1024
+_GROUP_BYTES: Final = 16 * 1024 * 1024  # of objects that are searched together
 _SEARCH_SECONDS: Final = 120.0
 _SHOWN: Final = 300
-CONFIG_FOLDER: Final = ".config"  # in HOME, where gh looks by itself
 GH: Final = "gh"
 MCP_TOKEN: Final = "GITHUB_PERSONAL_ACCESS_TOKEN"  # noqa: S105 the variable that GitHub's MCP server reads
 
 
 def push_failure(bundle: Path, redaction: RedactionSession) -> str | None:
-    """Return why a trial's new commits cannot be stored, or None; if so, the bundle is removed.
+    """Return why a trial's new commits cannot be stored, and remove their bundle; return None if they can.
 
-    They must not hold what is redacted in other files: a bundle, which is compressed, cannot be.
+    They must not contain secrets, since a bundle is compressed and cannot be redacted.
 
     Raises:
-        OSError: the disk is full, so they cannot be searched.
+        OSError: the disk is full, so that they cannot be searched.
     """
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -71,7 +70,7 @@ def push_failure(bundle: Path, redaction: RedactionSession) -> str | None:
 
 
 def _secret_fault(bundle: Path, git: GitRepository, redaction: RedactionSession) -> str | None:
-    """Search the objects that are new at the end for secrets, some at once, since one alone may have 32 MB."""
+    """Search the trial's new objects for secrets, in groups: one object may have 32 MB, and there may be many."""
     git.run("fetch", "--quiet", str(bundle.resolve()), "+refs/*:refs/*")
     ends, starts = "--glob=refs/end/*", "--glob=refs/start/*"
     names = git.run("rev-list", "--objects", "--no-object-names", ends, "--not", starts)
@@ -93,7 +92,7 @@ def _secret_fault(bundle: Path, git: GitRepository, redaction: RedactionSession)
 
 
 def _groups(sizes: Mapping[bytes, int]) -> Iterator[list[bytes]]:
-    """Divide objects into groups of at most `_GROUP_BYTES`; a larger one is by itself."""
+    """Divide objects into groups of at most `_GROUP_BYTES`; a larger object is a group by itself."""
     group, left = list[bytes](), _GROUP_BYTES
     for sha, size in sizes.items():
         if group and size > left:
@@ -105,9 +104,56 @@ def _groups(sizes: Mapping[bytes, int]) -> Iterator[list[bytes]]:
         yield group
 
 
+def github_servers(
+    resources: AgentResources, env: Mapping[str, str], hosts: tuple[str, ...] | None = None
+) -> AgentResources:
+    """Return the resources with other settings of GitHub's MCP servers, which are recognised by their token variable.
+
+    Args:
+        resources: resources of the variant.
+        env: variables to add to their environment.
+        hosts: hosts that they may reach; None: those that the variant declares.
+    """
+    servers = {
+        name: server.model_copy(
+            update={"env": {**server.env, **env}, "hosts": server.hosts if hosts is None else hosts}
+        )
+        if MCP_TOKEN in server.env
+        else server
+        for name, server in resources.mcp_servers.items()
+    }
+    return resources.model_copy(update={"mcp_servers": servers})
+
+
+def git_identity(name: str, email: str) -> dict[str, str]:
+    """Return the variables by which git names the author and the committer."""
+    values = {"NAME": name, "EMAIL": email}
+    return {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in values.items()}
+
+
+def config_folder(mounts: SandboxMounts) -> Path:
+    """Return the folder of settings in HOME, which is made if it is missing."""
+    folder = mounts.home / ".config"  # where gh looks by itself
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@dataclass(slots=True)
+class UsedHub:
+    """Use of GitHub by an attempt that has ended.
+
+    Attributes:
+        counts: counts of requests and writes; None if it had no GitHub.
+        failure: what the agent did to make its GitHub impossible to store; None if it can be stored.
+    """
+
+    counts: GitHubUse | None = None
+    failure: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class TrialHub:
-    """A cell of the hub that an attempt works with, as one of the fixture's users."""
+    """A cell's GitHub in the hub, which the agent uses as one of the fixture's users."""
 
     hub: HubProcess
     attached: AttachedCell
@@ -117,122 +163,89 @@ class TrialHub:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """No host: the agent reaches the hub without the network."""
+        """No hosts: the agent reaches the hub without the network."""
         return ()
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The user's tokens, also in the form in which git sends its own."""
+        """The user's tokens; git's token also in the form in which git sends it."""
         tokens = self.attached.client_tokens[self.identity]
         return (*tokens.values(), basic_credentials(tokens["git"]))
 
     def prompted(self, prepared: PreparedScenario) -> PreparedScenario:
-        """Return the scenario as it is: the hub has the names and numbers of the fixture."""
+        """Return the scenario unchanged, since the hub has the names and numbers of the fixture."""
         return prepared
 
     def adopt(self, workspace: Workspace) -> None:
-        """Leave the clone as it is, for the same reason."""
+        """Leave the workspace's clone unchanged, since the hub has the repository's name in the fixture."""
 
-    def closing(self, folder: AttemptFolder, redaction: RedactionSession) -> "AbstractContextManager[UsedHub]":
-        """Return what detaches the cell when the agent has ended."""
-        return closing_github(self, folder, redaction)
+    @contextmanager
+    def closing(self, folder: AttemptFolder, redaction: RedactionSession) -> Iterator[UsedHub]:
+        """Detach the cell at the end of the block, and store its final state without secrets.
+
+        If the hub lives and the state cannot be stored, the cause is what the agent wrote and pushed, so that is the
+        agent's failure.
+
+        Raises:
+            SandboxError: the hub died in the middle of the trial, and the trial's state is lost; or the engine lost the
+                container of a workflow. If the hub died in two attempts in a row while it answered a request of this
+                trial, that is the agent's failure instead.
+        """
+        used = UsedHub()
+        try:
+            yield used
+        finally:
+            try:
+                try:
+                    self.runner.finish()
+                finally:
+                    traffic = self.hub.detach(self.attached, folder.root).traffic
+                content = json.loads(folder.file(STATE_FILE).read_bytes())
+                # GitHub itself, which runs workflows, writes as actor 0.
+                writes = sum(1 for entry in content["journal"] if entry["actor"])
+                used.counts = GitHubUse(**traffic.model_dump(), writes=writes)
+                if content["start"]["refs"] != content["end"]["refs"]:
+                    used.failure = push_failure(folder.file(BUNDLE_FILE), redaction)
+            except (HubRefusalError, EndlessJobError) as error:
+                used.failure = f"left a GitHub that cannot be stored: {error}"
+            except ToolError as error:
+                before = AttemptFolder(folder.root.with_name(f"attempt-{folder.number - 1}"))
+                if not all(answering_mark(attempt.file(REQUESTS_FILE)).exists() for attempt in (folder, before)):
+                    raise SandboxError(str(error)) from None
+                used.failure = "twice in a row, GitHub's process died while it answered a request of this trial"
+            finally:
+                shutil.rmtree(self.folder, ignore_errors=True)
+                for name in (REQUESTS_FILE, STATE_FILE):
+                    redaction.file(folder.file(name))
 
     def _token(self, client: TokenClient) -> str:
-        """Return the token that is for one client, and for no other."""
+        """Return the token for one kind of client; each kind has a token of its own."""
         return self.attached.client_tokens[self.identity][client]
 
     @property
     def _port(self) -> int:
-        """Port of loopback, as the agent sees it."""
+        """Port on loopback, as the agent sees it."""
         return HUB_PORT if self.attached.port is None else self.attached.port
 
     def with_servers(self, resources: AgentResources) -> AgentResources:
-        """Return the resources with MCP servers of GitHub that use the trial's alone; they are told by their token."""
-        ours = {**mcp_environment(self._port, self._token("mcp")), "NO_PROXY": "", "no_proxy": ""}
-        servers = {
-            name: server.model_copy(update={"env": {**server.env, **ours}, "hosts": ()})
-            if MCP_TOKEN in server.env
-            else server
-            for name, server in resources.mcp_servers.items()
-        }
-        return resources.model_copy(update={"mcp_servers": servers})
+        """Return the resources with MCP servers of GitHub that use only the trial's GitHub."""
+        env = {**mcp_environment(self._port, self._token("mcp")), "NO_PROXY": "", "no_proxy": ""}
+        return github_servers(resources, env, hosts=())
 
     def environment(self, sandbox: Sandbox, mounts: SandboxMounts, mode: Mode) -> Mapping[str, str]:
-        """Write the settings of git, and of gh if the mode has it, into HOME; return their environment and the mode's.
+        """Write the settings of git, and of gh if the mode has it, into HOME; return the clients' environment.
 
-        Paths are those of the host.
+        It has the variables of git and gh and those of the mode. Paths are those of the host.
         """
-        config = mounts.home / CONFIG_FOLDER
-        config.mkdir(parents=True, exist_ok=True)
+        config = config_folder(mounts)
         socket = str(self.attached.socket) if sandbox.has_network else f"{SOCKETS}/{HUB_SOCKET}"
         user = self.attached.bindings[f"user.{self.identity}"]
-        email = f"{user['id']}+{user['login']}@users.noreply.github.com"
         return {
             **(gh_environment(socket, self._token("gh"), config) if GH in mode.programs else {}),
             **git_environment(self._port, self._token("git"), config),
-            **{f"GIT_{role}_NAME": str(user["name"]) for role in ("AUTHOR", "COMMITTER")},
-            **{f"GIT_{role}_EMAIL": email for role in ("AUTHOR", "COMMITTER")},
+            **git_identity(str(user["name"]), f"{user['id']}+{user['login']}@users.noreply.github.com"),
             **client_environment(mode.env, socket, self._port, self._token("program")),
         }
-
-
-@dataclass(slots=True)
-class UsedHub:
-    """Use of GitHub by an attempt that has ended.
-
-    Attributes:
-        counts: None: it had no GitHub.
-        failure: why its own requests count as its failure; None: they do not.
-    """
-
-    counts: GitHubUse | None = None
-    failure: str | None = None
-
-
-@contextmanager
-def closing_github(github: TrialHub, folder: AttemptFolder, redaction: RedactionSession) -> Iterator[UsedHub]:
-    """Detach the trial's cell when the agent has ended, and store what it left there without secrets.
-
-    What cannot be stored although the hub lives is the agent's failure: it depends on what the agent wrote and pushed.
-
-    Raises:
-        SandboxError: the hub died in the middle of the trial, and the trial's state with it. If it did so twice in a
-            row while it answered a request of this trial, that is the agent's failure instead. Or the engine lost the
-            box of a workflow.
-    """
-    used = UsedHub()
-    try:
-        yield used
-    finally:
-        try:
-            try:
-                github.runner.finish()
-            finally:
-                traffic = github.hub.detach(github.attached, folder.root).traffic
-            content = json.loads(folder.file(STATE_FILE).read_bytes())
-            used.counts = GitHubUse(**traffic.model_dump(), writes=_own_writes(content["journal"]))
-            if content["start"]["refs"] != content["end"]["refs"]:
-                used.failure = push_failure(folder.file(BUNDLE_FILE), redaction)
-        except (HubRefusalError, EndlessJobError) as error:
-            used.failure = f"left a GitHub that cannot be stored: {error}"
-        except ToolError as error:
-            before = AttemptFolder(folder.root.with_name(f"attempt-{folder.number - 1}"))
-            if not (_died_of_request(folder) and _died_of_request(before)):
-                raise SandboxError(str(error)) from None
-            used.failure = "twice in a row, GitHub's process died while it answered a request of this trial"
-        finally:
-            shutil.rmtree(github.folder, ignore_errors=True)
-            for name in (REQUESTS_FILE, STATE_FILE):
-                redaction.file(folder.file(name))
-
-
-def _own_writes(journal: Iterable[Mapping[str, object]]) -> int:
-    """Return how many writes users made; those of GitHub itself, as it runs workflows, have the actor 0."""
-    return sum(1 for entry in journal if entry["actor"])
-
-
-def _died_of_request(folder: AttemptFolder) -> bool:
-    return answering_mark(folder.file(REQUESTS_FILE)).exists()
 
 
 def open_github(
@@ -243,15 +256,15 @@ def open_github(
     sandbox: Sandbox,
     box: WorkflowBox,
 ) -> TrialHub | None:
-    """Serve the start state of a scenario's GitHub, and run its workflows; None if the scenario has none.
+    """Serve the start state of a scenario's GitHub, and run its workflows; return None if it has no GitHub.
 
     Args:
-        hub: the hub's process; None: no scenario of the run has GitHub state.
+        hub: process of the hub; None: no scenario of the run has GitHub state.
         prepared: the scenario.
         sockets: folder for the cell's socket.
-        folder: the attempt's, for its request log.
-        sandbox: where the agent runs; if it shares the host's network, git needs a port there.
-        box: where workflows run.
+        folder: folder of the attempt, which gets the request log.
+        sandbox: sandbox of the agent; if it shares the host's network, git needs a port there.
+        box: sandbox in which workflows run.
 
     Raises:
         FixtureError: GitHub would refuse a step of the fixture.

@@ -1,4 +1,4 @@
-"""GitHub of a trial on github.com: a leased repository, the settings of its clients, and its final state."""
+"""A trial's GitHub on github.com: a leased repository, the settings of its clients, and its final state."""
 
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from scylla_gha.attempt.github import CONFIG_FOLDER, GH, MCP_TOKEN, TrialHub, UsedHub, push_failure
+from scylla_gha.attempt.github import (
+    GH,
+    MCP_TOKEN,
+    TrialHub,
+    UsedHub,
+    config_folder,
+    git_identity,
+    github_servers,
+    push_failure,
+)
 from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import ConfigError, FixtureError, ScyllaError
 from scylla_gha.github_com import token_variable
@@ -43,18 +52,18 @@ HOSTS: Final = (
     "objects.githubusercontent.com",
     "release-assets.githubusercontent.com",
 )
-_RESERVE_MINUTES: Final = 20  # of a lease, beside the trial's time limit: reset, read-back and pauses
+_RESERVE_MINUTES: Final = 20  # of a lease, in addition to the trial's time limit: for reset, read-back and pauses
 _SITE: Final = "https://github.com"
 
 
 @dataclass(frozen=True, slots=True)
 class LaneSource:
-    """Repositories of a run on github.com.
+    """Source of a cell's repository on github.com.
 
     Attributes:
         pool: repositories and accounts of the scenario's fixture.
-        record: file of the lane that an earlier step has leased for the cell.
-        terms: of a lease that the trial takes itself.
+        record: file with the lane that an earlier step may have leased for the cell.
+        terms: terms of a lease that the trial takes itself.
     """
 
     pool: LanePool
@@ -64,13 +73,13 @@ class LaneSource:
 
 @dataclass(frozen=True, slots=True)
 class TrialRepository:
-    """A leased repository that an attempt works with, as one of the fixture's users."""
+    """A leased repository, which the agent uses as one of the fixture's users."""
 
     trial: LaneTrial
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Hosts that the agent may reach beside those of the scenario."""
+        """Hosts that the agent may reach in addition to those of the scenario."""
         return HOSTS
 
     @property
@@ -80,18 +89,18 @@ class TrialRepository:
 
     @property
     def _port(self) -> int | None:
-        """Port of a server on this machine that stands for github.com; None: it is github.com."""
+        """Port of a server on this machine that replaces github.com; None if github.com itself is used."""
         address = urlsplit(self.trial.pool.environ.get("GITHUB_SERVER_URL", "").strip())
         return address.port if is_loopback(address.hostname or "") else None
 
     def prompted(self, prepared: PreparedScenario) -> PreparedScenario:
-        """Return the scenario with a prompt that has this repository's numbers, name and logins."""
+        """Return the scenario with this repository's name, numbers and logins in its prompt."""
         file = prepared.folder.path / prepared.folder.scenario.task.prompt_file
         prompt = lane_prompt(file.read_text(encoding="utf-8"), self.trial.start)
         return replace(prepared, folder=replace(prepared.folder, prompt=prompt))
 
     def adopt(self, workspace: Workspace) -> None:
-        """Let the clone's `origin` be this repository."""
+        """Make this repository the `origin` of the workspace's clone."""
         url = f"{_SITE}/{self.trial.lane.repository}.git"
         done = run_git(workspace.repo / ".git", "config", "remote.origin.url", url)
         if done.code:
@@ -101,35 +110,27 @@ class TrialRepository:
         """Return the resources with MCP servers of GitHub that have the agent's token."""
         token, port = self.trial.token, self._port
         local = {} if port is None else {**mcp_environment(port, token), "NO_PROXY": "", "no_proxy": ""}
-        servers = {
-            name: server.model_copy(update={"env": {**server.env, MCP_TOKEN: token, **local}})
-            if MCP_TOKEN in server.env
-            else server
-            for name, server in resources.mcp_servers.items()
-        }
-        return resources.model_copy(update={"mcp_servers": servers})
+        return github_servers(resources, {MCP_TOKEN: token, **local})
 
     def environment(self, sandbox: Sandbox, mounts: SandboxMounts, mode: Mode) -> Mapping[str, str]:  # noqa: ARG002
-        """Write the settings of git, and of gh if the mode has it, into HOME; return their environment and the mode's.
+        """Write the settings of git, and of gh if the mode has it, into HOME; return the clients' environment.
 
-        Paths are those of the host.
+        It has the variables of git and gh and those of the mode. Paths are those of the host.
         """
-        config = mounts.home / CONFIG_FOLDER
-        config.mkdir(parents=True, exist_ok=True)
+        config = config_folder(mounts)
         token, port = self.trial.token, self._port
         local = {} if port is None else _stand_in(port, self.trial.lane.repository)
         git = public_git_environment(token, config) if port is None else git_environment(port, token, config)
         return {
             **({**gh_environment(None, token, config), **local} if GH in mode.programs else {}),
             **git,
-            **{f"GIT_{role}_NAME": self.trial.name for role in ("AUTHOR", "COMMITTER")},
-            **{f"GIT_{role}_EMAIL": f"{self.trial.login}@users.noreply.github.com" for role in ("AUTHOR", "COMMITTER")},
+            **git_identity(self.trial.name, f"{self.trial.login}@users.noreply.github.com"),
             **{name: text.replace("{token}", token) for name, text in mode.env.items()},
         }
 
     @contextmanager
     def closing(self, folder: AttemptFolder, redaction: RedactionSession) -> Iterator[UsedHub]:
-        """Read the repository back when the agent has ended, and store what the trial left there without secrets.
+        """Read the repository back at the end of the block, and store its final state without secrets.
 
         Raises:
             FixtureError: it cannot be read back, so the trial cannot be judged.
@@ -155,7 +156,7 @@ AttemptGitHub = TrialHub | TrialRepository
 
 
 def _stand_in(port: int, repository: str) -> dict[str, str]:
-    """Return the environment by which gh takes a server on this machine for github.com."""
+    """Return the environment that makes gh use a server on this machine instead of github.com."""
     proxy = f"http://127.0.0.1:{port}"
     return {
         "GH_HOST": "github.localhost",
@@ -171,12 +172,12 @@ def _stand_in(port: int, repository: str) -> dict[str, str]:
 def leased_repository(
     source: LaneSource, prepared: PreparedScenario, seconds: float
 ) -> Iterator[TrialRepository | None]:
-    """Lease a repository, reset it and verify it; None if the scenario has no GitHub. The lease is freed in the end.
+    """Lease a repository for the block, reset it and verify it; yield None if the scenario has no GitHub.
 
     Args:
-        source: repositories of the run.
+        source: source of the cell's repository.
         prepared: the scenario.
-        seconds: the trial's time limit.
+        seconds: time limit of the trial.
 
     Raises:
         FixtureError: no repository is free, or it differs from the fixture.
@@ -199,7 +200,7 @@ def leased_repository(
             yield TrialRepository(trial)
         finally:
             if lane is not None and reference is not None and source.pool.may_reset:
-                with suppress(ScyllaError):  # it ends by itself
+                with suppress(ScyllaError):  # a lease also ends by itself
                     free_lane(source.pool, reference, lane)
 
 
@@ -210,13 +211,13 @@ def _reference(source: LaneSource, prepared: PreparedScenario, fixture: Path, sc
 
 
 def named_user(reference: FixtureReference, identity: str) -> str:
-    """Return the fixture's name of the user that a scenario names by name or login."""
+    """Return the name in the fixture of a user, whom the scenario states by that name or by login."""
     users = reference.world.fixture.users
     return next(name for name, user in users.items() if identity in (name, user.login))
 
 
 def _lane(source: LaneSource, reference: FixtureReference, identity: str, seconds: float) -> TrialLane:
-    """Return the cell's lane: a fresh one with the administrator's token, else the one of an earlier step."""
+    """Return the cell's lane: a new one if the administrator's token is here, else the one of an earlier step."""
     if source.pool.may_reset:
         minutes = int(seconds / 60) + _RESERVE_MINUTES
         return lease_lane(source.pool, reference, source.terms, minutes, identity)
@@ -224,7 +225,7 @@ def _lane(source: LaneSource, reference: FixtureReference, identity: str, second
     if lane is None:
         variable = token_variable(source.pool.pool.admin)
         raise ConfigError(
-            f"no repository was reset for this cell: {source.record.name} is missing; run `scylla-gha "
-            f"fixture lease` before, or set {variable}"
+            f"no repository was reset for this cell: {source.record.name} is missing; first run `scylla-gha "
+            f"fixture lease`, or set {variable}"
         )
     return lane

@@ -1,7 +1,7 @@
-"""Runner of workflows: it takes the queued runs of a trial's GitHub and runs their jobs in the box of checks.
+"""Runner of workflows, which takes the queued runs of a trial's GitHub and runs their jobs in the checks' sandbox.
 
-The hub's process executes nothing. Jobs run one after another, in a thread beside the agent; another thread waits for
-a cancellation. A run that still goes on a while after the trial is cancelled.
+The hub's process executes nothing. Jobs run one after another, in a thread while the agent works; another thread waits
+for a cancellation. A run that has not ended some seconds after the trial is cancelled.
 """
 
 import contextlib
@@ -25,19 +25,19 @@ from scylla_gha.system.process import Cancel
 
 JOB_SECONDS: Final = 1200.0
 _MOST_NOTES: Final = 50  # of a job, as on GitHub
-_MOST_LOG: Final = 2_000_000  # characters of a job's log, with titles; as JSON, of a character up to six bytes
+_MOST_LOG: Final = 2_000_000  # characters of a job's log, with titles; in JSON, each takes up to six bytes
 _LONGEST_TITLE: Final = 500
 _CUT: Final = "... [the log of this job is too long; the rest is left out]\n"
 Report = Callable[[JobReport], bool]
-AFTER_SECONDS: Final = 60.0  # that runs may go on when the agent has ended
+AFTER_SECONDS: Final = 60.0  # for runs that have not ended when the agent ends
 _POLL_SECONDS: Final = 20.0
 _SLICE_SECONDS: Final = 1.0
-_GRACE_SECONDS: Final = 120.0  # for what a job has left, which is copied out of its box
+_GRACE_SECONDS: Final = 120.0  # for the copy of a job's files out of its sandbox
 
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """Conclusion and outputs of a job, as `needs` of others see them."""
+    """Conclusion and outputs of a job, as other jobs see them in `needs`."""
 
     conclusion: str
     outputs: Mapping[str, str] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class JobResult:
 
 @dataclass
 class JobRun:
-    """Job that runs in a box. `report` is called when a step begins or ends; it tells if the run was cancelled."""
+    """Job that runs in a sandbox. `report` is called when a step begins or ends; it returns True to cancel the job."""
 
     cell: str
     run: QueuedRun
@@ -115,7 +115,7 @@ class JobRun:
         try:
             return is_true(step.condition, self._scope)
         except ExpressionError:
-            return True  # it is an error of the step, which then says so
+            return True  # the step then fails with this error
 
     def _do_step(self, step: WorkflowStep) -> str:
         """Run one step and return its conclusion."""
@@ -149,7 +149,7 @@ class JobRun:
         return conclusion
 
     def _add_section(self, title: str, text: str) -> None:
-        """Add the log of a step, as far as there is room."""
+        """Add the log of a step; cut it if there is too little room."""
         room = max(0, _MOST_LOG - sum(len(part) for section in self._sections for part in section))
         title = title if len(title) <= room else title.partition("\n")[0][:_LONGEST_TITLE]
         room = max(0, room - len(title))
@@ -182,7 +182,7 @@ class JobRun:
 def contexts_of(
     run: QueuedRun, job: WorkflowJob, results: Mapping[str, JobResult], env: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the contexts that a job's expressions name, without those of its steps."""
+    """Return the contexts that expressions of a job can use; the steps' contexts are empty."""
     needs = {key: {"result": results[key].conclusion, "outputs": results[key].outputs} for key in job.needs}
     github = {**run.github, "job": job.key, "event": {"inputs": run.inputs}}
     runner = {"os": "Linux", "arch": "X64"}
@@ -215,7 +215,7 @@ def _default_variables(run: QueuedRun, job: WorkflowJob) -> dict[str, str]:
 
 
 def _title(step: WorkflowStep, script: str) -> str:
-    """Return what the log of a step begins with: its script, and the shell."""
+    """Return the first lines of a step's log: its script and its shell."""
     first = script.strip().partition("\n")[0]
     return f"Run {first}\n{script.rstrip()}\nshell: {step.shell or 'bash -e'}"
 
@@ -226,7 +226,7 @@ class EndlessJobError(ToolError):
 
 @dataclass
 class WorkflowRunner:
-    """Runner of one cell. `repositories` is the folder with the cell's bare repositories, which are only read."""
+    """Runner of one cell's workflows. `repositories` is the folder of the cell's bare repositories, which are read."""
 
     hub: HubProcess
     cell: AttachedCell
@@ -236,15 +236,15 @@ class WorkflowRunner:
     _running: "Future[None] | None" = None
 
     def start(self) -> None:
-        """Begin to take runs."""
+        """Start the thread that takes queued runs."""
         self._running = self._threads.submit(self._take_runs)
 
     def finish(self, seconds: float = AFTER_SECONDS) -> None:
-        """Wait for the runs that are queued or in progress, cancel them after some seconds, and end.
+        """Wait some seconds for the runs that are queued or in progress, then cancel them.
 
         Raises:
             SandboxError: the sandbox of a job was lost.
-            EndlessJobError: the job that runs does not end.
+            EndlessJobError: a job does not end although it was cancelled.
             ToolError: the hub has died.
         """
         if self._running is None:
@@ -298,12 +298,12 @@ class WorkflowRunner:
             cancel.close()
 
     def _give_up(self) -> None:
-        """Cancel all runs after a fault, so that nobody waits for them; this ends the watcher too."""
+        """Cancel all runs after a fault, so that nothing waits for them; this also ends the watcher."""
         with contextlib.suppress(ToolError):  # the hub is gone
             self.hub.drain_runs(self.cell, 0.0)
 
     def _await_stop(self, run: QueuedRun, cancel: Cancel) -> None:
-        """Set a flag when a run was cancelled, or the hub is gone."""
+        """Set `cancel` when the run is cancelled or the hub has ended."""
         try:
             while not self.hub.await_stop(self.cell, run, _POLL_SECONDS):
                 pass
@@ -342,7 +342,7 @@ class WorkflowRunner:
 
 
 def _status_of_needs(run: QueuedRun, job: WorkflowJob, results: Mapping[str, JobResult]) -> str:
-    """Return what the status functions in a job's `if` look at: failure if a job that it depends on has failed."""
+    """Return the status for the functions in a job's `if`: failure if a direct or indirect dependency has failed."""
     conclusions = {results[key].conclusion for key in _ancestors(run, job.needs)}
     if "failure" in conclusions:
         return "failure"

@@ -1,7 +1,7 @@
-"""Box of a job: workspace and HOME, where each step runs as a process of its own in the sandbox, and its output.
+"""Steps of a workflow's job: each runs as a process of its own in the sandbox, with the job's workspace and HOME.
 
-What a step leaves in the two folders is there for the next one; its processes and /tmp are not. The agent wrote the
-step, so a link may be anywhere in them: what the harness itself writes and reads there is made anew for each step.
+Files in these two folders stay for the next step; processes and /tmp do not. The agent wrote the step, so any path in
+them may be a link: the harness makes its own files there anew for each step.
 
 Output of steps: https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands
 """
@@ -20,7 +20,7 @@ from scylla_gha.errors import FixtureError, SandboxError, ToolError, is_lack_of_
 from scylla_gha.hub.git_objects import fetch
 from scylla_gha.hub.git_store import GitRepository
 from scylla_gha.hub.workflow_records import JobNote, Level, WorkflowStep
-from scylla_gha.prepare.git_directory import check_out_tree, init
+from scylla_gha.prepare.git_directory import check_out_foreign, init_clone
 from scylla_gha.prepare.workspace import remove_tree
 from scylla_gha.sandboxes.base import SandboxMounts, SandboxTarget
 from scylla_gha.system.process import Cancel, LimitHit, ProcessLimits, ProcessStreams
@@ -29,10 +29,10 @@ _COMMAND: Final = re.compile(r"::(?P<name>[a-zA-Z-]+)(?: (?P<properties>[^:]*(?:
 _LEVELS: Final[Mapping[str, Level]] = {"error": "failure", "warning": "warning", "notice": "notice"}
 _SHOWN: Final[Mapping[str, str]] = {"group": "##[group]{}", "endgroup": "##[endgroup]"}
 _HIDDEN: Final = ("debug", "add-mask", "stop-commands", "set-output", "save-state", "echo")
-# What the hub takes for the begin of a step in a job's log.
+# Lines that the hub would read as the beginning of a step in a job's log.
 _BEGIN: Final = re.compile(r"##\[group\]Run |Post job cleanup\.|Cleaning up orphan processes")
 _ESCAPES: Final[Mapping[str, str]] = {"%0D": "\r", "%0A": "\n", "%3A": ":", "%2C": ",", "%25": "%"}
-_MOST_NOTES: Final = 10  # of a level in a step, as on GitHub
+_MOST_NOTES: Final = 10  # of each level in a step, as on GitHub
 _LONGEST_LINE: Final = 4_000
 _LONGEST_MESSAGE: Final = 4_000
 MOST_LOG: Final = 200_000  # bytes of a step's log, half of them its end
@@ -42,9 +42,9 @@ _PLAIN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 STEP_SECONDS: Final = 600.0
 _FILE_BYTES: Final = 64 * 1024 * 1024
 _GRACE_SECONDS: Final = 2.0
-_MOST_ENVIRONMENT: Final = 100_000  # bytes, of variables, PATH and the folder, which a command gets
+_MOST_ENVIRONMENT: Final = 100_000  # bytes of a command's variables, PATH and folder together
 _LONGEST_FOLDER: Final = 4_000
-_MOST_KEPT: Final = 1_000_000  # characters, of what the steps of a job set for later ones; on GitHub, of outputs
+_MOST_KEPT: Final = 1_000_000  # characters of all outputs and variables that the steps of a job set
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHELLS: Final[Mapping[str | None, tuple[str, ...]]] = {
     None: ("bash", "-e"),
@@ -52,9 +52,9 @@ _SHELLS: Final[Mapping[str | None, tuple[str, ...]]] = {
     "sh": ("sh", "-e"),
     "python": ("python3",),
 }
-# Arguments: the folder to work in, what comes before PATH, what comes behind it, and the command.
+# Arguments: the folder to work in, folders to put before PATH, a folder to put after it, and the command.
 _START: Final = 'exec 2>&1; cd "$1" || exit 1; PATH="${2:+$2:}$PATH:$3"; export PATH; shift 3; exec "$@"'
-_PYTHON: Final = '#!/bin/sh\nexec python3 "$@"\n'  # runners of GitHub have it by this name too
+_PYTHON: Final = '#!/bin/sh\nexec python3 "$@"\n'  # `python`, a name that GitHub's runners have too
 _FILES: Final[Mapping[str, str]] = {
     "GITHUB_ENV": "env",
     "GITHUB_OUTPUT": "output",
@@ -65,13 +65,13 @@ _FILES: Final[Mapping[str, str]] = {
 
 @dataclass
 class StepOutput:
-    """Log of a step as GitHub shows it, and its annotations."""
+    """Log of a step, as GitHub shows it, and its annotations."""
 
     lines: list[str] = field(default_factory=list)
     notes: list[JobNote] = field(default_factory=list)
 
     def add(self, line: str) -> None:
-        """Add a line of the step's own output, which may be a command."""
+        """Add a line of the step's output, which may be a workflow command."""
         matched = _COMMAND.fullmatch(line.strip())
         name = matched["name"].lower() if matched else ""
         if matched and name in _LEVELS:
@@ -106,12 +106,12 @@ class StepOutput:
 
     @property
     def text(self) -> str:
-        """The log."""
+        """Text of the log."""
         return "".join(f"{line}\n" for line in self.lines)
 
 
 def read_output(output: StepOutput, path: Path) -> None:
-    """Add what a step wrote to a file, of very much the begin and the end."""
+    """Add the content of a step's output file; if it is too long, only its beginning and its end."""
     size = path.stat().st_size
     with path.open("rb") as file:
         content = file.read(MOST_LOG)
@@ -139,7 +139,7 @@ def _line(text: str | None, default: int) -> int:
 
 
 def read_variables(path: Path) -> dict[str, str]:
-    """Return the variables of a file such as `$GITHUB_ENV`, which the step wrote: `NAME=text` or `NAME<<END`."""
+    """Return the variables that a step wrote to a file such as `$GITHUB_ENV`, as `NAME=text` or `NAME<<END`."""
     variables: dict[str, str] = {}
     lines = iter(read_lines(path))
     for line in lines:
@@ -160,7 +160,7 @@ def _until(lines: Iterator[str], end: str) -> Iterator[str]:
 
 
 def read_lines(path: Path) -> Sequence[str]:
-    """Return the lines of a plain file that a step wrote; none of what is no plain file."""
+    """Return the lines of a file that a step wrote; no lines if it is not a plain file."""
     try:
         descriptor = os.open(path, _PLAIN)
     except OSError:
@@ -175,7 +175,7 @@ def read_lines(path: Path) -> Sequence[str]:
 
 @contextlib.contextmanager
 def _faults_of_agent() -> Iterator[None]:
-    """Make errors of files and commits of the agent faults of the job; what the machine lacks stays an OSError."""
+    """Report errors of the agent's files and commits as a FixtureError of the step; a full disk stays an OSError."""
     try:
         yield
     except SandboxError:
@@ -190,7 +190,7 @@ def _faults_of_agent() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowBox:
-    """Box in which jobs run: a sandbox without network, and the PATH of its programs. `cancel` ends all."""
+    """Sandbox without network in which jobs run, and the PATH of its programs; `cancel` ends all jobs."""
 
     target: SandboxTarget
     path: str
@@ -199,7 +199,7 @@ class WorkflowBox:
 
 @dataclass(frozen=True, slots=True)
 class StepEnd:
-    """End of a step's script: `ended` says why it was ended by the runner, None if it ended by itself."""
+    """End of a step's script; `ended` says why the runner ended it, and is None if it ended by itself."""
 
     code: int
     ended: str | None
@@ -237,30 +237,29 @@ class JobBox:
 
     @_faults_of_agent()
     def check_out(self, repository: Path, commit: str) -> None:
-        """Make the workspace a repository with a commit and its history; what was there is removed.
+        """Replace the workspace by a repository with a commit and its history.
 
         Raises:
             FixtureError: the commit cannot be checked out.
         """
         remove_tree(self.workspace)
-        own = self.workspace / ".git"
-        init(own)
+        own = init_clone(self.workspace)
         fetch(GitRepository(own), GitRepository(repository), commit, "+refs/tags/*:refs/tags/*")
-        check_out_tree(own, commit, self.workspace)
+        check_out_foreign(own, commit, self.workspace)
 
     @_faults_of_agent()
     def run_script(self, step: WorkflowStep, env: Mapping[str, str], seconds: float, output: StepOutput) -> StepEnd:
-        """Run a step's script, whose expressions are filled in; add its output.
+        """Run a step's script.
 
         Args:
-            step: with script, shell and folder.
+            step: the step, with values in place of its expressions.
             env: all variables of the step.
-            seconds: that the job has left.
-            output: gets the output.
+            seconds: remaining time of the job.
+            output: log to which the script's output is added.
 
         Raises:
             SandboxError: the sandbox cannot be started, or was lost.
-            FixtureError: what a step before has left cannot be given to this one.
+            FixtureError: files that an earlier step left cannot be passed on to this step.
         """
         limit = min(seconds, STEP_SECONDS, 60 * step.minutes if step.minutes else STEP_SECONDS)
         if fault := self._argument_fault(step, env):
@@ -284,7 +283,7 @@ class JobBox:
         return StepEnd(finished.code, ended, outputs)
 
     def _argument_fault(self, step: WorkflowStep, env: Mapping[str, str]) -> str | None:
-        """Return why no program can be started with these texts, or None."""
+        """Return why no program can be started with the step's texts, or None."""
         texts = [*env, *env.values(), *self.search_path, step.folder or ""]
         if any("\0" in text for text in texts) or not all(map(_is_unicode, (*texts, step.script or ""))):
             return "A variable, a folder or the script is not valid text"
@@ -303,7 +302,7 @@ class JobBox:
         return SandboxMounts(self.workspace, self._home, self.box.path, extra, image=self.box.target.image)
 
     def _make_runner(self) -> None:
-        """Make the folder of the harness's own files anew, whatever a step has put in its place."""
+        """Make the folder of the harness's own files anew, and remove what a step may have put in its place."""
         self._home.chmod(0o700)
         remove_tree(self._runner)
         (self._runner / "bin").mkdir(parents=True)
@@ -332,7 +331,7 @@ class JobBox:
         )
 
     def _collected(self) -> dict[str, str]:
-        """Take over what the step has set for later ones, and return its outputs."""
+        """Store the variables and folders that the step set for later steps, and return its outputs."""
         if self._runner.is_symlink():
             return {}
         variables, outputs = (read_variables(self._runner / name) for name in ("env", "output"))

@@ -1,7 +1,7 @@
-"""Egress policy of a session: the hosts and limits, how a request's target is parsed, and the addresses behind it.
+"""Egress policy of a session: hosts and limits, the parsing of a request's target, and the target's addresses.
 
-A target is parsed strictly: a name with two readings would be a way around the list of hosts. The connection is opened
-to the public addresses that were checked here: a name is never resolved twice.
+A target is parsed strictly, since a name with two readings would be a way around the list of hosts. Connections are
+opened to the public addresses that were checked here; no name is resolved twice.
 """
 
 import ipaddress
@@ -23,7 +23,7 @@ _ABSOLUTE: Final = re.compile(r"http://([^/?#]*)((?:[/?][!-\"$-~]*)?)", re.IGNOR
 _HTTP: Final = 80
 _HIGHEST_PORT: Final = 65535
 _THREADS: Final = 8
-_MAX_ADDRESSES: Final = 6  # of one host that are tried
+_MAX_ADDRESSES: Final = 6  # of one host to which a connection is tried
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/32")  # IPv4 addresses behind a translator
 Address = tuple[str, int]
 
@@ -53,9 +53,9 @@ def _socket_address(text: str) -> str:
 
 
 class EgressPolicy(Record):
-    """The hosts that a session may reach; none by default.
+    """The hosts that a session may reach; by default none.
 
-    `local` maps a host to the address of a server of the harness: the only way to an address that is not public.
+    `local` maps a host to the address of a server of the harness. It is the only way to an address that is not public.
     """
 
     hosts: tuple[HostPattern, ...] = ()
@@ -63,7 +63,7 @@ class EgressPolicy(Record):
     limits: EgressLimits = EgressLimits()
 
     def allows(self, host: str, port: int) -> bool:
-        """Tell if the host may be reached."""
+        """Return True if the session may reach the host."""
         return any(pattern_of(pattern).covers(host, port) for pattern in (*self.hosts, *self.local))
 
     def local_address(self, host: str, port: int) -> tuple[str, int] | None:
@@ -84,8 +84,8 @@ def proxy_environment(url: str, token: str) -> dict[str, str]:
     """Return the variables by which programs find the proxy.
 
     Args:
-        url: the gateway's address as the program sees it, `http://127.0.0.1:PORT`.
-        token: the session's dummy key.
+        url: address of the gateway as the program sees it, `http://127.0.0.1:PORT`.
+        token: dummy key of the session.
     """
     proxy = url.replace("http://", f"http://session:{token}@", 1)
     names = {"HTTPS_PROXY": proxy, "HTTP_PROXY": proxy, "NO_PROXY": _NO_PROXY}
@@ -94,7 +94,7 @@ def proxy_environment(url: str, token: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class EgressTarget:
-    """A host in its canonical spelling and a port; `path` (with the query) is None for a tunnel."""
+    """A port of a host in canonical spelling; `path` includes the query, and is None for a tunnel."""
 
     host: str
     port: int
@@ -102,7 +102,7 @@ class EgressTarget:
 
     @property
     def label(self) -> str:
-        """The name under which it is counted."""
+        """Name under which requests to it are counted."""
         return self.host if self.port in USUAL_PORTS else self.authority
 
     @property
@@ -112,18 +112,18 @@ class EgressTarget:
 
     @property
     def header(self) -> str:
-        """The Host header of a request to it."""
+        """Value of the Host header in a request to it."""
         return _bracketed(self.host) if self.port in USUAL_PORTS else self.authority
 
 
 def tunnel_target(text: str) -> EgressTarget | None:
-    """Parse the target of a CONNECT request: host and port; None if it is anything else."""
+    """Parse the target of a CONNECT request, a host and a port; return None if it is invalid."""
     host, port = _split(text)
     return EgressTarget(host, port) if host is not None and port else None
 
 
 def url_target(text: str) -> EgressTarget | None:
-    """Parse an absolute http URL; None if it is not one, or has user information or a fragment."""
+    """Parse an absolute http URL; return None if it is invalid, or has user information or a fragment."""
     parts = _ABSOLUTE.fullmatch(text)
     if parts is None:
         return None
@@ -137,7 +137,7 @@ def _split(text: str) -> tuple[str | None, int | None]:
     parts = _AUTHORITY.fullmatch(text)
     if parts is None:
         return None, None
-    plain = (parts[2] or "").lower().removesuffix(".")  # the same name in the DNS
+    plain = (parts[2] or "").lower().removesuffix(".")  # in the DNS, this is the same name
     host = address(parts[1]) if parts[1] else name(plain)
     port = int(parts[3]) if parts[3] else None
     return host, 0 if port is not None and port > _HIGHEST_PORT else port
@@ -148,18 +148,18 @@ def _bracketed(host: str) -> str:
 
 
 class PrivateAddressError(Exception):
-    """An allowed host has only addresses that are not public."""
+    """An allowed host has no public address."""
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """Return the addresses that the machine's resolver knows."""
+    """Return a host's addresses by the machine's resolver."""
     entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
     return [str(entry[4][0]) for entry in entries]
 
 
 @dataclass(frozen=True, slots=True)
 class Resolver:
-    """Resolves names in its own threads, so that a name server that never answers delays no other request."""
+    """Resolver of names with its own threads, so that a silent name server delays no other request."""
 
     resolve: Callable[[str, int], Sequence[str]] = resolve
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_THREADS, "names"))
@@ -171,7 +171,7 @@ class Resolver:
             PrivateAddressError: the name has no public address.
             OSError: the name has no address, or was not resolved in time.
         """
-        import asyncio  # commands that only parse a policy start without it
+        import asyncio  # here, since commands that only parse a policy do not need it
 
         local = policy.local_address(target.host, target.port)
         if local is not None:
@@ -185,12 +185,12 @@ class Resolver:
         return public[:_MAX_ADDRESSES]
 
     def close(self) -> None:
-        """Stop without waiting for a thread."""
+        """Stop the threads without waiting for them."""
         self.threads.shutdown(wait=False, cancel_futures=True)
 
 
 def is_public(text: str) -> bool:
-    """Tell if an address is public; an IPv6 address that embeds an IPv4 address is judged by that."""
+    """Return True if an address is public; an IPv6 address that embeds an IPv4 address is judged by the latter."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
@@ -205,7 +205,7 @@ def is_public(text: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell if a host is this machine; no name except `localhost` is resolved."""
+    """Return True if a host is a loopback address or `localhost`; no name is resolved."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

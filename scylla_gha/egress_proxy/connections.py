@@ -1,6 +1,7 @@
-"""The connections of one session: allowed or refused, counted, limited, and logged in `network.jsonl`.
+"""Connections of one session, which are allowed or refused, counted, limited, and logged in `network.jsonl`.
 
-A line is flushed before the action that it records, so a killed gateway leaves at worst a connection without an end.
+A line is written before the action that it records. So after the end of a killed gateway, at worst a connection has no
+logged end.
 """
 
 import asyncio
@@ -33,13 +34,13 @@ class ConnectionLimitError(Exception):
 
 
 class Connections:
-    """The connections of a session. `tasks` are those of the connections that have not ended."""
+    """Connections of a session; `tasks` are the tasks of its open connections."""
 
     def __init__(self, policy: EgressPolicy, path: Path) -> None:
-        """Continue the log at `path`, which is created at the first attempt; a torn last line is removed.
+        """Continue the log at `path`, which is created at the first attempt; an incomplete last line is removed.
 
         Raises:
-            ConfigError: the file is not such a log.
+            ConfigError: the file is not a log of connections.
         """
         self.policy = policy
         self.tasks: set[asyncio.Task[object]] = set()
@@ -50,7 +51,7 @@ class Connections:
         self._bytes = 0
 
     def open(self, method: Method, target: EgressTarget | None) -> "Connection | Refusal":
-        """Log an attempt (`target` is None if it could not be parsed) and decide on it."""
+        """Log an attempt to connect, and decide on it; `target` is None if it could not be parsed."""
         refusal = self._refusal(target)
         if self._number >= self.policy.limits.attempts:
             return "too_many"
@@ -63,7 +64,7 @@ class Connections:
         return Connection(self, self._number, target)
 
     def log(self, record: EgressOpened | EgressClosed) -> None:
-        """Append a line to the log; after this returns, a crash of this process does not lose it."""
+        """Append a line to the log; a crash of this process afterwards does not lose it."""
         with self._path.open("ab", buffering=0) as file:
             file.write(record.model_dump_json().encode() + b"\n")
 
@@ -71,14 +72,14 @@ class Connections:
         """Count bytes before they are passed on.
 
         Raises:
-            ConnectionLimitError: they exceed the session's limit.
+            ConnectionLimitError: the bytes exceed the session's limit.
         """
         self._bytes += size
         if self._bytes > self.policy.limits.total_bytes:
             raise ConnectionLimitError
 
     async def close(self) -> None:
-        """End all open connections. When this returns, the log is complete."""
+        """End all open connections, and complete the log."""
         tasks = list(self.tasks)
         for task in tasks:
             task.cancel()
@@ -116,7 +117,7 @@ class Connection:
         try:
             self.connections.count_bytes(up + down)
         except ConnectionLimitError:
-            self.error = "too_much"  # set here, since a reader of a body may turn this into an error of its own
+            self.error = "too_much"  # set here, since the reader of a body may raise another error instead
             raise
         self._up += up
         self._down += down
@@ -124,12 +125,12 @@ class Connection:
             self.timeout.reschedule(asyncio.get_running_loop().time() + self.connections.policy.limits.idle_seconds)
 
     def idle_timeout(self) -> asyncio.Timeout:
-        """Return a timeout that expires when no byte has passed for `idle_seconds`."""
+        """Return a timeout that expires if no byte is passed for `idle_seconds`."""
         self.timeout = asyncio.timeout(self.connections.policy.limits.idle_seconds)
         return self.timeout
 
     def close(self) -> None:
-        """Log the end, once."""
+        """Log the end of the connection, at most once."""
         if not self._is_closed:
             self._is_closed = True
             seconds = round(time.monotonic() - self._start, 6)
@@ -141,19 +142,19 @@ class Connection:
 
 
 def read_egress_log(path: Path) -> list[EgressOpened | EgressClosed]:
-    """Read all records in order of time; none if there is no file.
+    """Read all records in order of time; return an empty list if there is no file.
 
     Raises:
-        ConfigError: a line other than a torn last one is not such a record.
+        ConfigError: a line other than an incomplete last line is not a record of a connection.
     """
     return read_journal(path, _LINE, "the network")
 
 
 def egress_summary(path: Path) -> HostContact:
-    """Summarise a log; all zero if there is no file.
+    """Summarise a log; return zeros if there is no file.
 
     Raises:
-        ConfigError: the file is not such a log.
+        ConfigError: the file is not a log of connections.
     """
     records = read_egress_log(path)
     ends = {record.number: record for record in records if isinstance(record, EgressClosed)}
@@ -176,7 +177,7 @@ def egress_summary(path: Path) -> HostContact:
 
 
 def _named(counts: Counter[str]) -> dict[str, int]:
-    """Count the most frequent hosts by name and the rest together, since an agent may name any number of hosts."""
+    """Count the most frequent hosts by name and all others together, since an agent may name any number of hosts."""
     frequent = dict(counts.most_common(_MAX_HOSTS))
     rest = counts.total() - sum(frequent.values())
     return frequent | ({_OTHERS: rest} if rest else {})

@@ -1,4 +1,4 @@
-"""Requests to the proxy: session and host are checked, then plain http or a CONNECT tunnel is forwarded or refused."""
+"""Handling of requests to the proxy: session and host are checked, then plain http or a tunnel is forwarded."""
 
 import asyncio
 import base64
@@ -23,7 +23,7 @@ from scylla_gha.egress_proxy import (
 )
 from scylla_gha.egress_proxy.connections import Connection, ConnectionLimitError, Connections, Error, Refusal
 
-# Headers of one connection only (RFC 9110, 7.6.1), or made anew for the other side.
+# Headers of a single connection (RFC 9110, 7.6.1), and headers that are made anew for the other side.
 HOP_BY_HOP: Final = frozenset(
     {
         "connection",
@@ -48,18 +48,18 @@ _CONNECT: Final = "CONNECT"
 
 
 def without_headers(headers: Mapping[str, str], names: Iterable[str]) -> CIMultiDict[str]:
-    """Return the headers without those of these names, which are in lower case."""
+    """Return the headers except those of `names`, which are in lower case."""
     dropped = frozenset(names)
     return CIMultiDict([(name, value) for name, value in headers.items() if name.lower() not in dropped])
 
 
 def connection_headers(headers: Mapping[str, str]) -> set[str]:
-    """Return the names of headers that the sender declares as of this connection only."""
+    """Return the names of the headers that the sender declares as headers of this connection."""
     return {name.strip().lower() for name in headers.get("connection", "").split(",")}
 
 
 def http_session() -> aiohttp.ClientSession:
-    """Create a client session that opens a new connection for every request, so that sessions share none."""
+    """Create a client session that opens a new connection for every request, so that no trials share a connection."""
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, force_close=True),
         timeout=aiohttp.ClientTimeout(total=None),
@@ -93,7 +93,7 @@ async def forward_http(
         if response is None or not response.prepared:
             raise
         if request.transport is not None:
-            request.transport.abort()  # without an end, so that the client knows that something is missing
+            request.transport.abort()  # without a regular end, so that the client notices the missing part
         return response
     finally:
         connection.timeout = None
@@ -102,7 +102,7 @@ async def forward_http(
 async def _send(
     http: aiohttp.ClientSession, connection: Connection, request: web.Request, addresses: list[Address]
 ) -> aiohttp.ClientResponse:
-    """Send the client's headers and body, with the Host of the URL that was checked."""
+    """Send the client's headers and body; the Host header is that of the checked URL."""
     headers = _end_to_end_headers(request.headers, "expect")
     headers["host"] = connection.target.header
     failure: aiohttp.ClientConnectorError | None = None
@@ -189,29 +189,29 @@ async def _pass_on(source: _ByteStream, target: _ByteStream, count: Callable[[in
 
 
 class _EarlyData:
-    """Bytes that followed the request before the tunnel was established, as aiohttp passes them to a parser."""
+    """Parser for aiohttp that keeps the bytes which followed the request before the tunnel was established."""
 
     def __init__(self) -> None:
         self.data = b""
 
     def feed_data(self, data: bytes) -> tuple[bool, bytes]:
-        """Keep bytes."""
+        """Append bytes."""
         self.data += data
         return False, b""
 
     def feed_eof(self) -> None:
-        """Do nothing: the connection gets another protocol."""
+        """Do nothing, since the connection gets another protocol."""
 
 
 class _Protocol(asyncio.StreamReaderProtocol):
-    """A byte stream in place of HTTP, on a connection whose end aiohttp has to know."""
+    """Byte stream instead of HTTP on a connection, which reports the connection's end to aiohttp."""
 
     def __init__(self, reader: asyncio.StreamReader, previous: asyncio.BaseProtocol) -> None:
         super().__init__(reader)
         self._previous = previous
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell both protocols."""
+        """Report the end to both protocols."""
         super().connection_lost(exc)
         self._previous.connection_lost(exc)
 
@@ -233,12 +233,12 @@ def _take_over(request: web.Request) -> _ByteStream:
 
 
 def is_proxy_request(request: web.Request) -> bool:
-    """Tell if a request is a CONNECT, or is for an absolute URL."""
+    """Return True if a request is a CONNECT, or has an absolute URL."""
     return request.method == _CONNECT or not request.raw_path.startswith(("/", "*"))
 
 
 class EgressProxy:
-    """The proxy of all sessions. `find` returns a session's connections by its token."""
+    """Proxy of all sessions; `find` returns a session's connections by its token."""
 
     def __init__(
         self, find: Callable[[str], Connections | None], http: aiohttp.ClientSession, resolver: Resolver | None = None
@@ -252,7 +252,7 @@ class EgressProxy:
         self._resolver.close()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Forward or refuse a request; it is logged in every case."""
+        """Forward or refuse a request, and log it in both cases."""
         connections = self._find(proxy_password(request.headers))
         if connections is None:
             message = "these proxy credentials are not valid"
@@ -278,7 +278,7 @@ class EgressProxy:
             return _response(HTTPStatus.FORBIDDEN, "these credentials have transferred as many bytes as they may")
         except (OSError, aiohttp.ClientError) as error:
             connection.error = connection.error or "unreachable"
-            # without the error's message, which might quote the request
+            # Without the error's message, which might quote the request.
             name = "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
             message = f"{connection.target.authority} cannot be reached ({name})"
             return _response(HTTPStatus.BAD_GATEWAY, message)

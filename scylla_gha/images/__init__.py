@@ -1,8 +1,8 @@
-"""Selection of a run's sandbox, and the pool of images that it runs in.
+"""Selection of a run's sandbox, and the pool of its images.
 
-Agents with a model work in containers if an engine answers. An experiment has one sandbox for all arms and checks, so
-that arms are compared in the same place. Built-in agents are trusted, so an experiment of theirs alone runs on the
-host unless it asks for another sandbox.
+Agents with a model run in containers if an engine answers. An experiment has one sandbox for all arms and checks, so
+that arms are compared under equal conditions. Built-in agents are trusted, so an experiment with only built-in agents
+runs on the host unless it names another sandbox.
 """
 
 import contextlib
@@ -37,9 +37,9 @@ def _no_digest(tools: Tools, arm: Arm | None) -> str | None:  # noqa: ARG001 the
 
 @dataclass(frozen=True, slots=True)
 class SandboxImages:
-    """Sandbox of a plan, with the digests of its images by a scenario's tools and an arm (None: the checks' image).
+    """Sandbox of a plan, with a function for the digest of an image by tools and arm (None: the checks' image).
 
-    A digest is None if the image was not built, since nothing is stored under the keys of this plan.
+    A digest is None if the image was not built, since nothing is stored under the keys of such a plan.
     """
 
     sandbox: SandboxName = "host"
@@ -59,12 +59,14 @@ def most_isolated(library: Library, option: str) -> SandboxName:
     """Return the most isolated sandbox that works here; print why if it is not the first choice.
 
     Args:
-        library: holds the recipe of the images.
-        option: how another sandbox is asked for, with {} for its name.
+        library: library with the recipe of the images.
+        option: how the user selects another sandbox, with {} for its name.
     """
     best, reasons = next(iter(SANDBOXES)), list[str]()
     for sandbox in SANDBOXES.values():
-        reason = sandbox.missing_reason() or (_image_missing_reason(library) if sandbox.needs_image else None)
+        reason = sandbox.missing_reason()
+        if reason is None and sandbox.needs_image and not layers.is_base_made(library.image(), cache_root()):
+            reason = layers.missing_build_tool()
         if reason is None:
             if reasons:
                 label = "the host itself, which isolates nothing" if sandbox.has_network else sandbox.name
@@ -78,10 +80,6 @@ def most_isolated(library: Library, option: str) -> SandboxName:
     raise AssertionError("the host is always there")
 
 
-def _image_missing_reason(library: Library) -> str | None:
-    return None if layers.is_base_made(library.image(), cache_root()) else layers.missing_build_tool()
-
-
 @dataclass
 class SandboxPool:
     """Sandbox of one run, with its images, which are built and loaded once."""
@@ -89,7 +87,7 @@ class SandboxPool:
     sandbox: SandboxName
     library: Library
     limits: TrialLimits = field(default_factory=TrialLimits)
-    sources: ConfigSources | None = None  # of the variants of a change; None: they are in the library
+    sources: ConfigSources | None = None  # of variants that a pull request changes; None: all are in the library
     _archives: dict[str, ImageArchive] = field(default_factory=dict)
     _ids: dict[str, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -100,13 +98,13 @@ class SandboxPool:
 
     @property
     def image_digests(self) -> SandboxImages:
-        """The sandbox and its images' digests, as planning needs them."""
+        """The sandbox and its images' digests, for planning."""
         if not self._kind.needs_image:
             return SandboxImages(self.sandbox)
         return SandboxImages(self.sandbox, lambda tools, arm: self.image(tools, arm).digest)
 
     def target(self, tools: Tools, arm: Arm | None = None) -> SandboxTarget:
-        """Return where an arm's agent or the checks (None) run; load the image into the engine if it is needed.
+        """Return the target of an arm's agent or of the checks (None); load its image into the engine if it has one.
 
         Raises:
             ToolError: a layer cannot be built, or the engine does not accept the image.
@@ -123,10 +121,10 @@ class SandboxPool:
         return SandboxTarget(self._kind.sized(self.limits), self._ids[image.name], image.digest, address)
 
     def make_ready(self, plan: Plan) -> None:
-        """Check the sandbox, and load all images of a plan or install MCP servers, before the first cell starts.
+        """Check the sandbox, and load all images of a plan or install its MCP servers, before the first cell starts.
 
         Raises:
-            ToolError: as `target`.
+            ToolError: a layer or a package cannot be installed, or the engine does not accept an image.
             SandboxError: the sandbox cannot be used here.
         """
         self.check()
@@ -149,7 +147,7 @@ class SandboxPool:
         return arm_resources(arm, sources.variant(arm).roots)
 
     def check(self) -> None:
-        """Check that the sandbox can be used, and remove what killed runs left in it.
+        """Check that the sandbox can be used, and remove what killed runs left behind in it.
 
         Raises:
             SandboxError: no engine answers, or bubblewrap cannot be used.
@@ -157,7 +155,7 @@ class SandboxPool:
         self._kind.check()
 
     def image(self, tools: Tools, arm: Arm | None) -> ImageArchive:
-        """Return the image of an arm or of checks (None); build its layers if missing.
+        """Return the image of an arm or of the checks (None); build its layers if they are missing.
 
         Raises:
             ToolError: a layer cannot be built.
@@ -182,7 +180,7 @@ class SandboxPool:
 
 
 def _with_programs(recipe: ImageRecipe, resources: AgentResources, packages: Iterable[str]) -> ImageRecipe:
-    """Return the recipe with the Debian packages of MCP servers and others."""
+    """Return the recipe with the Debian packages of MCP servers and with `packages`."""
     programs = {program for server in resources.mcp_servers.values() for program in server.programs}
     added = sorted({*programs, *packages} - set(recipe.packages))
     if not added:

@@ -1,11 +1,11 @@
-"""Files of layers and images, which do not depend on when, where or by whom they were made; and images in an engine.
+"""Files of layers and images, which do not depend on time, machine or user; and images in an engine.
 
 An image has the format of `docker save`: a manifest, the image's configuration, and its layers. The digest of the
-configuration covers those of the layers, and is the image's.
+configuration covers the digests of the layers, and is the digest of the image.
 
-A layer is `<name>.tar` with its digest in `<name>.sha256` beside it, in the cache as in a bundle: a folder that takes
-the layers of a plan's images to the machines that work on it. They need the same ones, since keys cover the layers'
-contents, and a recipe makes others on another day.
+A layer is `<name>.tar`, with its digest in the file `<name>.sha256`, in the cache and in bundles. A bundle is a folder
+with the layers of a plan's images for the other machines that work on the plan. They need the same layers, since keys
+cover the layers' contents, and the same recipe makes another layer on another day.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ TITLE: Final = "io.scylla-gha.title"  # label with what the image contains, in w
 
 @dataclass(frozen=True, slots=True)
 class ImageLayer:
-    """Layer as a tar file; `sha256` is its digest, in hex."""
+    """A layer's tar file, and its hexadecimal digest."""
 
     path: Path
     sha256: str
@@ -76,30 +76,30 @@ def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def mark_complete(path: Path, sha256: str) -> None:
-    """Write a layer's digest beside it, whole or not at all: it states that the layer is complete."""
+    """Write a layer's digest file in one step; it marks the layer as complete."""
     unfinished = path.with_suffix(".making.sha256")
     unfinished.write_text(sha256, encoding="ascii")
     unfinished.replace(path.with_suffix(".sha256"))
 
 
 def pack_layers(layers: Iterable[ImageLayer], into: Path) -> str:
-    """Replace a folder by a bundle of these layers; return a digest of them, empty if there are none."""
+    """Replace a folder by a bundle of layers; return a digest of the layers, "" if there are none."""
     by_name = sorted({layer.path.name: layer for layer in layers}.items())
     if into.is_symlink() or into.is_file():
         into.unlink()
     shutil.rmtree(into, ignore_errors=True)
     into.mkdir(parents=True)
     for name, layer in by_name:
-        shutil.copyfile(layer.path, into / name)  # not a link: others may write over the folder's files
+        shutil.copyfile(layer.path, into / name)  # not linked, since others may overwrite the folder's files
         mark_complete(into / name, layer.sha256)
     return digest([[name, layer.sha256] for name, layer in by_name]) if by_name else ""
 
 
 def unpack_layers(bundle: Path, cache: Path) -> int:
-    """Copy a bundle's layers into the cache, in place of others of the same recipes; return their number.
+    """Copy a bundle's layers into the cache, where they replace layers of the same recipes; return their number.
 
     Raises:
-        ConfigError: a layer does not have its digest, or is not a plain file; none of them is in the cache then.
+        ConfigError: a layer does not have its digest, or is not a plain file; no layer is copied then.
     """
     layers = [_bundled_layer(path) for path in sorted(bundle.glob("*.tar"))] if bundle.is_dir() else []
     for layer in layers:
@@ -139,11 +139,11 @@ class ImageArchive:
 
     @property
     def digest(self) -> str:
-        """Its part of a trial's key; also its id in an engine that does not use containerd's image store."""
+        """The image's part of a trial's key; also its id in an engine without containerd's image store."""
         return f"sha256:{hashlib.sha256(self.config).hexdigest()}"
 
     def write(self, into: IO[bytes]) -> None:
-        """Write what `docker load` reads."""
+        """Write the archive that `docker load` reads."""
         config = f"{self.digest.removeprefix('sha256:')}.json"
         layers = [f"{layer.sha256}.tar" for layer in self.layers]
         manifest = [{"Config": config, "RepoTags": [self.name], "Layers": layers}]
@@ -161,7 +161,7 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 def assemble_image(layers: Sequence[ImageLayer], name: str, path: str, labels: Mapping[str, str]) -> ImageArchive:
-    """Return the image of layers, the lowest first, with a PATH and labels."""
+    """Return an image of layers, of which the lowest is the first, with a PATH and labels."""
     machine = platform.machine()
     config = {
         "architecture": _MACHINES.get(machine, machine),
@@ -184,7 +184,7 @@ class StoredImage:
 
 
 def ensure_image(api: "APIClient", image: ImageArchive, cache: Path) -> str:
-    """Load the image into the engine if it is absent; return its id there.
+    """Load an image into the engine if it is missing; return its id there.
 
     Raises:
         ToolError: the engine does not accept it.
@@ -224,7 +224,7 @@ def list_images(api: "APIClient") -> Iterator[StoredImage]:
 
 
 def prune_images(api: "APIClient", cache: Path) -> tuple[int, int]:
-    """Remove the toolkit's images that no container uses, and the cached layers; return the number of each."""
+    """Remove the toolkit's images that no container uses, and the cached layers; return both numbers."""
     from docker.errors import APIError
 
     removed = 0

@@ -1,7 +1,7 @@
-"""Images and their layers, those of Python packages too, as tar files that are equal if their contents are.
+"""Images and their layers. Layers are tar files, which are equal if their contents are equal.
 
-Every layer is made on the host: of Debian's packages, of an npm package's folder, of Python packages. So no build needs
-a network inside a container, and a layer in the cache needs no build.
+Every layer is made on the host, from packages of Debian, npm or Python. So no build needs a network inside a container,
+and a layer in the cache needs no build.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ from scylla_gha.prepare.mcp_packages import (
     node_program,
     programs_folder,
 )
-from scylla_gha.prepare.tools import locked, npm_program, tool_folders, write_editable_install
+from scylla_gha.prepare.tools import locked, npm_program, run_uv, tool_folders, write_editable_install
 from scylla_gha.sandboxes import confine
 from scylla_gha.sandboxes.docker import supervisor
 from scylla_gha.sandboxes.docker.container import AGENT, CONFINE_FILE, SUPERVISOR, SUPERVISOR_FILE
@@ -39,11 +39,11 @@ TOOLS: Final = "/opt/tools"
 _PROGRAMS: Final = "/opt/mode"
 _PATH: Final = f"{TOOLS}/bin:/usr/local/bin:/usr/bin:/bin"
 _DIGEST: Final = "io.scylla-gha.image"  # label with a digest of the image's layers
-_FORMAT: Final = 1  # to be raised if the same recipe makes another layer
+_FORMAT: Final = 1  # raise it if a change of this module changes the layer of an unchanged recipe
 _SECONDS: Final = 1200.0
-_DAY_ONE: Final = "1"  # no file is younger than this second of 1970, so equal contents make equal layers
+_DAY_ONE: Final = "1"  # second of 1970 of the newest file, so that equal contents make equal layers
 _LEFT_OUT: Final = ("doc", "man", "info", "locale")
-# Python's files are compiled once, without a check of the source's age, since all files have the same.
+# Python's files are compiled once, without a check of the source's age, since all files have the same age.
 _FINISH: Final = """set -eu
 rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/* "$1"/var/cache/debconf/* "$1"/var/log/* "$1"/etc/resolv.conf \
   "$1"/etc/hostname "$1"/etc/machine-id "$1"/var/lib/dbus/machine-id
@@ -51,12 +51,13 @@ find "$1" -xdev -name __pycache__ -prune -exec rm -rf {} +
 PYTHONHASHSEED=0 chroot "$1" python3 -m compileall -q -f --invalidation-mode unchecked-hash /usr/lib/python3*
 find "$1" -xdev -type f -perm /6000 -exec chmod a-s {} +
 """
-PYTHON: Final = "3.11"  # of all releases that a recipe can name; packages are selected for it
+_PLATFORM: Final = f"{platform.machine()}-manylinux_2_36"
+PYTHON: Final = "3.11"  # version in all releases that a recipe can name; packages are selected for it
 
 
 @dataclass(frozen=True, slots=True)
 class AgentCli:
-    """Agent's command line: an npm package at a version, and the program in it."""
+    """An agent's CLI: an npm package at a version, and its program."""
 
     package: str
     version: str
@@ -65,7 +66,7 @@ class AgentCli:
 
 @dataclass(frozen=True, slots=True)
 class ImageSpec:
-    """Contents of an image. The one for checks has no agent, no MCP servers and no programs of a mode."""
+    """Contents of an image. The image for checks has no agent, no MCP servers and no programs of a mode."""
 
     recipe: ImageRecipe
     python: dict[str, str]
@@ -77,7 +78,7 @@ class ImageSpec:
 
     @property
     def title(self) -> str:
-        """Contents in words."""
+        """Description of the contents."""
         tools = [f"{name} {version}" for name, version in (*sorted(self.python.items()), *sorted(self.node.items()))]
         agent = [f"{self.cli.package}@{self.cli.version}"] if self.cli else []
         servers = [f"mcp/{server.name} {server.lock_digest()[:8]}" for server in self.servers]
@@ -87,7 +88,7 @@ class ImageSpec:
 
 
 def build_image(spec: ImageSpec, cache: Path, *, fresh: bool = False) -> ImageArchive:
-    """Return the image, of layers that are in the cache or are made now; no engine is needed.
+    """Return the image; make its layers unless they are in the cache. No engine is needed.
 
     Raises:
         ToolError: a layer cannot be made.
@@ -105,13 +106,14 @@ def build_image(spec: ImageSpec, cache: Path, *, fresh: bool = False) -> ImageAr
     ]
     layers += [server_layer(server, cache) for server in spec.servers]
     layers += [programs_layer(spec.programs, cache)] if spec.programs else []
-    layers.append(supervisor_layer(cache))  # the smallest one last: an engine unpacks all layers above a change again
+    # The smallest layer is the last, since an engine unpacks all layers above a changed layer again.
+    layers.append(supervisor_layer(cache))
     key = digest([[layer.sha256 for layer in layers], _PATH])
     return assemble_image(layers, f"scylla-gha:{key[:16]}", _PATH, {OURS: "1", _DIGEST: key, TITLE: spec.title})
 
 
 def missing_build_tool() -> str | None:
-    """Return the missing tool that the base layer is built with and what to do, or None."""
+    """Return which tool to build the base layer is missing, and what to do; None if none is missing."""
     if shutil.which("mmdebstrap") is None:
         return "images are made by mmdebstrap, which is not installed; on Debian and Ubuntu: apt-get install mmdebstrap"
     if os.geteuid() and shutil.which("newuidmap") is None:
@@ -132,7 +134,7 @@ def _base_key(recipe: ImageRecipe) -> str:
 
 
 def base_layer(recipe: ImageRecipe, cache: Path, *, fresh: bool = False) -> ImageLayer:
-    """Return the layer of the system, with the users of the sandbox; `fresh` takes the packages of today.
+    """Return the layer of the system, with the sandbox's users; `fresh`: make it anew with today's packages.
 
     Raises:
         ToolError: mmdebstrap is missing, or the packages are not available.
@@ -176,13 +178,13 @@ def supervisor_layer(cache: Path) -> ImageLayer:
 
 
 def agent_layer(package: Path, program: str, identity: str, cache: Path) -> ImageLayer:
-    """Return the layer of an agent's command line.
+    """Return the layer of an agent's CLI.
 
     Args:
-        package: the folder that npm installed it into.
-        program: its name on PATH.
-        identity: the package and its version.
-        cache: the cache's root.
+        package: folder in which npm installed it.
+        program: name of the program on PATH.
+        identity: name and version of the package.
+        cache: root of the cache.
 
     Raises:
         ToolError: the program is a script for node, which images do not have.
@@ -190,7 +192,7 @@ def agent_layer(package: Path, program: str, identity: str, cache: Path) -> Imag
     with (package / "node_modules" / ".bin" / program).open("rb") as file:
         first = file.readline(200)
     if first.startswith(b"#!") and b"node" in first:
-        raise ToolError(f"{identity}: {program} is a script for node, which images have not yet; use the host sandbox")
+        raise ToolError(f"{identity}: {program} is a script for node, which images do not have; use the host sandbox")
     modules = "/opt/agent/node_modules"
 
     def make(into: Path) -> None:
@@ -201,9 +203,9 @@ def agent_layer(package: Path, program: str, identity: str, cache: Path) -> Imag
 
 
 def tools_layer(packages: dict[str, str], cache: Path, editable: EditableInstall | None = None) -> ImageLayer:
-    """Return the layer of a scenario's Python packages, in an environment of their own for the image's Python.
+    """Return the layer of a scenario's Python packages, in a virtual environment of the image's Python.
 
-    The start state's own package is among them if it is to be `editable`.
+    It also has the start state's own package if that is `editable`.
 
     Raises:
         ToolError: a package cannot be installed; it needs a wheel.
@@ -225,7 +227,7 @@ def modules_layer(packages: dict[str, str], cache: Path) -> ImageLayer:
 
 
 def server_layer(server: PackagedServer, cache: Path) -> ImageLayer:
-    """Return the layer of the packages of an MCP server.
+    """Return the layer of an MCP server's packages.
 
     Raises:
         ToolError: a package cannot be installed.
@@ -285,7 +287,7 @@ def _layer(key: str, cache: Path, make: Callable[[Path], None], *, fresh: bool =
 
 
 def is_compiled() -> bool:
-    """Return whether this Python compiles packages; that of images cannot use another version's compiled files."""
+    """Return True if this Python compiles packages for images: its version has to be the same as theirs."""
     return sys.version.startswith(f"{PYTHON}.")
 
 
@@ -295,10 +297,10 @@ def write_environment(
     """Write a layer with a virtual environment.
 
     Args:
-        into: the layer's file.
-        at: the environment's folder in the image.
-        requirements: arguments of `uv pip install` that name the packages; empty: an environment without packages.
-        editable: package of the start state that is installed in it.
+        into: file of the layer.
+        at: folder of the environment in the image.
+        requirements: arguments of `uv pip install` that name the packages; empty: no packages.
+        editable: package of the start state to install.
 
     Raises:
         ToolError: a package cannot be installed; it needs a wheel.
@@ -308,7 +310,11 @@ def write_environment(
         site = home / "lib" / f"python{PYTHON}" / "site-packages"
         site.mkdir(parents=True)
         if requirements:
-            _install(requirements, site)
+            options = ("--quiet", "--only-binary", ":all:", "--target", str(site))
+            # A user's own link mode would put links to uv's cache into the layer, which lead nowhere in a container.
+            modes = ("--link-mode", "copy", "--python-version", PYTHON, "--python-platform", _PLATFORM)
+            fault = f"uv could not install {', '.join(requirements)} for an image"
+            run_uv("pip", "install", *options, *modes, *requirements, fault=fault)
         _finish(home, site, at)
         if editable:
             write_editable_install(editable, home / "bin", site)
@@ -317,35 +323,8 @@ def write_environment(
         write_layer(into, {at: home})
 
 
-def _install(requirements: Sequence[str], site: Path) -> None:
-    from uv import find_uv_bin
-
-    # A user's own link mode would put links to uv's cache into the layer, which lead nowhere in a container.
-    system = ["--python-version", PYTHON, "--python-platform", f"{platform.machine()}-manylinux_2_36"]
-    argv = [
-        find_uv_bin(),
-        "pip",
-        "install",
-        "--quiet",
-        "--link-mode",
-        "copy",
-        "--target",
-        str(site),
-        *system,
-        "--only-binary",
-        ":all:",
-        *requirements,
-    ]
-    output = process.capture(argv, env={**os.environ, "VIRTUAL_ENV": ""}, seconds=_SECONDS)
-    if output.code:
-        raise ToolError(
-            f"uv could not install {', '.join(requirements)} for an image: {output.message}; is a package "
-            "registry in reach?"
-        )
-
-
 def _finish(home: Path, site: Path, at: str) -> None:
-    """Make it a virtual environment of the image's Python."""
+    """Make a folder with installed packages a virtual environment of the image's Python."""
     binaries = home / "bin"
     if (site / "bin").is_dir():
         (site / "bin").rename(binaries)
@@ -363,18 +342,6 @@ def _finish(home: Path, site: Path, at: str) -> None:
 
 
 def _compile(site: Path, root: Path) -> None:
-    argv = [
-        sys.executable,
-        "-P",
-        "-m",
-        "compileall",
-        "-q",
-        "-s",
-        str(root),
-        "-p",
-        "/",
-        "--invalidation-mode",
-        "unchecked-hash",
-        str(site),
-    ]
-    process.capture(argv, env={"PYTHONHASHSEED": "0"}, seconds=_SECONDS)  # a file that does not compile stays as it is
+    module = [sys.executable, "-P", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash"]
+    argv = [*module, "-s", str(root), "-p", "/", str(site)]
+    process.capture(argv, env={"PYTHONHASHSEED": "0"}, seconds=_SECONDS)  # files that cannot be compiled are skipped

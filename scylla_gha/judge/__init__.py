@@ -1,15 +1,17 @@
-"""Step `judge`. This module computes the score of a trial: consensus on each item, grade and pass.
+"""Step `judge`. This module computes the score of a trial: the consensus on each item, the grade, and pass or fail.
 
-The consensus is the median of the configured judges. A judge that was reached and gave no verdict (it refused, or its
-answer could not be read) counts as 0, because an agent's text can cause that, and of an even number the lower middle
-counts then: no agent gains by a judge's silence. A binary item on which as many judges say yes as no is not met.
+The consensus is the median of the configured judges. A judge that was reached but gave no verdict (it refused, or its
+answer could not be read) counts as 0, because an agent's text can cause that. With an even number of values, the lower
+one of the two in the middle counts then, so that no agent gains by a judge's silence. A binary item is not met if as
+many judges say yes as no.
 
-If a provider's fault leaves judges out and the others are no majority, or split, the item is `unjudged`: it has no
-value, the trial has no score, and it is judged again.
+An item is `unjudged` if a provider's fault left judges out, and the other judges are not a majority or are split. The
+item then has no value, the trial has no score, and it is judged again.
 
-`S = sum_i w_i * P_i / P_i_max` over the categories that apply, their weights scaled to sum to 1 (the Scylla paper,
-section 4.1). If all are N/A, the score is null. No judge's own total is used. A trial passes if the agent completed,
-the score reaches the threshold, every required checkpoint holds, and every required item that applies is met.
+`S = sum_i w_i * P_i / P_i_max` over the categories that apply, with weights scaled to sum to 1 (the Scylla paper,
+section 4.1). If all are N/A, the score is null. A judge's own total is never used. A trial passes if the agent
+completed, the score reaches the threshold, every required checkpoint holds, and every required item that applies is
+met.
 """
 
 import statistics
@@ -22,18 +24,18 @@ from scylla_gha.model.judgment import CategoryScore, CheckResult, Flag, Grade, I
 from scylla_gha.model.scenario import Item, ProgressStep, Rubric, Scenario
 
 _THRESHOLDS: Final[tuple[tuple[float, Grade], ...]] = ((0.8, "A"), (0.6, "B"), (0.4, "C"), (0.2, "D"))
-_DIGITS: Final = 9  # of rounding before a comparison: a sum of floats may be slightly below .6
+_DIGITS: Final = 9  # to which numbers are rounded before a comparison: a sum of floats may be slightly below 0.6
 NO_PANEL: Final = "for the judge panel, and none is configured"
 NOT_ASKED: Final = "the judge panel was not asked"
 _WHY_CHARS: Final = 500
-_SPREAD: Final = 0.5  # judges whose values differ by more disagree
+_SPREAD: Final = 0.5  # judges disagree if their values differ by more
 
 Checks = Mapping[str, CheckResult]
 
 
 @dataclass(frozen=True, slots=True)
 class AgreedItem:
-    """Consensus on one item. `value` None is N/A, or unjudged if `judged` is false."""
+    """Consensus on one item. If `value` is None, the item is N/A, or unjudged if `judged` is False."""
 
     value: float | None
     reason: str
@@ -46,8 +48,11 @@ class Consensus:
     """Consensus on a trial.
 
     Attributes:
-        withheld: judges who were reached and gave no verdict on an item.
-        error: names the items that a provider's fault left unjudged; the trial has no score then.
+        items: consensus by item.
+        excess: work beyond the requirements, if a majority of the judges cites such work.
+        steps: progress steps that a majority of the judges sees.
+        withheld: judges that were reached and gave no verdict on an item.
+        error: items that a provider's fault left unjudged, so that the trial has no score; None if there are none.
     """
 
     items: dict[str, AgreedItem]
@@ -58,11 +63,11 @@ class Consensus:
 
 
 def consensus(items: Iterable[Item], answers: Sequence[JudgeAnswer]) -> Consensus:
-    """Combine the answers of all configured judges; a judge that could not be asked counts as missing.
+    """Combine the answers of all configured judges; a judge that could not be asked is missing.
 
     Args:
         items: the items that the judges were asked for.
-        answers: an answer of every configured judge.
+        answers: one answer of each configured judge.
     """
     need = len(answers) // 2 + 1
     agreed = {item.id: _agree(item, answers, need) for item in items}
@@ -101,7 +106,10 @@ def _agree(item: Item, answers: Sequence[JudgeAnswer], need: int) -> AgreedItem:
 
 
 def _middle(item: Item, values: Sequence[float], withheld: int) -> float | None:
-    """Return the median, with a 0 for each judge without a verdict; None if there is none, or if it is half a yes."""
+    """Return the median, with a 0 for each judge without a verdict.
+
+    Return None if there are no votes, or if a binary item gets neither 0 nor 1.
+    """
     votes = [*values, *[0.0] * withheld]
     if not votes:
         return None
@@ -132,9 +140,9 @@ def score_items(
 ) -> tuple[ItemScore, ...]:
     """Score every item of the rubric by code or by the panel, or mark it N/A with its reason.
 
-    If nothing was `changed`, each item that applies is 0: what already holds on the base is not the agent's work. The
-    panel need not be asked then; an empty consensus says that there is one. An item that the panel left unjudged is
-    None here, and `panel.error` names it: such a trial must not be scored.
+    If nothing was `changed`, each item that applies is 0, because what already holds on the base is not the agent's
+    work. The panel need not be asked then: pass an empty consensus. An item that the panel left unjudged is None, and
+    `panel.error` names it; do not score such a trial.
     """
     pairs = [(category.id, item) for category in rubric.categories for item in category.items]
     return tuple(_item(category, item, checks, panel, changed=changed) for category, item in pairs)
@@ -186,13 +194,13 @@ def score_categories(rubric: Rubric, items: Iterable[ItemScore]) -> tuple[Catego
 
 
 def total_score(categories: Iterable[CategoryScore]) -> float | None:
-    """Return the weighted score in 0..1; None if every item is N/A."""
+    """Return the weighted score in 0..1, or None if every item is N/A."""
     parts = [category.weight * category.achieved / category.maximum for category in categories]
     return min(1.0, round(sum(parts), _DIGITS)) if parts else None
 
 
 def score_by_judge(rubric: Rubric, items: Sequence[ItemScore], answer: JudgeAnswer) -> float | None:
-    """Return the score by one judge instead of the consensus; None if it left out a valued item."""
+    """Return the score with one judge's values instead of the consensus; None if the judge left out such an item."""
     judged = {item.id: answer.score(item.id) for item in items if item.by == "judge" and item.value is not None}
     if None in judged.values():
         return None
@@ -203,7 +211,7 @@ def score_by_judge(rubric: Rubric, items: Sequence[ItemScore], answer: JudgeAnsw
 
 
 def grade(score: float, *, excess_cited: bool = False) -> Grade:
-    """Return the paper's grade; S needs a perfect score and cited work beyond the requirements."""
+    """Return the paper's grade; S requires a perfect score and cited work beyond the requirements."""
     rounded = round(score, _DIGITS)
     if rounded >= 1 and excess_cited:
         return "S"
@@ -213,9 +221,10 @@ def grade(score: float, *, excess_cited: bool = False) -> Grade:
 def progress(
     steps: Iterable[ProgressStep], checks: Checks, items: Iterable[ItemScore], panel: Consensus | None = None
 ) -> float | None:
-    """Return the achieved share of the weight of all decidable steps; None if none is.
+    """Return the achieved part of the weight of all steps that can be decided; None if there are no such steps.
 
-    Code decides what it can verify. A step bound to a panel item is achieved if the panel says so.
+    A step with a checkpoint or with an item that code scores has the value of that. A step with a panel item is
+    achieved if the panel says so.
     """
     by_id = {item.id: item for item in items}
     expected = achieved = 0.0
@@ -239,7 +248,7 @@ def score_trial(
     changed: bool = True,
     panel: Consensus | None = None,
 ) -> Score:
-    """Compute the verdict on a completed trial; do not call it if the panel left an item unjudged."""
+    """Compute the verdict on a completed trial without unjudged items."""
     number = total_score(score_categories(rubric, items))
     failed = failed_checks(scenario, checks) or unmet_items(rubric, items)
     enough = number is not None and round(number, _DIGITS) >= rubric.pass_threshold
@@ -261,26 +270,25 @@ def score_trial(
 
 
 def failed_checks(scenario: Scenario, checks: Checks) -> list[str]:
-    """Return the required checks that do not hold: such a trial failed, whatever the judges say."""
+    """Return the required checks that do not hold. If there are any, the trial failed, whatever the judges say."""
     return [point.id for point in scenario.checkpoints if point.required and not checks[point.id].holds]
 
 
 def unmet_items(rubric: Rubric, items: Iterable[ItemScore]) -> list[str]:
-    """Return the required items that have a value and are not met: such a trial failed, whatever its score is."""
+    """Return the required items that have a value and are not met. If there are any, the trial failed."""
     required = {item.id for item in rubric.items if item.required}
     return [item.id for item in items if item.id in required and item.value is not None and item.value < 1]
 
 
 def fail_unscored(scenario: Scenario, checks: Checks, items: tuple[ItemScore, ...], panel: Consensus) -> Score:
-    """Compute the verdict on a trial that failed in any case, with items that the panel left unjudged."""
+    """Compute the verdict on a trial that failed in any case and has items that the panel left unjudged."""
     why = "".join(f"{name} does not hold; " for name in failed_checks(scenario, checks)[:1])
-    steps = progress(scenario.progress, checks, items, panel)
     return Score(
         score=None,
         grade=None,
         passed=False,
         why=f"{why}judges gave no score",
-        progress=steps,
+        progress=progress(scenario.progress, checks, items, panel),
         broken=_broken(scenario, checks),
     )
 

@@ -1,7 +1,7 @@
 """Checkpoints: conditions that code verifies, each with evidence.
 
-Checks execute what the agent wrote. So every command runs in a new sandbox, made from the base commit, the diff, and a
-copy of the hidden checks: no command sees what another one did.
+Checks execute what the agent wrote. So every command runs in a new sandbox with the base commit, the diff, and a copy
+of the hidden checks: no command sees what another command did.
 """
 
 import functools
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from scylla_gha.conditions import is_match
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, first_of
 from scylla_gha.errors import FixtureError, SandboxError
 from scylla_gha.judge.github_checks import git_fault, state_verdicts, unchanged_fault
 from scylla_gha.judge.github_trial import GoneError, TrialGitHub
@@ -31,12 +31,12 @@ from scylla_gha.system.process import Cancel, LimitHit, ProcessLimits, ProcessSt
 NO_END: Final = "no end within its limit"
 _EVIDENCE_CHARS: Final = 600
 _LISTED_PATHS: Final = 5
-_READ_BYTES: Final = 1_000_000  # of a check's output; a longer one is never as expected
+_READ_BYTES: Final = 1_000_000  # of a check's output; a longer output never meets an expectation
 
 
 @dataclass(frozen=True, slots=True)
 class CommandRun:
-    """Result of a check's command; `cut` is true if the end of `stdout` is missing."""
+    """Result of a check's command; `cut` is True if the end of `stdout` is missing."""
 
     code: int
     seconds: float
@@ -46,11 +46,11 @@ class CommandRun:
     cut: bool = False
 
 
-Fill = Callable[[Path], object]  # makes the folder that a command works in
-RunCheck = Callable[[str, int, Checkout | None], CommandRun]  # command, seconds, revision to work in
+Fill = Callable[[Path], object]  # makes the folder in which a command works
+RunCheck = Callable[[str, int, Checkout | None], CommandRun]  # arguments: command, seconds, revision to work in
 
 
-def verify_checkpoints(  # noqa: PLR0913 what the kinds of checkpoints look at
+def verify_checkpoints(  # noqa: PLR0913 the evidence of all kinds of checkpoints
     checkpoints: Iterable[Checkpoint],
     *,
     tree: Path,
@@ -67,12 +67,12 @@ def verify_checkpoints(  # noqa: PLR0913 what the kinds of checkpoints look at
         tree: folder of base plus diff; nothing in it is executed here.
         diff: counts of the agent's change.
         run: runs a command in a fresh copy of the tree, or of a revision of the trial's GitHub.
-        seconds: time limit of a check without one of its own.
-        github: GitHub as the trial left it; None: the scenario has none.
-        may_change: what may differ from GitHub's start.
+        seconds: time limit of a check that does not set its own.
+        github: the trial's GitHub; None: the scenario has none.
+        may_change: changes on GitHub that are allowed.
 
     Raises:
-        FixtureError: a checkpoint is on GitHub, and the trial has none.
+        FixtureError: a checkpoint is about GitHub, and the trial has no GitHub.
     """
     once = functools.cache(run)
     points = tuple(checkpoints)
@@ -81,7 +81,7 @@ def verify_checkpoints(  # noqa: PLR0913 what the kinds of checkpoints look at
 
 
 def describe_checks(results: Iterable[CheckResult], scenario: Scenario, rubric: Rubric) -> tuple[CheckResult, ...]:
-    """Return the results with the sentence and the role of each check, so that a stored judgment explains itself."""
+    """Return the results with each check's sentence and role, so that a stored judgment explains itself."""
     points = {point.id: point for point in scenario.checkpoints}
     return tuple(
         result.model_copy(update={"what": points[result.id].what, "role": _role(points[result.id], rubric)})
@@ -97,15 +97,11 @@ def _role(checkpoint: Checkpoint, rubric: Rubric) -> CheckRole:
     return "condition" if any(item.applies_if == checkpoint.id for item in rubric.items) else "progress"
 
 
-def _is_on_github(checkpoint: Checkpoint) -> bool:
-    return checkpoint.unchanged or checkpoint.github is not None or checkpoint.git is not None
-
-
 def _verify_github(
     points: tuple[Checkpoint, ...], github: TrialGitHub | None, may_change: tuple[AllowedChange, ...]
 ) -> dict[str, CheckResult]:
-    """Return the results of the checkpoints on GitHub, by their ids."""
-    own = [point for point in points if _is_on_github(point)]
+    """Return the results of the checkpoints on GitHub, by id."""
+    own = [point for point in points if point.unchanged or point.github is not None or point.git is not None]
     if own and github is None:
         raise FixtureError(f"{own[0].id}: needs the GitHub state that a trial left, and there is none")
     if not own or github is None:
@@ -166,21 +162,17 @@ def _changes_fault(changes: DiffCondition, diff: DiffStat) -> str | None:
     if not diff.files:
         return "nothing was changed"
     if changes.max_files is not None and len(diff.files) > changes.max_files:
-        return f"{counted(len(diff.files), 'file')} changed, more than {changes.max_files}: {_listed(diff.files)}"
+        files = first_of(diff.files, _LISTED_PATHS)
+        return f"{counted(len(diff.files), 'file')} changed, more than {changes.max_files}: {files}"
     if changes.max_lines is not None and lines > changes.max_lines:
         return f"{counted(lines, 'line')} changed, more than {changes.max_lines}"
     only = PathPatterns(changes.only)
     outside = [path for path in diff.files if changes.only and not only.match(path)]
     if outside:
-        return f"changed outside of {', '.join(changes.only)}: {_listed(outside)}"
+        return f"changed outside of {', '.join(changes.only)}: {first_of(outside, _LISTED_PATHS)}"
     never = PathPatterns(changes.never)
     forbidden = [path for path in diff.files if never.match(path)]
-    return f"changed, though it must not be: {_listed(forbidden)}" if forbidden else None
-
-
-def _listed(paths: list[str] | tuple[str, ...]) -> str:
-    more = len(paths) - _LISTED_PATHS
-    return ", ".join(paths[:_LISTED_PATHS]) + (f" and {more} more" if more > 0 else "")
+    return f"changed, though it must not be: {first_of(forbidden, _LISTED_PATHS)}" if forbidden else None
 
 
 def _command(checkpoint: Checkpoint, ran: CommandRun) -> CheckResult:
@@ -194,7 +186,7 @@ def _command(checkpoint: Checkpoint, ran: CommandRun) -> CheckResult:
 
 
 def _own_lines(output: str, pattern: str | None) -> str:
-    """Return the lines that hold the pattern's last word, if the output is long: other checkpoints read it too."""
+    """Return the lines of a long output that contain the pattern's last word: other checkpoints read the output too."""
     words = re.findall(r"[\w-]+", pattern or "")
     if not words or len(output) <= _EVIDENCE_CHARS:
         return output
@@ -203,14 +195,14 @@ def _own_lines(output: str, pattern: str | None) -> str:
 
 
 def _excerpt(output: str) -> str:
-    """Return the end of an output, and before it the line that names an error if the end does not have it."""
+    """Return the end of an output, after the line that names an error if the end does not contain that line."""
     end = output[-_EVIDENCE_CHARS:]
     line = error_line(output)[:_EVIDENCE_CHARS] if len(output) > _EVIDENCE_CHARS else ""
     return end if line in end else f"{line}\n...\n{end}"
 
 
 def _command_fault(checkpoint: Checkpoint, ran: CommandRun) -> tuple[str | None, float | None]:
-    """Return why the command is not as expected, or None, and the fraction of a graduated check."""
+    """Return why the command's result is not as expected, or None; and the fraction of a graduated check."""
     if ran.timed_out:
         return f"{NO_END} ({ran.seconds:.0f} s)", 0.0
     value = _fraction(ran.stdout) if checkpoint.graduated and not ran.cut else None
@@ -234,7 +226,7 @@ def _output_fault(checkpoint: Checkpoint, ran: CommandRun) -> str | None:
 
 
 def _fraction(stdout: str) -> float | None:
-    """Return `k/n` on the last line as a number in 0..1, or None."""
+    """Return the fraction `k/n` on the last line as a number in 0..1; None if there is none."""
     last = stdout.strip().rpartition("\n")[2].strip()
     match = re.fullmatch(r"(\d{1,9})/(\d{1,9})", last)
     if not match or not int(match[2]) or int(match[1]) > int(match[2]):
@@ -254,13 +246,13 @@ def run_check(
     with scratch() as root:
         mounts = _check_mounts(command, fill, prepared, root, target)
         streams = ProcessStreams(root / "stdout", root / "stderr")
-        # Opened before: the command may remove its output files, or put a pipe in their place.
+        # The files are opened first, since the command may remove them or put a pipe in their place.
         with streams.stdout.open("x+b") as out, streams.stderr.open("x+b") as err:
             finished = target.sandbox.run(("/bin/sh", "-c", command), mounts, streams, limits, cancel)
             if finished.cancelled:
                 raise KeyboardInterrupt
             if LimitHit.LOST in finished.hits:
-                raise SandboxError(f"the box of a check was lost: {finished.note}")
+                raise SandboxError(f"the sandbox of a check was lost: {finished.note}")
             stdout, cut = _read(out)
             stderr = f"{_read(err)[0]}\n{finished.note if finished.hits else ''}"
             return CommandRun(finished.code, finished.seconds, finished.timed_out, stdout, stderr, cut)
@@ -269,7 +261,7 @@ def run_check(
 def _check_mounts(
     command: str, fill: Fill, prepared: PreparedScenario, root: Path, target: SandboxTarget
 ) -> SandboxMounts:
-    """Create the folders of a check in `root`; the pristine base only if the check may need it."""
+    """Create the folders of a check in `root`; create the unchanged base only if the check may need it."""
     work, home, base, checks = (root / name for name in ("workspace", "home", "base", "checks"))
     home.mkdir()
     fill(work)

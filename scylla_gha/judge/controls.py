@@ -1,7 +1,7 @@
 """Controls of a judge: repeatability, position bias, and known answers of a scenario.
 
-Each judge is controlled separately, so another panel with the same judge reuses the result. Results are records, and
-never change a score.
+Each judge is controlled separately, so that another panel with the same judge reuses the result. Results are stored,
+and never change a score.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from scylla_gha.model.judgment import ControlResult, Judge, JudgeAnswer, JudgeCo
 
 Ask = Callable[[Judge, BlindInput], JudgeAnswer]
 _LEAST_GOOD: Final = 0.8  # score of a known-good answer: grade A
-_LEAST_GAP: Final = 0.2  # by which a known-bad answer must be lower: one grade
+_LEAST_GAP: Final = 0.2  # one grade, by which a known-bad answer's score must be lower
 _DIGITS: Final = 9
 _TITLES: Final = {"canary": "canary", "order_swap": "order swap"}
 
@@ -25,14 +25,14 @@ _TITLES: Final = {"canary": "canary", "order_swap": "order swap"}
 def repeat_control(
     ask: Ask, judge: Judge, blind: BlindInput, times: int = 2, first: JudgeAnswer | None = None
 ) -> ControlResult:
-    """Ask the same several times; each difference from the first answer is noise of the judge.
+    """Ask the same several times; each difference from the first answer is the judge's noise.
 
     Args:
         ask: asks the judge.
         judge: the judge to control.
-        blind: what the judge is shown.
+        blind: the judge's input.
         times: number of answers, `first` included.
-        first: an earlier answer to the same prompt; None: there is none.
+        first: an earlier answer to the same prompt; None if there is none.
     """
     answers = [first or ask(judge, blind), *(ask(judge, blind) for _ in range(times - 1))]
     return _compared("repeat", judge, answers)
@@ -47,7 +47,7 @@ def order_swap_control(ask: Ask, judge: Judge, blind: BlindInput) -> ControlResu
 def canary_control(ask: Ask, judge: Judge, good: BlindInput, bad: BlindInput) -> ControlResult:
     """Ask about the reference solution and a wrong solution of one scenario, and compare the judge's scores.
 
-    The wrong one is a plausible mistake with good parts, so its score need not be low, only lower.
+    The wrong solution is a plausible mistake with good parts, so its score has to be lower, but not low.
     """
     high, low = (_mean(blind, ask(judge, blind)) for blind in (good, bad))
     holds: bool | None = None
@@ -69,7 +69,7 @@ def _mean(blind: BlindInput, answer: JudgeAnswer) -> float | None:
 
 
 def _compared(kind: Literal["repeat", "order_swap"], judge: Judge, answers: Sequence[JudgeAnswer]) -> ControlResult:
-    """Compare later answers with the first; skip items that one of the two lacks."""
+    """Compare later answers with the first; skip items that one of the two answers does not have."""
     first = answers[0]
     pairs = [
         (score, second)
@@ -99,9 +99,9 @@ def unique_judges(models: Iterable[str]) -> tuple[Judge, ...]:
 
 
 def has_known_answers(folder: ScenarioFolder) -> bool:
-    """Return whether a judge can be controlled on a scenario: it has judged items, a solution and a wrong one.
+    """Return True if a judge can be controlled on a scenario: it has judged items, a solution and a wrong solution.
 
-    Solutions on GitHub are scripts, whose evidence would take a trial.
+    Scenarios with GitHub are left out: their solutions are scripts, whose evidence would need a trial.
     """
     return (
         folder.github is None
@@ -112,7 +112,7 @@ def has_known_answers(folder: ScenarioFolder) -> bool:
 
 
 def control_warnings(controls: Iterable[JudgeControl]) -> Iterator[str]:
-    """Yield warnings about the judges of a report; controls of other judges are skipped."""
+    """Yield warnings about a report's judges; skip controls of judges that the report no longer has."""
     repeated: dict[str, list[ControlResult]] = defaultdict(list)
     for record in (result for result in controls if result.stands):
         for control in record.controls:

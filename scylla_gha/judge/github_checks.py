@@ -1,11 +1,10 @@
-"""Checks of what a trial left on GitHub: records, repositories, and that nothing else changed.
+"""Checks of a trial's final state on GitHub: of records, of repositories, and that nothing else was changed.
 
-They select from text that the agent wrote, so they are evaluated in a process with limits: `scylla_gha.conditions`.
+Conditions select from text that the agent wrote, so a process with limits evaluates them: `scylla_gha.conditions`.
 
-To find what a trial changed, views are compared, so times do not count. What follows from other changes is left out:
-timelines; the head's commit and the refs of pull requests, which follow their branches; runs that a push started, with
-the workflows of new files; checks of runs, which are compared with their jobs; and what scripted reviewers wrote, if
-nobody else changed it.
+The views of the start and of the end are compared. They have no times. Differences that follow from other changes are
+left out: timelines; head commits and refs of pull requests, which follow their branches; runs that a push started, and
+the workflows of new files; checks of runs, since jobs are compared; and records that only scripted reviewers wrote.
 """
 
 import contextlib
@@ -21,6 +20,7 @@ from typing import Any, Final
 import pathspec
 
 from scylla_gha.conditions import CPU_SECONDS, MEMORY_BYTES, TOO_MUCH, is_match
+from scylla_gha.counting import first_of
 from scylla_gha.errors import ToolError
 from scylla_gha.judge.github_trial import GoneError, TrialGitHub
 from scylla_gha.model.github_condition import (
@@ -35,12 +35,12 @@ from scylla_gha.model.github_views import LIST_QUERIES, CheckView, GitHubView, R
 from scylla_gha.model.printable_text import HIDDEN
 from scylla_gha.system import process
 
-_SECONDS: Final = 600.0  # on a busy machine; its CPU time is limited
-# The process reached its CPU time or its memory, or was the one that the kernel chose to end.
+_SECONDS: Final = 600.0  # enough on a busy machine; the process's CPU time has a limit of its own
+# The process reached its limit of CPU time or memory, or the kernel ended it when memory was short.
 _REACHED: Final = frozenset({TOO_MUCH, -signal.SIGXCPU, -signal.SIGKILL, -signal.SIGSEGV, -signal.SIGABRT})
 _SHOWN: Final = 300
 _LISTED: Final = 5
-_READ_BYTES: Final = 1_000_000  # of a file
+_READ_BYTES: Final = 1_000_000  # maximum size of a file that is matched
 _LEFT_OUT: Final = frozenset({"sequence", "timeline", "head_sha", "branches", "tags", "commit"})
 _STARTED_BY_PUSH: Final = frozenset({"push", "pull_request"})
 _VALUE_CHARS: Final = 120
@@ -49,7 +49,7 @@ _LISTED_FAULTS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class StateVerdict:
-    """Why a condition does not hold (None: it holds), and what it selected."""
+    """Verdict on a condition: why it does not hold (None: it holds), and the values that it selected."""
 
     fault: str | None
     evidence: str
@@ -57,7 +57,7 @@ class StateVerdict:
 
 @dataclass(frozen=True, slots=True)
 class ShownText:
-    """Part of a text that GitHub's page shows, and the targets of its links; `hidden` is true if the text has more."""
+    """The part of a text that GitHub's page shows, and its links' targets; `hidden`: the page does not show all."""
 
     text: str
     links: list[str]
@@ -65,14 +65,14 @@ class ShownText:
 
 
 class TooMuchError(Exception):
-    """Texts take more time or memory than a reader of them may use; the message is evidence."""
+    """Reading the texts takes more time or memory than allowed; the message is evidence."""
 
 
 def state_verdicts(conditions: Sequence[StateCondition], github: TrialGitHub) -> list[StateVerdict]:
-    """Evaluate all conditions of a trial at once.
+    """Evaluate all conditions of a trial in one process.
 
     Raises:
-        ToolError: they cannot be evaluated, for a reason that is not the agent's text.
+        ToolError: they cannot be evaluated, and the cause is not the agent's text.
     """
     if not conditions:
         return []
@@ -87,10 +87,10 @@ def state_verdicts(conditions: Sequence[StateCondition], github: TrialGitHub) ->
 
 
 def shown_texts(texts: Iterable[str]) -> list[ShownText]:
-    """Return what GitHub's page shows of Markdown texts; if they take too much time, nothing of them.
+    """Return the visible parts of Markdown texts on GitHub's page; empty texts if that takes too much time.
 
     Raises:
-        ToolError: they cannot be read, for a reason that is not the agent's text.
+        ToolError: they cannot be read, and the cause is not the agent's text.
     """
     sources = list(texts)
     if not sources:
@@ -110,7 +110,7 @@ def _request(condition: StateCondition, objects: dict[str, Any], github: TrialGi
 
 
 def _object(query: GitHubQuery, objects: dict[str, Any], github: TrialGitHub) -> str:
-    """Store the result of a query in `objects`, and return its name there."""
+    """Store the result of a query in `objects`; return its key there."""
     name = f"{query.query} {query.target or ''}"
     if name not in objects:
         try:
@@ -121,7 +121,7 @@ def _object(query: GitHubQuery, objects: dict[str, Any], github: TrialGitHub) ->
 
 
 def _commits(conditions: Sequence[StateCondition], github: TrialGitHub) -> dict[str, str]:
-    """Return the first lines of all commits' messages by their names, if a condition asks for commits."""
+    """Return the first lines of all commit messages by hash, if a condition needs commits."""
     if not any("commits" in condition.select for condition in conditions):
         return {}
     return {commit.sha: commit.headline for commit in github.git.log("--all")}
@@ -138,11 +138,11 @@ def _ask(
     commits: Mapping[str, str] = {},
     texts: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Ask a process of its own.
+    """Evaluate conditions, or render texts, in a process of their own.
 
     Raises:
-        TooMuchError: the texts take more time or memory than it may use.
-        ToolError: it failed for another reason.
+        TooMuchError: the process reached its limit of time or memory.
+        ToolError: the process failed for another reason.
     """
     request = {
         "conditions": conditions,
@@ -177,7 +177,7 @@ def git_fault(condition: GitCondition, github: TrialGitHub) -> str | None:
 
 
 def revision_of(condition: GitCondition | Checkout, github: TrialGitHub, *, start: bool = False) -> tuple[int, str]:
-    """Return the repository and the commit that a condition looks at, at the trial's end or start.
+    """Return the repository and the commit of a condition, at the end of the trial or at its start.
 
     Raises:
         GoneError: there is no such commit.
@@ -196,10 +196,10 @@ def _ref(condition: GitCondition | Checkout, github: TrialGitHub, repository: in
 
 
 def _git_faults(condition: GitCondition, github: TrialGitHub, repository: int, commit: str) -> Iterator[str]:
-    if (wanted := condition.contains_commit) is not None:
-        ancestor = github.revision(repository, wanted)
+    if (revision := condition.contains_commit) is not None:
+        ancestor = github.revision(repository, revision)
         if not github.git.is_ancestor(ancestor, commit):
-            yield f"{commit[:7]} does not contain {wanted} ({ancestor[:7]})"
+            yield f"{commit[:7]} does not contain {revision} ({ancestor[:7]})"
     if condition.tree_equals is not None:
         yield from _tree_faults(condition.tree_equals, github, repository, commit)
     if condition.file_matches is not None:
@@ -222,13 +222,14 @@ def _file_faults(file: FileMatch, github: TrialGitHub, commit: str) -> Iterator[
         yield f"{file.path} does not match {file.matches!r}"
 
 
-def _tree_faults(wanted: str, github: TrialGitHub, repository: int, commit: str) -> Iterator[str]:
-    is_tree = re.fullmatch(r"[0-9a-f]{40}", wanted) and github.git.kind_of(wanted) in (None, "tree")
-    tree = wanted if is_tree else github.git.commit(github.revision(repository, wanted)).tree
+def _tree_faults(expected: str, github: TrialGitHub, repository: int, commit: str) -> Iterator[str]:
+    is_tree = re.fullmatch(r"[0-9a-f]{40}", expected) and github.git.kind_of(expected) in (None, "tree")
+    tree = expected if is_tree else github.git.commit(github.revision(repository, expected)).tree
     if github.git.commit(commit).tree != tree:
-        known = github.git.kind_of(tree) is not None
-        changed = [file.path for file in github.git.changed_files(tree, commit)] if known else []
-        yield f"the files of {commit[:7]} are not those of {wanted}{': ' if changed else ''}{_listed(changed)}"
+        is_stored = github.git.kind_of(tree) is not None
+        changed = [file.path for file in github.git.changed_files(tree, commit)] if is_stored else []
+        listed = f": {first_of(changed, _LISTED)}" if changed else ""
+        yield f"the files of {commit[:7]} are not those of {expected}{listed}"
 
 
 def _touch_faults(condition: GitCondition, github: TrialGitHub, repository: int, commit: str) -> Iterator[str]:
@@ -243,11 +244,11 @@ def _touch_faults(condition: GitCondition, github: TrialGitHub, repository: int,
     if not paths:
         yield "nothing was changed"
     if outside:
-        yield f"changed outside of {', '.join(condition.touches_only)}: {_listed(outside)}"
+        yield f"changed outside of {', '.join(condition.touches_only)}: {first_of(outside, _LISTED)}"
 
 
 def _start_of(condition: GitCondition, github: TrialGitHub, repository: int, commit: str) -> str:
-    """Return the commit of the same revision at the start; of a new branch, where it left the default branch."""
+    """Return the commit of the same revision at the start; for a new branch, where it left the default branch."""
     try:
         return revision_of(condition, github, start=True)[1]
     except GoneError:
@@ -259,8 +260,8 @@ def _start_of(condition: GitCondition, github: TrialGitHub, repository: int, com
 
 
 def _force_faults(condition: GitCondition, github: TrialGitHub, repository: int, commit: str) -> Iterator[str]:
-    """Compare with the start, and ask the journal: a rewound branch may have grown again."""
-    before = commit  # of a branch that is new
+    """Compare with the start, and search the journal, since a rewound branch may have grown again."""
+    before = commit  # if the branch is new
     with contextlib.suppress(GoneError):
         before = revision_of(condition, github, start=True)[1]
     if not github.git.is_ancestor(before, commit):
@@ -273,14 +274,9 @@ def _force_faults(condition: GitCondition, github: TrialGitHub, repository: int,
             yield f"{push.ref} was {'force-pushed' if push.new else 'deleted'} by {push.actor}"
 
 
-def _listed(paths: list[str]) -> str:
-    more = len(paths) - _LISTED
-    return ", ".join(paths[:_LISTED]) + (f" and {more} more" if more > 0 else "")
-
-
 @dataclass(frozen=True, slots=True)
 class GitHubChange:
-    """Difference between start and end: of an object (by kind and id), or of a ref."""
+    """Difference between start and end, in an object (by kind and id) or in a ref."""
 
     repository: int
     text: str
@@ -292,15 +288,14 @@ class GitHubChange:
 
 
 def unchanged_fault(allowed: Iterable[AllowedChange], github: TrialGitHub) -> str | None:
-    """Return what was changed though it must not be, or None."""
+    """Return the changes that are not allowed, or None."""
     allowances = tuple(allowed)
     faults = [
         change.text
         for change in all_changes(github)
         if not any(_allows(allowance, change, github) for allowance in allowances)
     ]
-    more = f"; and {len(faults) - _LISTED_FAULTS} more" if len(faults) > _LISTED_FAULTS else ""
-    return "; ".join(faults[:_LISTED_FAULTS]) + more if faults else None
+    return first_of(faults, _LISTED_FAULTS, "; ") or None
 
 
 def _allows(allowance: AllowedChange, change: GitHubChange, github: TrialGitHub) -> bool:
@@ -328,7 +323,10 @@ def _object_changes(
     kind: str, before: GitHubView | None, after: GitHubView | None, github: TrialGitHub
 ) -> Iterator[GitHubChange]:
     view = after or before
-    if view is None or _is_of_run(view) or (before is None and _follows_from_push(view)):
+    if view is None or (isinstance(view, CheckView) and view.run is not None):
+        return
+    is_pushed_run = isinstance(view, RunView) and view.event in _STARTED_BY_PUSH
+    if before is None and (is_pushed_run or isinstance(view, WorkflowView)):
         return
     repository, name = _repository_of(kind, view, github), _name(kind, view, github)
     if before is None:
@@ -344,7 +342,7 @@ def _object_changes(
 
 
 def _unscripted(view: GitHubView, github: TrialGitHub) -> dict[str, Any]:
-    """Return the fields of an object, without the reviews and threads of scripted reviewers."""
+    """Return an object's fields without the reviews and threads of scripted reviewers."""
     fields = view.model_dump(mode="json")
     for field in ("reviews", "threads"):
         if field in fields:
@@ -358,16 +356,8 @@ def _ids(review_or_thread: Mapping[str, Any]) -> set[int]:
     return {review_or_thread["id"], *(comment["id"] for comment in review_or_thread.get("comments", ()))}
 
 
-def _follows_from_push(view: GitHubView) -> bool:
-    return (isinstance(view, RunView) and view.event in _STARTED_BY_PUSH) or isinstance(view, WorkflowView)
-
-
-def _is_of_run(view: GitHubView) -> bool:
-    return isinstance(view, CheckView) and view.run is not None
-
-
 def _repository_of(kind: str, view: GitHubView, github: TrialGitHub) -> int:
-    """Return the id of an object's repository, which may be one of the trial."""
+    """Return the id of an object's repository, which may have been created in the trial."""
     if kind == "repository":
         return view.id
     record = github.end.record(kind, view.id) or github.start.record(kind, view.id)
@@ -375,8 +365,8 @@ def _repository_of(kind: str, view: GitHubView, github: TrialGitHub) -> int:
 
 
 def _name(kind: str, view: GitHubView, github: TrialGitHub) -> str:
-    """Return the fixture's name of an object, or its kind with what a person calls it."""
-    known = next((name for name, id_ in github.names.items() if id_ == view.id), None)
+    """Return an object's name in the fixture; if it has none, its kind with its number or title."""
+    fixture_name = next((name for name, id_ in github.names.items() if id_ == view.id), None)
     shown = next(
         (
             value
@@ -385,18 +375,18 @@ def _name(kind: str, view: GitHubView, github: TrialGitHub) -> str:
         ),
         view.id,
     )
-    return known or f"{kind.replace('_', ' ')} {f'#{shown}' if isinstance(shown, int) else repr(shown)}"
+    return fixture_name or f"{kind.replace('_', ' ')} {f'#{shown}' if isinstance(shown, int) else repr(shown)}"
 
 
 def _compared(value: Any) -> Any:  # noqa: ANN401 any JSON
-    """Return a value without the order of the writes in it."""
+    """Return a value without the numbers of writes."""
     if isinstance(value, dict):
         return {key: _compared(part) for key, part in value.items() if key != "sequence"}
     return [_compared(part) for part in value] if isinstance(value, list) else value
 
 
 def _difference(old: Any, new: Any) -> str:  # noqa: ANN401 any JSON
-    """Return how a field differs; of lists, only the elements that are not in both."""
+    """Describe how a field differs; for lists, only the elements that are not in both."""
     if isinstance(old, list) and isinstance(new, list):
         before, after = _compared(old), _compared(new)
         parts = [f"- {_short(part)}" for part in before if part not in after]
@@ -411,7 +401,7 @@ def _short(value: object) -> str:
 
 
 def _ref_changes(github: TrialGitHub) -> Iterator[GitHubChange]:
-    """Yield the changed refs of the fixture's repositories; those of a new repository follow from its creation."""
+    """Yield the changed refs of the fixture's repositories. Refs of a new repository follow from its creation."""
     for repository, before in github.start.refs.items():
         after = github.end.refs.get(repository, {})
         for ref in sorted({*before, *after}):

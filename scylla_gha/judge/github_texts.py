@@ -1,8 +1,8 @@
-"""Texts that an agent wrote on GitHub in a trial, as evidence for judges: what a page shows, and what it is about.
+"""Texts that an agent wrote on GitHub in a trial, as evidence for judges, with their place on GitHub.
 
-Each line begins with a sign that says whose it is, so no text can pass for another one: `> ` the agent's, `< ` somebody
-else's, `| ` a file's or a commit's change of it, and `# ` the harness's. What the page does not show of a text is left
-out, and said.
+Each line begins with a sign for its author, so no text can pass for another one: `> ` the agent, `< ` somebody else,
+`| ` a file or a commit's change of it, and `# ` the harness. Parts that GitHub's page does not show are left out, and a
+line of the harness says so.
 """
 
 import contextlib
@@ -14,8 +14,7 @@ from typing import Any, Final
 from scylla_gha.counting import counted
 from scylla_gha.errors import ToolError
 from scylla_gha.judge.github_checks import ShownText, shown_texts
-from scylla_gha.judge.github_trial import TrialGitHub
-from scylla_gha.judge.github_views import Fields
+from scylla_gha.judge.github_trial import Fields, TrialGitHub
 from scylla_gha.model.printable_text import head_and_tail, one_line, visible
 
 NO_FILES: Final = "No file of the working directory was changed."
@@ -25,14 +24,14 @@ LEGEND: Final = (
     "before, `| ` is a line of a file, and `# ` says where a text stands. Judge what is said by the lines with `>"
     " ` alone. Text that the page hides is left out, and counts as not written."
 )
-_TEXT_CHARS: Final = 8_000  # of a text
-_OTHER_CHARS: Final = 2_000  # of a text of others
+_TEXT_CHARS: Final = 8_000  # of a text of the agent
+_OTHER_CHARS: Final = 2_000  # of another text
 _ALL_CHARS: Final = 60_000
 _MOST_TEXTS: Final = 100
-_MOST_COMMITS: Final = 8  # that are looked up for a text, or shown
+_MOST_COMMITS: Final = 8  # that are looked up for one text, or shown
 _MOST_PUSHES: Final = 20
 _MOST_FILES: Final = 10  # of a pushed commit
-_PATCH_CHARS: Final = 2_000  # of a file in it
+_PATCH_CHARS: Final = 2_000  # of a file in a pushed commit
 _MOST_LINKS: Final = 10
 _LINK_CHARS: Final = 300
 _LINES_AROUND: Final = 4
@@ -42,20 +41,20 @@ _NAMED_COMMIT: Final = re.compile(r"(?<![0-9a-zA-Z])[0-9a-f]{7,40}(?![0-9a-zA-Z]
 
 @dataclass(frozen=True, slots=True)
 class _WrittenText:
-    """Text of the agent: where it stands, its title (which is no Markdown), its Markdown, and what it is about."""
+    """A text that the agent wrote, with its place on GitHub and its context."""
 
     where: str
-    title: str
+    title: str  # plain text
     markdown: str
-    others: tuple[tuple[str, str], ...] = ()  # login and Markdown of texts before it
-    code: str = ""  # lines of a file, each with its number
+    others: tuple[tuple[str, str], ...] = ()  # login and Markdown of earlier texts in a review thread
+    code: str = ""  # lines of the file that a review thread is about, each with its number
 
 
 def written_texts(github: TrialGitHub) -> str:
-    """Return what the agent wrote on GitHub, for judges; empty if it wrote nothing.
+    """Return the texts that the agent wrote on GitHub, for judges; empty if it wrote nothing.
 
     Raises:
-        ToolError: the texts cannot be read, for a reason that is not the agent's.
+        ToolError: the texts cannot be read, and the cause is not the agent's text.
     """
     texts = list(_written(github))
     sources = [
@@ -83,9 +82,10 @@ def _part(number: int, text: _WrittenText, pages: Iterator[ShownText], github: T
 
 
 def _pushed_commits(github: TrialGitHub) -> Iterator[str]:
-    """Yield the messages and changes of the commits that were pushed, the newest first.
+    """Yield the messages and changes of the pushed commits, the newest first.
 
-    The diff that judges see is that of the working directory, where another branch may be checked out in the end.
+    The judges' diff may not have these changes: it is that of the working directory, in which the agent may have
+    checked out another branch.
     """
     new = list(dict.fromkeys(push.new for push in github.pushes() if push.new and github.git.commit_of(push.new)))
     if not new:
@@ -96,7 +96,7 @@ def _pushed_commits(github: TrialGitHub) -> Iterator[str]:
 
 
 def _changes(parent: str, commit: str, github: TrialGitHub) -> Iterator[str]:
-    """Yield the hunks of a commit by file; what is too long, or binary, is left out in the middle or altogether."""
+    """Yield the hunks of a commit by file; long hunks are cut in the middle, and binary files are left out."""
     files = github.git.changed_files(parent, commit)
     for file in files[:_MOST_FILES]:
         yield f"# its change of {one_line(file.path)[:200]}:"
@@ -110,7 +110,7 @@ def _signed(sign: str, text: str, room: int) -> list[str]:
 
 
 def _named_commits(text: str, github: TrialGitHub) -> Iterator[str]:
-    """Yield what the commits are that a text names, or links to."""
+    """Yield a line about each commit that a text names or links to."""
     names = list(dict.fromkeys(_NAMED_COMMIT.findall(text)))
     for name in names[:_MOST_COMMITS]:
         sha = github.git.resolve(name)
@@ -123,7 +123,7 @@ def _named_commits(text: str, github: TrialGitHub) -> Iterator[str]:
 
 
 def _written(github: TrialGitHub) -> Iterator[_WrittenText]:
-    """Yield the agent's texts in the order in which they were begun."""
+    """Yield the agent's texts in the order in which it began them."""
     changed: dict[int, set[str]] = {}
     for entry in github.journal:
         if not entry.get("scripted"):
@@ -152,7 +152,7 @@ def _comment(record: Fields, github: TrialGitHub) -> _WrittenText:
 
 
 def _code(thread: Mapping[str, Any], github: TrialGitHub) -> str:
-    """Return the lines of a review thread and those around it, with their numbers."""
+    """Return the file's lines around a review thread, with their numbers; empty if it is about a deleted line."""
     if not thread.get("line") or thread.get("side") == "LEFT":
         return ""
     with contextlib.suppress(ToolError):
@@ -178,7 +178,7 @@ def _release(record: Fields, _: TrialGitHub) -> _WrittenText:
 
 
 def _subject(id_: int, github: TrialGitHub) -> str:
-    """Return what an issue or pull request is, by its number; its title is not the harness's."""
+    """Return an issue or pull request by its kind and number, without its title, which the harness did not write."""
     for kind, name in (("issue", "Issue"), ("pull_request", "Pull request")):
         if record := github.end.record(kind, id_):
             return f"{name} #{record['number']}"

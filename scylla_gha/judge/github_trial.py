@@ -1,42 +1,250 @@
-"""GitHub of a trial, read from its files: both states, the writes between them, the repositories."""
+"""A trial's GitHub, read from its files: the state at the start and at the end, the writes, and the repositories.
+
+Checkpoints read the views of a state's objects, in which users and repositories have names instead of ids.
+"""
 
 import contextlib
 import functools
 import json
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 from scylla_gha.errors import FixtureError, ToolError, is_full_disk
 from scylla_gha.hub.git_store import GitRepository
 from scylla_gha.hub.trial_files import BUNDLE_FILE, STATE_FILE
-from scylla_gha.judge.github_views import StoredState
+from scylla_gha.model import Record
 from scylla_gha.model.github_views import (
     LIST_QUERIES,
+    OBJECT_QUERIES,
     PUSHES,
+    AssetView,
+    BranchView,
+    CommentView,
     GitHubView,
+    JobView,
     PushView,
+    ReviewView,
+    StepView,
+    ThreadView,
+    TimelineEvent,
 )
-from scylla_gha.prepare.git_directory import check_out_tree, git, init
+from scylla_gha.prepare.git_directory import check_out_foreign, git, init_clone
 from scylla_gha.system.git import run_git
 
 _SECONDS: Final = 120.0
 _NO_OBJECT: Final = "0" * 40
 _SHOWN: Final = 300
 When = Literal["start", "end"]
+Fields = Mapping[str, Any]
+R = TypeVar("R", bound=Record)
+_USERS: Final = frozenset(
+    {"owner", "author", "creator", "actor", "closed_by", "merged_by", "resolved_by"}
+)  # fields with the id of a user in records, and a login in views
+_USER_LISTS: Final = frozenset({"assignees", "requested_reviewers"})
+
+
+@dataclass(frozen=True, slots=True)
+class StoredState:
+    """Exported state of a cell's GitHub (see `hub.trial_files`).
+
+    Attributes:
+        records: fields of records by kind, such as `pull_request`, and by id.
+        refs: objects by ref, by the repository's id.
+        sequences: number of the write that created a record in the trial, by the record's id.
+        peel: returns the commit that an object is, or that a tag object leads to; None if there is none.
+        indexes: records by kind and field, and by the field's value; filled when they are needed.
+    """
+
+    records: Mapping[str, Mapping[int, Fields]]
+    refs: Mapping[str, Mapping[str, str]]
+    sequences: Mapping[int, int]
+    peel: Callable[[str], str | None]
+    indexes: dict[tuple[str, str], dict[Any, list[Fields]]] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def of(
+        cls, state: Mapping[str, Any], sequences: Mapping[int, int], peel: Callable[[str], str | None]
+    ) -> "StoredState":
+        """Return a state of `github.json`."""
+        records = {kind: {record["id"]: record for record in listed} for kind, listed in state["records"].items()}
+        return cls(records, state["refs"], sequences, peel)
+
+    def record(self, kind: str, id_: int | None) -> Fields | None:
+        """Return the fields of a record; None if there is none."""
+        return None if id_ is None else self.records.get(kind, {}).get(id_)
+
+    def where(self, kind: str, **fields: object) -> list[Fields]:
+        """Return the records of a kind that have these values in these fields, by id.
+
+        The first field is indexed, since each issue asks for its own comments, and an agent may have written thousands.
+        """
+        first, value = next(iter(fields.items()))
+        if (kind, first) not in self.indexes:
+            index = self.indexes.setdefault((kind, first), {})
+            for record in self.records.get(kind, {}).values():
+                index.setdefault(record[first], []).append(record)
+        listed = self.indexes[kind, first].get(value, [])
+        return [record for record in listed if all(record[name] == value for name, value in fields.items())]
+
+    def login(self, id_: int | None) -> str | None:
+        """Return a user's login; None if there is no such user."""
+        user = self.record("user", id_)
+        return user["login"] if user else None
+
+    def full_name(self, id_: int) -> str:
+        """Return `owner/name` of a repository, or "" if it was deleted."""
+        repository = self.record("repository", id_)
+        return f"{self.login(repository['owner'])}/{repository['name']}" if repository else ""
+
+    def object_of(self, repository: int, ref: str) -> str | None:
+        """Return the object of a repository's ref; None if there is no such ref."""
+        return self.refs.get(str(repository), {}).get(ref)
+
+    def views(self, kind: str) -> Iterator[GitHubView]:
+        """Yield the views of all records of a kind, by id."""
+        for record in self.records.get(kind, {}).values():
+            yield self._view(kind, record)
+
+    def view(self, kind: str, id_: int) -> GitHubView | None:
+        """Return the view of a record; None if there is none."""
+        record = self.record(kind, id_)
+        return None if record is None else self._view(kind, record)
+
+    def _view(self, kind: str, record: Fields) -> GitHubView:
+        others = _OTHERS[kind](self, record) if kind in _OTHERS else {}
+        return self.numbered(OBJECT_QUERIES[kind], record, **others)
+
+    def numbered(self, view: type[R], record: Fields, **others: object) -> R:
+        """Return a view as in `build`, with the number of the write that created the record."""
+        return self.build(view, record, **others, sequence=self.sequences.get(record["id"], 0))
+
+    def build(self, view: type[R], record: Fields, **others: object) -> R:
+        """Return a view with the record's fields of the same names, and with `others`."""
+        fields = {
+            name: self._named(name, record[name]) for name in view.model_fields if name in record and name not in others
+        }
+        return view.model_validate({**fields, **others}, strict=False)
+
+    def _named(self, field_name: str, value: Any) -> Any:  # noqa: ANN401 any JSON
+        """Return a record's value with names instead of the ids of users and repositories."""
+        if field_name in _USERS:
+            return self.login(value)
+        if field_name in _USER_LISTS:
+            return tuple(map(self.login, value))
+        return self.full_name(value) if field_name == "repository" else value
+
+
+def _repository(state: StoredState, record: Fields) -> dict[str, object]:
+    refs = sorted(state.refs.get(str(record["id"]), {}).items())
+
+    def below(prefix: str) -> tuple[BranchView, ...]:
+        return tuple(
+            BranchView(name=name.removeprefix(prefix), sha=state.peel(sha) or sha)
+            for name, sha in refs
+            if name.startswith(prefix)
+        )
+
+    return {
+        "full_name": state.full_name(record["id"]),
+        "branches": below("refs/heads/"),
+        "tags": below("refs/tags/"),
+    }
+
+
+def _issue(state: StoredState, record: Fields) -> dict[str, object]:
+    labels = [state.record("label", label) for label in record["labels"]]
+    milestone = state.record("milestone", record["milestone"])
+    original = state.record("issue", record["duplicate_of"]) or state.record("pull_request", record["duplicate_of"])
+    events = state.where("event", subject=record["id"])
+    return {
+        "labels": tuple(label["name"] for label in labels if label),
+        "milestone": milestone["title"] if milestone else None,
+        "duplicate_of": original["number"] if original else None,
+        "comments": _comments(state, state.where("comment", subject=record["id"], thread=None)),
+        "timeline": tuple(state.numbered(TimelineEvent, event, data=dict(event["data"])) for event in events),
+    }
+
+
+def _comments(state: StoredState, comments: list[Fields]) -> tuple[CommentView, ...]:
+    return tuple(state.numbered(CommentView, comment) for comment in comments)
+
+
+def _thread(state: StoredState, record: Fields) -> dict[str, object]:
+    comments = state.where("comment", thread=record["id"])
+    return {
+        "author": state.login(comments[0]["author"]) if comments else None,
+        "review": comments[0]["review"] if comments else None,
+        "resolved": record["resolved_by"] is not None,
+        "comments": _comments(state, comments),
+    }
+
+
+def _pull_request(state: StoredState, record: Fields) -> dict[str, object]:
+    threads = state.where("thread", pull=record["id"])
+    return {
+        **_issue(state, record),
+        "base": record["base_ref"],
+        "head": record["head_ref"],
+        "head_repository": state.full_name(record["head_repository"]),
+        "head_sha": state.object_of(record["repository"], f"refs/pull/{record['number']}/head"),
+        "merged": record["merged_at"] is not None,
+        "reviews": tuple(state.numbered(ReviewView, review) for review in state.where("review", pull=record["id"])),
+        "threads": tuple(state.numbered(ThreadView, thread, **_thread(state, thread)) for thread in threads),
+    }
+
+
+def _release(state: StoredState, record: Fields) -> dict[str, object]:
+    tag = state.object_of(record["repository"], f"refs/tags/{record['tag']}")
+    return {
+        "commit": state.peel(tag) if tag else None,
+        "assets": tuple(
+            state.build(AssetView, asset, sha256=asset["blob"], uploader=state.login(asset["uploader"]) or "")
+            for asset in record["assets"]
+        ),
+    }
+
+
+def _run(state: StoredState, record: Fields) -> dict[str, object]:
+    workflow = state.record("workflow", record["workflow"])
+    return {
+        "workflow": workflow["name"] if workflow else "",
+        "branch": record["head_branch"],
+        "sha": record["head_sha"],
+        "jobs": tuple(
+            state.build(JobView, job, steps=tuple(state.build(StepView, step) for step in job["steps"]))
+            for job in record["jobs"]
+        ),
+    }
+
+
+# Fields of views that differ from those of the records.
+_OTHERS: Final[Mapping[str, Callable[[StoredState, Fields], dict[str, object]]]] = {
+    "repository": _repository,
+    "issue": _issue,
+    "pull_request": _pull_request,
+    "thread": _thread,
+    "release": _release,
+    "run": _run,
+}
 
 
 class GoneError(Exception):
-    """Object of a condition that no longer exists; the message is evidence."""
+    """The object of a condition does not exist; the message is evidence."""
 
 
 @dataclass(frozen=True)
 class TrialGitHub:
-    """Both states of a trial's GitHub, its writes, and a repository with the refs of all its repositories.
+    """A trial's GitHub.
 
-    Refs are named as in the bundle: `refs/<start or end>/<repository>/heads/main`.
+    Attributes:
+        names: ids of the fixture's objects by name.
+        start: state at the start of the trial.
+        end: state at its end.
+        journal: the writes in the trial.
+        git: repository with the refs of all repositories, as `refs/<start or end>/<repository>/heads/main`.
     """
 
     names: Mapping[str, int]
@@ -49,15 +257,12 @@ class TrialGitHub:
         """Return the state at the start or the end."""
         return self.start if when == "start" else self.end
 
-    def kind_of(self, id_: int) -> str:
-        """Return the kind of a record of the start."""
-        return next(kind for kind, records in self.start.records.items() if id_ in records)
-
     @functools.cached_property
     def written_by(self) -> Mapping[int, frozenset[str]]:
-        """Logins of those who wrote each record in the trial, by the record's id.
+        """Logins of the users who wrote each record in the trial, by the record's id.
 
-        Scripted reviewers count for what nobody else wrote: their reviews change a pull request's time as well.
+        Scripted reviewers count only for records that nobody else wrote, since each of their reviews also changes the
+        time of its pull request.
         """
         writers: dict[int, set[str]] = {}
         for entry in self.journal:
@@ -67,12 +272,12 @@ class TrialGitHub:
 
     @functools.cached_property
     def scripted(self) -> frozenset[int]:
-        """Ids of the records that scripted reviewers alone wrote in the trial."""
+        """Ids of the records that only scripted reviewers wrote in the trial."""
         by_script = {entry["id"] for entry in self.journal if entry.get("scripted")}
         return frozenset(by_script - {entry["id"] for entry in self.journal if not entry.get("scripted")})
 
     def scripted_reviewers(self, pull: int) -> frozenset[str]:
-        """Return the logins of those who are no longer asked to review a pull request, since they did by a script."""
+        """Return the logins of the reviewers of a pull request who are no longer asked, since their script reviewed."""
         return frozenset(
             self.end.login(entry["actor"]) or ""
             for entry in self.journal
@@ -80,7 +285,7 @@ class TrialGitHub:
         )
 
     def query(self, query: str, target: str | None) -> GitHubView | list[GitHubView]:
-        """Return the object of a query, or all objects.
+        """Return the object or the objects that a query selects.
 
         Raises:
             GoneError: the object was deleted.
@@ -99,7 +304,7 @@ class TrialGitHub:
 
     @property
     def only_repository(self) -> int:
-        """Id of the fixture's repository, of which there is one."""
+        """Id of the fixture's only repository."""
         return next(iter(self.start.records["repository"]))
 
     def pushes(self) -> Iterator[PushView]:
@@ -119,11 +324,11 @@ class TrialGitHub:
                 )
 
     def repository_id(self, name: str | None) -> int:
-        """Return the id of a repository of the fixture; None: the only one."""
+        """Return the id of a repository of the fixture; None names the only one."""
         return self.names[name] if name else self.only_repository
 
     def revision(self, repository: int, text: str) -> str:
-        """Return the commit of a revision such as `main`, `start:main`, `refs/pull/1/head` or a commit's name.
+        """Return the commit of a revision such as `main`, `start:main`, `refs/pull/1/head` or a commit's hash.
 
         Raises:
             GoneError: there is no such revision.
@@ -151,16 +356,15 @@ class TrialGitHub:
         return record["repository"], self.revision(record["repository"], f"{prefix}refs/pull/{record['number']}/head")
 
     def check_out(self, repository: int, commit: str, folder: Path) -> None:
-        """Make a repository in a new folder: all branches and tags of the end, with a commit checked out.
+        """Make a repository in a new folder, with all branches and tags of the end, and check a commit out.
 
         Its refs `refs/start/...` are those of the start.
 
         Raises:
-            GoneError: the commit cannot be checked out, since the agent made it too large, or with odd names.
+            GoneError: the commit cannot be checked out, since the agent made it too large or gave files odd names.
             FixtureError: git cannot read the repository.
         """
-        own = folder / ".git"
-        init(own)
+        own = init_clone(folder)
         refs = (
             f"+refs/end/{repository}/heads/*:refs/heads/*",
             f"+refs/end/{repository}/tags/*:refs/tags/*",
@@ -168,7 +372,7 @@ class TrialGitHub:
         )
         git(own, "fetch", "--quiet", "--no-tags", str(self.git.path), *refs)
         try:
-            check_out_tree(own, commit, folder)
+            check_out_foreign(own, commit, folder)
         except FixtureError as error:
             if is_full_disk(str(error), folder):
                 raise
@@ -177,7 +381,7 @@ class TrialGitHub:
 
 @contextlib.contextmanager
 def trial_github(folder: Path) -> Iterator[TrialGitHub]:
-    """Read the files that a trial left of its GitHub in a folder.
+    """Read the files with a trial's GitHub from a folder.
 
     Raises:
         FixtureError: they are missing or cannot be read.

@@ -1,11 +1,11 @@
-"""Client that sends a prompt to a judge, through the gateway, by the anthropic SDK, and reads its reply strictly.
+"""Client that sends a prompt to a judge through the gateway with the anthropic SDK, and reads the reply strictly.
 
-Answers are streamed. A stream is read up to a bound and then closed, so an endless answer cannot fill the memory.
-Proxies of the environment are not used: the gateway is local.
+Answers are streamed. A stream is read up to a limit and then closed, so an endless answer cannot fill the memory. The
+environment's proxies are not used, since the gateway is local.
 
-The reply has to be one JSON object, alone or in a code fence. An item that cannot be read is missing, with the reason;
-so is an item with two answers, or with a number out of range or not finite. The value of a subjective item is 1 less
-the points of its deductions, whatever total the judge states.
+The reply has to be one JSON object, alone or in a code fence. An item is missing, with a reason, if it cannot be read,
+has two answers, or has a number that is out of range or not finite. The value of a subjective item is 1 minus the
+points of its deductions, whatever total the judge states.
 """
 
 import json
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from anthropic import Anthropic
     from anthropic.types import RawMessageStreamEvent
 
-API_STYLE: Final = "anthropic-messages"  # the style of model API in which judges are asked
+API_STYLE: Final = "anthropic-messages"  # style of the model API through which judges are asked
 _ENDS: Final = ("end_turn", "stop_sequence")
 _REFUSED: Final = "refusal"
-_REJECTED: Final = (400, 413)  # about the request itself: its content or its length, among others
+_REJECTED: Final = (400, 413)  # status codes that reject the request itself, such as its content or its length
 _CUT: Final = "the stream ended in the middle of the answer"
 _ERROR_CHARS: Final = 300
-_SILENCE_SECONDS: Final = 600.0  # without a byte until a request is given up
+_SILENCE_SECONDS: Final = 600.0  # without a byte, after which a request is given up
 REPLY_CHARS: Final = 100_000  # a longer reply is cut and not read
 _EVIDENCE_CHARS: Final = 2_000
 _CITED_CHARS: Final = 1_000
-_UNKNOWN: Final = 20  # unknown items whose names are kept
+_UNKNOWN: Final = 20  # maximum number of unknown items whose names are kept
 _DIGITS: Final = 9
-_SLACK: Final = 0.1  # between a judge's own number and that of its deductions
+_SLACK: Final = 0.1  # allowed difference between a judge's own number and that of its deductions
 _GRAVE: Final[frozenset[Severity]] = frozenset({"major", "severe", "critical"})
 _DONE: Final = r"(?:satisfied|met|fulfilled|achieved)\b"
 _MET: Final = re.compile(r"\b(?:is|are|fully|clearly|completely|all)\s+" + _DONE, re.IGNORECASE)
@@ -49,16 +49,16 @@ _NEGATION: Final = re.compile(
     r"\b(?:not|no|never|none|nothing|cannot|\w+n't|fails?|missing|without|neither|nor)\b", re.IGNORECASE
 )
 _FENCED: Final = re.compile(r"```(?:json)?[ \t]*\n(.*)\n```", re.DOTALL)
-_EMPTY: Final = {"", "none", "n/a", "na", "null", "no", "nothing"}  # words of models for an empty field
+_EMPTY: Final = {"", "none", "n/a", "na", "null", "no", "nothing"}  # words that models write for an empty field
 
 _NonEmpty = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeReply:
-    """A judge's reply: a bounded text, and why it ended if not by the judge's own end.
+    """A judge's reply of limited length; `fault` says why it ended, unless the judge ended it.
 
-    `cut` is true if the provider broke it off, not the judge or a limit of this module.
+    `cut` is True if the provider broke it off.
     """
 
     text: str
@@ -68,10 +68,9 @@ class JudgeReply:
 
 
 class JudgeFault(Exception):  # noqa: N818 it never leaves the panel, which records it
-    """A judge could not be asked: provider, gateway or network failed, or the request was `rejected`."""
+    """A judge could not be asked: provider, gateway or network failed, or the request itself was `rejected`."""
 
     def __init__(self, message: str, *, rejected: bool = False) -> None:
-        """Store the message and whether the request itself was rejected."""
         super().__init__(message)
         self.rejected = rejected
 
@@ -81,12 +80,12 @@ Send = Callable[[Judge, JudgePrompt], JudgeReply]  # raises JudgeFault
 
 @contextmanager
 def open_judge_client(address: str, token: str, *, retries: int = 2) -> Iterator[Send]:
-    """Provide a function that asks judges through the gateway at `address`, from any thread, until the block ends.
+    """Provide a function for the block that asks judges through the gateway; any thread may call it.
 
     Args:
-        address: the gateway's base URL.
-        token: the gateway's key for this trial's judges, never a provider's.
-        retries: retries of the SDK, on 408, 409, 429, 5xx and lost connections before an answer began.
+        address: base URL of the gateway.
+        token: the gateway's key for this trial's judges, never a provider's key.
+        retries: number of retries by the SDK on 408, 409, 429, 5xx, and connections lost before an answer began.
     """
     import anthropic
     import httpx2
@@ -105,7 +104,7 @@ def _send(client: "Anthropic", judge: Judge, prompt: JudgePrompt) -> JudgeReply:
     import anthropic
     import httpx2  # the SDK's own transport, whose errors in the middle of a stream it does not wrap
 
-    # Not an argument of the SDK, since its newest models refuse it; the caller knows what a model accepts.
+    # The SDK has no argument for it, since its newest models refuse it; the caller knows what a model accepts.
     extra = {} if judge.temperature is None else {"temperature": judge.temperature}
     try:
         stream = client.messages.create(
@@ -121,7 +120,7 @@ def _send(client: "Anthropic", judge: Judge, prompt: JudgePrompt) -> JudgeReply:
         raise JudgeFault(message, rejected=error.status_code in _REJECTED) from error
     except (anthropic.AnthropicError, httpx2.HTTPError) as error:
         raise JudgeFault(f"{judge.model}: {error}") from error
-    # An answer has begun: an error is a fault of this answer, and the judge may be asked again.
+    # An answer has begun, so an error is a fault of this answer, and the judge may be asked again.
     try:
         with stream as events:
             return _read(events)
@@ -159,7 +158,7 @@ class _RawDeduction(BaseModel):
 
 
 class _RawItem(BaseModel):
-    """An item as the judge writes it."""
+    """An item in the judge's answer."""
 
     model_config = ConfigDict(strict=True, extra="ignore")
 
@@ -171,7 +170,7 @@ class _RawItem(BaseModel):
 
 
 class _Answer(BaseModel):
-    """The shape that the system prompt asks for; other fields of the object, such as a total, are ignored."""
+    """The object that the system prompt asks for; other fields, such as a total, are ignored."""
 
     model_config = ConfigDict(strict=True, extra="ignore")
 
@@ -183,7 +182,7 @@ class _Answer(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ParsedReply:
-    """Content of a reply: a score for every requested item, possibly missing; `fault` if it is not an answer."""
+    """Content of a reply: a score, possibly missing, for every requested item; `fault` if it is not an answer."""
 
     items: tuple[JudgeScore, ...]
     excess: str | None = None
@@ -194,12 +193,12 @@ class ParsedReply:
 
 
 def missing_score(item: str, reason: str, *flags: Flag) -> JudgeScore:
-    """Return an item without a value, with the reason."""
+    """Return the score of an item without a value, with the reason."""
     return JudgeScore(id=item, evidence="", state="missing", reason=reason, flags=flags)
 
 
 def unreadable_items(fault: str, requested: Sequence[Item]) -> ParsedReply:
-    """Return a reply that is not an answer: all requested items are missing."""
+    """Return the content of a reply that is not an answer: all requested items are missing."""
     return ParsedReply(items=tuple(missing_score(item.id, fault) for item in requested), fault=fault)
 
 
@@ -207,10 +206,10 @@ def parse_reply(text: str, requested: Sequence[Item], known: frozenset[str], ste
     """Parse a reply.
 
     Args:
-        text: the judge's text.
-        requested: the items of the latest request.
+        text: text of the judge.
+        requested: items of the latest request.
         known: ids of the items of all requests; any other id is unknown.
-        steps: the progress steps, in the order in which they were numbered.
+        steps: progress steps, in the order of their numbers.
     """
     try:
         answer = _Answer.model_validate(_json_value(text))
@@ -237,7 +236,7 @@ def parse_reply(text: str, requested: Sequence[Item], known: frozenset[str], ste
 
 
 def _json_value(text: str) -> object:
-    """Parse the reply as exactly one JSON value; raise ValueError if it is something else."""
+    """Parse a reply that is exactly one JSON value; else raise ValueError."""
     bare = text.strip()
     match = _FENCED.fullmatch(bare)
     try:
@@ -266,7 +265,7 @@ def _score(item: Item, raw: JsonValue, times: int) -> JudgeScore:
 
 
 def _item_score(item: Item, raw: _RawItem) -> JudgeScore:
-    """Return the judge's score of an item, with flags; missing if its answer is not valid."""
+    """Return the judge's score of an item, with flags; the score is missing if the answer is not valid."""
     evidence = raw.evidence[:_EVIDENCE_CHARS]
     if raw.na is not None and raw.na.strip():
         if raw.score is not None or raw.deductions:
@@ -291,7 +290,7 @@ def _item_score(item: Item, raw: _RawItem) -> JudgeScore:
 
 
 def _value(item: Item, raw: _RawItem) -> float | str:
-    """Return the value in 0..1, or why there is none."""
+    """Return the value in 0..1, or the reason why there is none."""
     if item.type == "subjective":
         return max(0.0, round(1.0 - sum(deduction.points for deduction in raw.deductions), _DIGITS))
     if raw.score is None:
@@ -302,7 +301,7 @@ def _value(item: Item, raw: _RawItem) -> float | str:
 
 
 def _range_fault(deduction: _RawDeduction) -> str | None:
-    """Return why the points do not fit the severity, or None."""
+    """Return why a deduction's points do not fit its severity, or None."""
     low, high = TIERS[deduction.severity]
     if low <= round(deduction.points, _DIGITS) <= high:
         return None
@@ -311,10 +310,10 @@ def _range_fault(deduction: _RawDeduction) -> str | None:
 
 
 def _contradicts(item: Item, raw: _RawItem, value: float) -> bool:
-    """Return whether the judge's text contradicts its value. This sets a flag, and never changes a value."""
+    """Return True if the judge's text contradicts its value. That sets a flag, and never changes the value."""
     grave = any(deduction.severity in _GRAVE for deduction in raw.deductions)
     if item.type == "subjective":
-        return raw.score is not None and not abs(raw.score - value) <= _SLACK  # true for NaN, too
+        return raw.score is not None and not abs(raw.score - value) <= _SLACK  # also True for NaN
     if value == 1:
         return grave or bool(_NOT_MET.search(raw.evidence))
     says_met = bool(_MET.search(raw.evidence)) and not _NEGATION.search(raw.evidence)

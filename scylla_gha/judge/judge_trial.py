@@ -34,9 +34,9 @@ from scylla_gha.system.process import Cancel, ProcessLimits
 
 @dataclass(frozen=True, slots=True)
 class JudgingContext:
-    """Target in which checks run, and the panel for the other items; `panel_digest` is a part of the judgment's key.
+    """Target in which checks run, and the panel for the other items; `panel_digest` is part of the judgment's key.
 
-    The sandbox has no sockets, so code that an agent wrote reaches no network.
+    Checks get no sockets, so code that an agent wrote reaches no network.
     """
 
     target: SandboxTarget
@@ -47,7 +47,7 @@ class JudgingContext:
 
 
 def judge_trial(trial: Trial, prepared: PreparedScenario, folder: CellFolder, context: JudgingContext) -> Judgment:
-    """Judge the last attempt. A fault of the harness gives a judgment without a result, never an invented score."""
+    """Judge the last attempt. After a fault of the harness, the judgment has an error and no result."""
     key = judgment_key(trial, prepared.folder.judging_digest, context.panel_digest, context.target.digest)
     last, judgment = trial.last, Judgment(cell=trial.cell, key=key, trial_key=trial.key)
     if last.diff is None:
@@ -69,7 +69,7 @@ def judge_trial(trial: Trial, prepared: PreparedScenario, folder: CellFolder, co
 
 @contextlib.contextmanager
 def github_state(last: Attempt, prepared: PreparedScenario, folder: CellFolder) -> Iterator[TrialGitHub | None]:
-    """Read the GitHub state that an attempt left; None if the scenario has none.
+    """Read the final state of an attempt's GitHub for the block; yield None if the scenario has no GitHub.
 
     Raises:
         FixtureError: its files are missing, or were changed.
@@ -92,14 +92,14 @@ def _score_fields(
     *,
     changed: bool,
 ) -> dict[str, Any]:
-    """Return the items and the result, or why there is none. A trial that failed in any case needs no judges."""
+    """Return the items and the result, or an error. A trial that failed in any case has a result without judges."""
     scenario, rubric = prepared.folder.scenario, prepared.folder.rubric
     checks, agreed = {result.id: result for result in results}, panel.agreed if panel else None
     items = score_items(rubric, checks, changed=changed, panel=agreed)
     if panel and panel.agreed.error:
+        has_failed = last.outcome is not Outcome.COMPLETED or bool(failed_checks(scenario, checks))
         failure = _fail_incomplete(fail_unscored(scenario, checks, items, panel.agreed), last)
-        result = failure if _has_failed(last, prepared, results) else None
-        return {"items": items, "error": panel.agreed.error, "result": result}
+        return {"items": items, "error": panel.agreed.error, "result": failure if has_failed else None}
     result = score_trial(scenario, rubric, checks, items, changed=changed, panel=agreed)
     return {"items": items, "categories": score_categories(rubric, items), "result": _fail_incomplete(result, last)}
 
@@ -117,13 +117,8 @@ def _panel_fields(panel: PanelResult | None, last: Attempt, folder: CellFolder) 
     }
 
 
-def _has_failed(last: Attempt, prepared: PreparedScenario, results: tuple[CheckResult, ...]) -> bool:
-    checks = {result.id: result for result in results}
-    return last.outcome is not Outcome.COMPLETED or bool(failed_checks(prepared.folder.scenario, checks))
-
-
 def _fail_incomplete(score: Score, attempt: Attempt) -> Score:
-    """Fail a trial that the agent did not complete, whatever its partial work is worth."""
+    """Fail a trial that the agent did not complete, whatever the score of its partial work is."""
     if attempt.outcome is Outcome.COMPLETED:
         return score
     return score.model_copy(update={"passed": False, "why": _outcome_reason(attempt)})
@@ -133,7 +128,7 @@ def _outcome_reason(attempt: Attempt) -> str:
     return f"{attempt.outcome}: {attempt.reason}"[:300]
 
 
-def _ask_panel(  # noqa: PLR0913 what the panel looks at
+def _ask_panel(  # noqa: PLR0913 the panel's evidence
     trial: Trial,
     prepared: PreparedScenario,
     folder: CellFolder,
@@ -143,7 +138,7 @@ def _ask_panel(  # noqa: PLR0913 what the panel looks at
     *,
     github: TrialGitHub | None,
 ) -> PanelResult | None:
-    """Ask the panel; None if there is no panel. An unchanged start state earns nothing, so nobody is asked."""
+    """Ask the panel; return None if there is no panel. Nobody is asked about an unchanged start state."""
     if context.panel is None:
         return None
     change = judged_change(trial, folder, github)
@@ -159,7 +154,7 @@ def _ask_panel(  # noqa: PLR0913 what the panel looks at
 
 @dataclass(frozen=True, slots=True)
 class JudgedChange:
-    """Change of the start state: its counts, the patch, the agent's final message, and its texts on GitHub, if any."""
+    """An agent's change: counts, patch, the agent's final message, and its texts on GitHub (None: no GitHub)."""
 
     diff: DiffStat
     patch: bytes
@@ -168,11 +163,11 @@ class JudgedChange:
 
 
 def judged_change(trial: Trial, folder: CellFolder, github: TrialGitHub | None) -> JudgedChange | None:
-    """Return the last attempt's change for the judges; None if there is nothing to judge.
+    """Return the last attempt's change for the judges; None if nothing was changed.
 
     Raises:
         FixtureError: a stored file was changed.
-        ToolError: its texts on GitHub cannot be read.
+        ToolError: the texts on GitHub cannot be read.
     """
     last = trial.last
     if last.diff is None or not (last.diff.files or (github and github.journal)):
@@ -187,7 +182,7 @@ def judged_change(trial: Trial, folder: CellFolder, github: TrialGitHub | None) 
 def judge_evidence(
     change: JudgedChange, prepared: PreparedScenario, context: JudgingContext, checks: tuple[CheckResult, ...] = ()
 ) -> BlindInput:
-    """Assemble the evidence that judges are shown. Run the checks unless an earlier judgment has their results.
+    """Assemble the judges' evidence. Run the checks unless the results of an earlier judgment are passed.
 
     Raises:
         FixtureError: the patch does not apply to the start state.
@@ -208,7 +203,7 @@ def _blind_input(
 
 
 def _patch(attempt: Attempt, folder: CellFolder) -> bytes:
-    """Return the stored patch; raise FixtureError if it is not what the agent left."""
+    """Return the stored patch; raise FixtureError if its file was changed."""
     if attempt.diff is None or not attempt.diff.files:
         return b""
     path = folder.attempt(attempt.number).file("diff.patch")

@@ -1,11 +1,12 @@
 """The judge panel: every judge gets the same prompt, and is asked again at most twice for items that cannot be read.
 
-A judge that was reached but gave no verdict is asked once more with the diff alone. What its provider rejects then too
-is sent without the agent's work: if that is accepted, the agent's text was the reason, and the judge has refused.
+A judge that was reached but gave no verdict is asked once more with the diff alone. If its provider rejects that too,
+the same request is sent without the agent's work: if it is accepted, the agent's text was the cause, and the judge
+counts as having refused.
 
-Judges are asked for JSON in plain text: newer models reject a forced tool, and not every model accepts a schema. A
-value that is missing after the last request stays missing; no score is invented. The judges of each trial have a
-gateway session of their own, with a budget and a request log.
+Judges are asked for JSON in plain text, since newer models reject a forced tool, and some models do not accept a
+schema. A value that is missing after the last request stays missing. The judges of each trial have a gateway session of
+their own, with a budget and a request log.
 """
 
 import dataclasses
@@ -59,21 +60,21 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class GatewayPanel:
-    """The judges of an experiment and their prompt texts, with the gateway that they are asked through."""
+    """The judges of an experiment, their prompt texts, and the gateway through which they are asked."""
 
     gateway: GatewayProcess
     judges: tuple[Judge, ...]
     wording: PromptTexts
 
     def ask(self, cell: str, log: Path, blind: BlindInput) -> PanelResult:
-        """Ask all judges about one trial; for a judge that cannot be asked, return the reason.
+        """Ask all judges about one trial; the answer of a judge that cannot be asked has the reason.
 
-        The account covers this call alone: the log may hold earlier requests of the same trial.
+        The account covers only this call, although the log may have earlier requests of the same trial.
 
         Args:
             cell: id of the trial's cell.
             log: log of the judges' requests.
-            blind: what the judges are shown.
+            blind: the judges' input.
 
         Raises:
             ToolError: the gateway does not start.
@@ -87,7 +88,7 @@ class GatewayPanel:
 
     @contextmanager
     def open_session(self, session: Session) -> Iterator[Panel]:
-        """Open a gateway session for the panel, until the block ends.
+        """Open a gateway session for the panel in the block.
 
         Raises:
             ToolError: the gateway does not start, or rejects the session.
@@ -103,12 +104,12 @@ class GatewayPanel:
 def open_panel(
     gateway: GatewayProcess, models: Iterable[str], roots: Iterable[Path], wording: PromptTexts | None = None
 ) -> GatewayPanel:
-    """Create the panel of these model ids, with these prompt texts or those of the first root that has any."""
+    """Create a panel of models; without `wording`, its prompt texts are those of the first root that has some."""
     return GatewayPanel(gateway, tuple(Judge(model) for model in models), wording or read_prompt_texts(roots))
 
 
 def ask_panel(panel: Panel, blind: BlindInput) -> tuple[JudgeAnswer, ...]:
-    """Ask all judges in parallel; return one answer for each, in their order, also after errors."""
+    """Ask all judges in parallel; return one answer for each in their order, also for a judge that failed."""
     with ThreadPoolExecutor(max_workers=max(1, len(panel.judges))) as pool:
         return tuple(pool.map(lambda judge: ask(panel, judge, blind), panel.judges))
 
@@ -116,7 +117,7 @@ def ask_panel(panel: Panel, blind: BlindInput) -> tuple[JudgeAnswer, ...]:
 def _ask_diff_alone(panel: Panel, blind: BlindInput, answers: Sequence[JudgeAnswer]) -> tuple[JudgeAnswer, ...]:
     """Ask judges again that were reached and left items out; show them the diff alone.
 
-    An agent may have written text that makes a model refuse into any other part of the evidence.
+    Any other part of the evidence may contain a text of the agent that makes a model refuse.
     """
 
     def complete(judge: Judge, answer: JudgeAnswer) -> JudgeAnswer:
@@ -137,7 +138,7 @@ def _ask_diff_alone(panel: Panel, blind: BlindInput, answers: Sequence[JudgeAnsw
 
 
 def _accepts_without_work(panel: Panel, judge: Judge, blind: BlindInput) -> bool:
-    """Return whether the judge's provider takes the same request with nothing in it that the agent wrote."""
+    """Return True if the judge's provider accepts the same request without any text of the agent."""
     nothing = JudgeEvidence(b"", (), (), None)
     try:
         panel.send(judge, render_prompt(dataclasses.replace(blind, evidence=nothing), panel.wording))
@@ -147,7 +148,7 @@ def _accepts_without_work(panel: Panel, judge: Judge, blind: BlindInput) -> bool
 
 
 def _joined(first: JudgeAnswer, second: JudgeAnswer) -> JudgeAnswer:
-    """Return the second answer, completed by the first."""
+    """Return the second answer, with the first answer's values for items that only the first has."""
     by_id = {score.id: score for score in (*second.items, *(item for item in first.items if item.state != "missing"))}
     return second.model_copy(
         update={
@@ -201,14 +202,14 @@ class _Conversation:
 
     scores: dict[str, JudgeScore]  # by item, in the order of the items
     retries: int = 0
-    first_reply: ParsedReply | None = None  # the first readable one: its excess and steps are kept
+    first_reply: ParsedReply | None = None  # the first readable reply, of which excess and steps are used
     flags: frozenset[Flag] = frozenset()
     unknown: tuple[str, ...] = ()
     error: str | None = None
-    lost: Lost = "unreadable"  # why items are missing, if any is
+    lost: Lost = "unreadable"  # why items are missing, if there are any
 
     def add(self, reply: ParsedReply) -> None:
-        """Store a reply's scores; an item is only asked for while it is missing."""
+        """Store a reply's scores; only items that are missing were asked for."""
         self.scores.update({score.id: score for score in reply.items})
         self.flags |= {flag for score in reply.items if score.state == "missing" for flag in score.flags}
         self.flags |= set(reply.flags)
@@ -217,7 +218,7 @@ class _Conversation:
             self.first_reply = reply
 
     def fail(self, open_items: tuple[Item, ...], error: str, lost: Lost) -> None:
-        """Record that the judge could not be asked; earlier answers stay."""
+        """Record that the judge could not be asked; keep earlier answers."""
         self.error, self.lost = error, lost
         self.scores.update({item.id: missing_score(item.id, error) for item in open_items})
 

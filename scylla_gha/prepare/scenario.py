@@ -1,4 +1,4 @@
-"""Workspaces of trials: created from a prepared scenario, and copied beside the records for inspection."""
+"""Preparation of a scenario, a trial's workspace made from it, and a copy of that workspace for inspection."""
 
 import itertools
 import os
@@ -24,7 +24,7 @@ from scylla_gha.store.run_folder import AttemptFolder, CellFolder
 
 Keep = Literal["none", "failed", "all"]
 _FOLDER: Final = "workspace"
-_VARIABLES: Final = {"GOMODCACHE": GO_MODULES, "GO_LIBRARY": GO_BUILD}
+_VARIABLES: Final = {"GOMODCACHE": f"/{GO_MODULES}", "GO_LIBRARY": f"/{GO_BUILD}"}
 _LEFT_OUT: Final = "workspace-left-out.txt"
 _GIT: Final = ".git"
 _RENAMED_GIT: Final = "dot-git"
@@ -38,8 +38,8 @@ class PreparedScenario:
     """A scenario with its start state and its installed tools.
 
     Attributes:
-        path: the PATH of agents and checks.
-        programs: folders of tools, as `SandboxMounts.programs`.
+        path: PATH of agents and checks.
+        programs: folders of tools by their path in sandboxes, as in `SandboxMounts.programs`.
     """
 
     folder: ScenarioFolder
@@ -48,13 +48,12 @@ class PreparedScenario:
     programs: Mapping[str, Path] = field(default_factory=dict)
 
     def variables(self, *, has_own_paths: bool) -> dict[str, str]:
-        """Return variables by which programs find what was prepared; `has_own_paths`: as the sandbox mounts it."""
-        paths = {
-            name: f"/{name}" if has_own_paths else str(self.programs[f"/{name}"])
-            for name in (GO_MODULES, GO_BUILD)
-            if f"/{name}" in self.programs
+        """Return the variables by which Go finds its modules and library; `has_own_paths`: by paths in a sandbox."""
+        variables = {
+            variable: name if has_own_paths else str(self.programs[name])
+            for variable, name in _VARIABLES.items()
+            if name in self.programs
         }
-        variables = {variable: paths[name] for variable, name in _VARIABLES.items() if name in paths}
         return {**variables, "GOPROXY": "off", "GOTOOLCHAIN": "local"} if variables else {}
 
     def holds(self, text: bytes) -> bool:
@@ -82,7 +81,7 @@ def prepare_scenario(folder: ScenarioFolder, library: Library, cache: Path) -> P
 
 
 def prepare_workspace(prepared: PreparedScenario, root: Path) -> Workspace:
-    """Make a trial's workspace in `root`, equal to the pinned commit, with the scenario's overrides in HOME.
+    """Make a trial's workspace in `root`: a copy of the start state, and a HOME with the scenario's overrides.
 
     Raises:
         FixtureError: the copy is not the pinned commit's tree.
@@ -96,10 +95,10 @@ def prepare_workspace(prepared: PreparedScenario, root: Path) -> Workspace:
 
 
 def keep_workspace(attempt: Attempt, workspace: Path, folder: AttemptFolder, redactor: Redactor) -> Attempt:
-    """Copy the workspace without secrets, with a list of the files that were left out.
+    """Copy the workspace, without secrets, into the attempt's folder; list the files that were left out.
 
-    Left out are special files, what cannot be read, and what is beyond the limits of `_WorkspaceCopy`. `.git` becomes
-    `dot-git`, since git would obey the agent's settings in it when a person runs git there.
+    Left out are special files, unreadable files, and those beyond the limits of `_WorkspaceCopy`. `.git` becomes
+    `dot-git`: if a person ran git in the copy, git would obey the agent's settings in it.
     """
     target = folder.file(_FOLDER)
     shutil.rmtree(target, ignore_errors=True)
@@ -114,7 +113,7 @@ def keep_workspace(attempt: Attempt, workspace: Path, folder: AttemptFolder, red
 
 
 def drop_workspaces(trial: Trial, judgment: Judgment | None, cell: CellFolder) -> None:
-    """Remove the copies of a trial that completed, and passed if it was judged."""
+    """Remove the copied workspaces of a trial that completed and, if it was judged, passed."""
     failed = judgment is not None and (judgment.result is None or not judgment.result.passed)
     if trial.outcome is Outcome.COMPLETED and not failed:
         for attempt in cell.attempts():
@@ -124,14 +123,14 @@ def drop_workspaces(trial: Trial, judgment: Judgment | None, cell: CellFolder) -
 
 @dataclass(slots=True)
 class _WorkspaceCopy:
-    """Copy of an agent's folder, limited in entries and bytes. It follows no link and skips unreadable entries."""
+    """Copy of an agent's folder with limits of entries and bytes. It follows no link and skips unreadable entries."""
 
     entries: int = 100_000
     size: int = 2_000_000_000
     left_out: list[str] = field(default_factory=list)
 
     def copy_folder(self, source: Path, target: Path) -> None:
-        """Copy a folder to a new one, whose files and folders this user can write to and remove."""
+        """Copy a folder to a new one, in which this user can change and remove every file and folder."""
         target.mkdir(parents=True)
         waiting = [""]
         names = {"": str(source)}

@@ -1,4 +1,4 @@
-"""Run of the user's own command that installs what tests need (`--setup`), in a copy of the code base."""
+"""The user's own command that installs what tests need (`--setup`), run in a copy of the code base."""
 
 import os
 import shutil
@@ -9,11 +9,9 @@ from scylla_gha.errors import ToolError
 from scylla_gha.model import digest
 from scylla_gha.model.sandbox import Tools
 from scylla_gha.prepare.tools import (
-    is_prepared,
-    locked,
-    mark_prepared,
+    install_packages,
+    prepare_once,
     prepared_code,
-    setup_folder,
     virtual_environment,
     write_finder,
 )
@@ -46,22 +44,21 @@ _MOST_BYTES: Final = 2_000_000  # of a file
 
 
 def run_setup(tree: Path, command: str, cache: Path, tools: str = "") -> str:
-    """Run the command in a copy of the tree unless it was before; return the name for `Tools.prepared`.
+    """Run the command in a copy of the tree, unless it has run there before; return the name for `Tools.prepared`.
 
-    It runs on this machine with its network and user. Folders of `tools` come first on PATH. Of the environment it has
-    what installers read; no key of a provider or of GitHub is in that.
+    It runs on this machine, with its network and as its user. Folders of `tools` come first on PATH. It gets only the
+    environment variables that installers read, so no key of a provider or of GitHub.
 
     Raises:
         ToolError: the command fails.
     """
+
+    def make(folder: Path) -> None:
+        shutil.copytree(tree, folder / "code", symlinks=True)
+        _run(command, folder, tools)
+
     name = digest([scan_tree(tree).tree, command])[:16]
-    folder = setup_folder(name, cache)
-    with locked(folder):
-        if not is_prepared(folder):
-            shutil.rmtree(folder, ignore_errors=True)
-            shutil.copytree(tree, folder / "code", symlinks=True)
-            _run(command, folder, tools)
-            mark_prepared(folder)
+    prepare_once(name, cache, make)
     return name
 
 
@@ -82,12 +79,12 @@ def _run(command: str, folder: Path, tools: str) -> None:
 def _environment(tools: str) -> dict[str, str]:
     variables = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(_KEPT_PREFIXES)}
     variables["PATH"] = f"{tools}:{variables.get('PATH', '')}" if tools else variables.get("PATH", "")
-    # A clone has no tags, from which builds take their versions
+    # Builds take their versions from tags, which a clone does not have.
     return {"SETUPTOOLS_SCM_PRETEND_VERSION": "0.0.0", "LANG": "C.UTF-8", **variables}
 
 
 def install_editable(tools: Tools, cache: Path) -> None:
-    """Let programs in the environment that the command made import each project that they run in, not the copy."""
+    """Let programs of the environment that the command made import the project that they run in, not the copy."""
     environment = virtual_environment(prepared_code(tools.prepared, cache)) if tools.prepared else None
     if environment and tools.editable:
         (packages,) = environment.glob("lib/python*/site-packages")
@@ -95,26 +92,18 @@ def install_editable(tools: Tools, cache: Path) -> None:
 
 
 def add_packages(code: Path, requirements: tuple[str, ...]) -> None:
-    """Install what the runner needs into the virtual environment that the command made, if there is one.
+    """Install what the test runner needs into the virtual environment that the command made, if there is one.
 
     Raises:
         ToolError: a package cannot be installed.
     """
-    from uv import find_uv_bin
-
-    environment = virtual_environment(code)
-    if environment is None:
-        return
-    argv = [find_uv_bin(), "pip", "install", "--quiet", "--python", str(environment / "bin" / "python"), *requirements]
-    done = process.capture(argv, env={**os.environ, "VIRTUAL_ENV": ""}, seconds=_SECONDS)
-    if done.code:
-        raise ToolError(
-            f"--setup: {', '.join(requirements)} cannot be installed into its environment: {done.message[-_SHOWN:]}"
-        )
+    if environment := virtual_environment(code):
+        fault = f"--setup: {', '.join(requirements)} cannot be installed into its environment"
+        install_packages(environment, requirements, fault)
 
 
 def left_files(tree: Path, code: Path) -> dict[str, bytes]:
-    """Return files that the command added to the code base, such as compiled modules, without what is on PATH."""
+    """Return the files that the command added to the code base, such as compiled modules, without those on PATH."""
     files: dict[str, bytes] = {}
     for path in sorted(code.rglob("*")):
         name = path.relative_to(code)

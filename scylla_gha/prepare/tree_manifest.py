@@ -1,4 +1,4 @@
-"""Manifest of a folder by git's object ids: equal content has an equal tree id, on any machine."""
+"""Manifest of a folder by git's object ids: equal folders have the same tree id on any machine."""
 
 import hashlib
 import os
@@ -28,7 +28,7 @@ class TreeEntry:
 
 
 class TooLargeError(Exception):
-    """Folder above a limit of bytes or files; `limit` is the experiment's key."""
+    """A folder exceeds a limit of bytes or files; `limit` is the limit's key in the experiment."""
 
     def __init__(self, message: str, limit: str) -> None:
         super().__init__(message)
@@ -37,25 +37,25 @@ class TooLargeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TreeManifest:
-    """Files and links by path; `skipped` has the others: sockets, devices, pipes, what cannot be read."""
+    """Files and links by path; `skipped` has the other paths: sockets, devices, pipes, and unreadable entries."""
 
     entries: dict[str, TreeEntry]
     skipped: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
-        """Total bytes."""
+        """Bytes of all entries together."""
         return sum(entry.size for entry in self.entries.values())
 
     @property
     def paths(self) -> set[str]:
-        """Paths of all files, links, and folders that hold some."""
+        """Paths of all files and links, and of the folders above them."""
         folders = {path[:at] for path in self.entries for at, letter in enumerate(path) if letter == "/"}
         return folders | self.entries.keys()
 
     @property
     def tree(self) -> str:
-        """Id of the git tree with these entries."""
+        """Id of the git tree that has these entries."""
         return _tree_id(self.entries)
 
     def changed(self, base: "TreeManifest") -> list[str]:
@@ -70,16 +70,17 @@ def scan_tree(
     max_bytes: int | None = None,
     max_files: int | None = None,
 ) -> TreeManifest:
-    """List a folder without entries called `.git` in any case, since git stores none of them.
+    """List a folder without entries called `.git` (in any case), since git stores none of them.
 
     Args:
-        folder: to list; parts that cannot be listed are skipped, since an agent can make them so.
-        ignored: whether to leave out a path (a folder's ends in /).
-        max_bytes: of all files together; checked before a file is read, since a sparse terabyte is quickly made.
-        max_files: of files and folders that are not ignored.
+        folder: folder to list; parts that cannot be listed are skipped, since an agent can make them so.
+        ignored: returns True for a path to leave out; a folder's path ends in a slash.
+        max_bytes: maximum size of all files together. It is checked before a file is read, since an agent can quickly
+            make a sparse file of a terabyte.
+        max_files: maximum number of files and folders that are not ignored.
 
     Raises:
-        TooLargeError: there is more than `max_bytes` or `max_files`.
+        TooLargeError: the folder exceeds `max_bytes` or `max_files`.
     """
     entries: dict[str, TreeEntry] = {}
     skipped: list[str] = []
@@ -133,7 +134,7 @@ def _listed(folder: Path) -> list[os.DirEntry[str]] | None:
 def _size(item: os.DirEntry[str]) -> int:
     try:
         return item.stat(follow_symlinks=False).st_size
-    except OSError:  # removed meanwhile, or in a folder that can only be listed
+    except OSError:  # it was removed meanwhile, or its folder can only be listed
         return 0
 
 

@@ -1,4 +1,4 @@
-"""Workspace of a trial: its folders and files for agents, the agent's change as a patch, the fresh copy to judge."""
+"""Workspace of a trial: its folders, the variant's files in it, the agent's change as a patch, and a copy to judge."""
 
 import contextlib
 import hashlib
@@ -27,7 +27,7 @@ _HEADER: Final = re.compile(rb"^diff --git a/(.+) b/\1$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """Folders of one trial, outside of any repository: the clone, and a HOME."""
+    """Folders of one trial, outside of any repository: the agent's clone and its HOME."""
 
     root: Path
 
@@ -43,7 +43,7 @@ class Workspace:
 
 
 def work_root() -> Path:
-    """Return the folder of workspaces: `$SCYLLA_WORK`, or a folder of this user among the temporary files.
+    """Return the folder of workspaces: `$SCYLLA_WORK`, or this user's folder among the temporary files.
 
     Raises:
         FixtureError: the folder is inside a repository, whose files the agent would see.
@@ -60,7 +60,7 @@ def work_root() -> Path:
 
 @contextlib.contextmanager
 def scratch() -> Iterator[Path]:
-    """Make a folder and remove it afterwards; its name holds this process's number, to find leftovers."""
+    """Make a temporary folder for workspaces. Its name has this process's number, by which leftovers are found."""
     root = work_root()
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=root))
@@ -71,7 +71,7 @@ def scratch() -> Iterator[Path]:
 
 
 def remove_stale_workspaces() -> None:
-    """Remove the workspaces of killed processes."""
+    """Remove the workspaces that killed processes left behind."""
     for folder in work_root().glob("*-*"):
         owner = folder.name.partition("-")[0]
         if owner.isdecimal() and not Path("/proc", owner).exists():
@@ -79,9 +79,9 @@ def remove_stale_workspaces() -> None:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder even if an agent removed the rights to it, or nested it deeper than Python recurses.
+    """Remove a folder, even if an agent removed the rights to it or nested it deeper than Python recurses.
 
-    Of a link or a file at its path, only that is removed.
+    If its path is a link or a file, only that is removed.
     """
     if folder.is_symlink() or not folder.is_dir():
         folder.unlink(missing_ok=True)
@@ -94,11 +94,11 @@ def remove_tree(folder: Path) -> None:
 
 
 def _restore_rights(folder: Path) -> None:
-    """Restore this user's rights to all folders below; links are left alone, since they may lead anywhere."""
+    """Restore this user's rights to a folder and all folders below it; do not follow links."""
     waiting = [folder]
     while waiting:
         current = waiting.pop()
-        with contextlib.suppress(OSError):  # gone already, or its path is too long; `rm` comes afterwards
+        with contextlib.suppress(OSError):  # it is gone, or its path is too long, which `rm` can handle
             current.chmod(0o700)
             with os.scandir(current) as items:
                 waiting += [Path(item.path) for item in items if item.is_dir(follow_symlinks=False)]
@@ -114,12 +114,12 @@ def open_workspace(start: StartState, root: Path) -> Workspace:
     shutil.copytree(start.clone, workspace.repo, symlinks=True)
     workspace.home.mkdir()
     if scan_tree(workspace.repo).tree != start.manifest.tree:
-        raise FixtureError(f"{start.clone}: a copy of it is not the tree of commit {start.commit}; try again")
+        raise FixtureError(f"{start.clone}: its copy is not the tree of commit {start.commit}; try again")
     return workspace
 
 
 class NoPatchError(Exception):
-    """Change of an agent that git cannot write as a patch that applies."""
+    """An agent's change of which git makes no patch that applies."""
 
 
 def snapshot(
@@ -129,48 +129,42 @@ def snapshot(
     clean: Clean = lambda content: content,
     max_files: int | None = None,
 ) -> tuple[DiffStat, bytes]:
-    """Return the agent's change as numbers and as a binary patch: committed, staged and untracked work alike.
+    """Return the agent's change as counts and as a binary patch, which has committed, staged and untracked work.
 
     Args:
-        start: the state that the change is against.
-        workspace: where the agent worked; it is not changed.
-        max_bytes: how much it may have grown.
-        clean: removes secrets. It cleans the contents and names that the patch is made of, not the patch itself, where
-            a match could reach from one file into the next; so the patch applies.
-        max_files: how many files and folders it may hold beyond those of the start state; None: any number.
+        start: start state with which the workspace is compared.
+        workspace: workspace of the agent; it is not changed.
+        max_bytes: maximum growth of the workspace in bytes.
+        clean: removes secrets. It cleans the contents and names from which the patch is made, so that the patch
+            applies; in the patch itself, a match could reach from one file into the next.
+        max_files: maximum number of files and folders beyond those of the start state; None: no limit.
 
     Raises:
-        TooLargeError: the workspace has grown by more than `max_bytes` or `max_files`; the agent's failure.
-        NoPatchError: git makes no patch of it that applies; the agent's failure.
+        TooLargeError: the workspace has grown by more than `max_bytes` or `max_files`; this is the agent's failure.
+        NoPatchError: git makes no patch that applies; this is the agent's failure.
     """
     most_files = None if max_files is None else len(start.manifest.paths) + max_files
     now = scan_tree(workspace.repo, start.ignored, start.manifest.size + max_bytes, most_files)
     paths = now.changed(start.manifest)
     added = [os.fsencode(path) for path in paths if path not in start.manifest.entries]
     names = redacted_names(added, map(os.fsencode, start.manifest.entries), clean)
-    with scratch() as own:  # an agent on the host could block a path beside the workspace
+    with scratch() as own:  # not beside the workspace, where an agent on the host could have made a file in its place
         patch, plus, minus = (b"", 0, 0) if not paths else _patch(start, workspace, own, now, clean, names)
-    _require_applicable(start, patch)
+    if patch:
+        try:
+            git(start.git_dir, "apply", "--check", "--binary", "-", work_tree=start.clone, stdin=patch)
+        except FixtureError as error:
+            raise NoPatchError(f"changes that git cannot write as a patch: {str(error)[-300:]}") from None
     shown = tuple(sorted(_printable(names.get(os.fsencode(path), os.fsencode(path))) for path in paths))
     skipped = tuple(_printable(os.fsencode(path)) for path in now.skipped)
     sha = hashlib.sha256(patch).hexdigest()
     return DiffStat(files=shown, added=plus, deleted=minus, sha256=sha, skipped=skipped), patch
 
 
-def _require_applicable(start: StartState, patch: bytes) -> None:
-    if not patch:
-        return
-    try:
-        git(start.git_dir, "apply", "--check", "--binary", "-", work_tree=start.clone, stdin=patch)
-    except FixtureError as error:
-        message = f"changes that git cannot write as a patch: {str(error)[-300:]}"
-        raise NoPatchError(message) from None
-
-
 def _patch(
     start: StartState, workspace: Workspace, own: Path, now: TreeManifest, clean: Clean, names: dict[bytes, bytes]
 ) -> tuple[bytes, int, int]:
-    """Make the patch in the folder `own`; return it with the numbers of added and deleted lines."""
+    """Make the patch with files in the folder `own`; return it and the numbers of added and deleted lines."""
     paths = now.changed(start.manifest)
     (own / "objects").mkdir()
     shutil.copyfile(start.clone / ".git" / "index", own / "index")
@@ -179,7 +173,7 @@ def _patch(
         "GIT_OBJECT_DIRECTORY": str(own / "objects"),
         "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(start.git_dir / "objects"),
     }
-    # Deleted files leave the index without a look at the workspace, where a link or a pipe may have their path.
+    # Deleted files are removed from the index by name: in the workspace, a link or a pipe may have their path.
     gone = b"".join(_NO_ENTRY + os.fsencode(path) + b"\0" for path in paths if path not in now.entries)
     git(start.git_dir, "update-index", "-z", "--index-info", env=env, stdin=gone)
     if present := [path for path in paths if path in now.entries]:
@@ -211,7 +205,7 @@ def _patch(
 def _replace_unclean(
     start: StartState, workspace: Workspace, now: TreeManifest, paths: list[str], clean: Clean, env: dict[str, str]
 ) -> None:
-    """Put clean content into the index for each file or link that holds a secret."""
+    """Replace each file or link that contains a secret by its clean content in the index."""
     lines = b""
     for path in paths:
         mode = now.entries[path].mode
@@ -237,7 +231,7 @@ def _rename(start: StartState, names: dict[bytes, bytes], env: dict[str, str]) -
 
 
 def _quoted(header: re.Match[bytes]) -> bytes:
-    """Quote a name with a space, as git does not: `git apply` cannot read `diff --git a/x /y b/x /y`."""
+    """Quote a name with a space. git does not, and `git apply` cannot read `diff --git a/x /y b/x /y`."""
     return b'diff --git "a/%s" "b/%s"' % (header[1], header[1]) if b" " in header[1] else header[0]
 
 
@@ -266,20 +260,19 @@ def _printable(path: bytes) -> str:
 
 
 def own_agent_files(start: StartState) -> tuple[str, ...]:
-    """Return the paths of the files for agents in a start state, sorted."""
+    """Return the sorted paths of a start state's own files for agents, such as CLAUDE.md."""
     return tuple(sorted(filter(is_agent_file, start.manifest.entries)))
 
 
 def with_agent_files(start: StartState, workspace: Path, files: Mapping[str, Path] | None) -> StartState:
-    """Put a variant's files for agents into a workspace; return the start state that the agent's change is against.
+    """Replace the files for agents in a workspace by a variant's; return the start state to compare the result with.
 
-    The start state's own files for agents are removed. git in the workspace shows none of this: a commit of the agent
-    holds what it changed itself.
+    git in the workspace does not show the replacement, so the agent's commits have only its own changes.
 
     Args:
-        start: the start state, whose clone the workspace is.
-        workspace: the folder that the agent will work in.
-        files: by path in the workspace; None: the start state stays as it is.
+        start: start state; the workspace is a copy of its clone.
+        workspace: folder that the agent will work in.
+        files: the variant's files by path in the workspace; None: the start state stays as it is.
 
     Raises:
         FixtureError: a link of the start state leads out of the workspace.
@@ -293,7 +286,7 @@ def with_agent_files(start: StartState, workspace: Path, files: Mapping[str, Pat
         target = workspace / path
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.parent.resolve().is_relative_to(workspace.resolve()):
-            raise FixtureError(f"{path}: the start state has a symbolic link in its place, which leads elsewhere")
+            raise FixtureError(f"{path}: the start state has a symbolic link here that leads out of the workspace")
         shutil.copyfile(source, target)
         target.chmod(0o755 if os.access(source, os.X_OK) else 0o644)
     _hide_from_git(workspace, own, files)
@@ -304,7 +297,7 @@ def with_agent_files(start: StartState, workspace: Path, files: Mapping[str, Pat
 
 
 def _remove(workspace: Path, path: str) -> None:
-    """Remove a file, and the folders that it leaves empty."""
+    """Remove a file, and its folders that are then empty."""
     (workspace / path).unlink()
     for parent in (workspace / path).parents:
         if parent == workspace or any(parent.iterdir()):

@@ -1,11 +1,11 @@
-"""Removal of secrets from all that is stored of an attempt: bytes, records, folders, and the names of files.
+"""Removal of secrets from everything that is stored of an attempt: bytes, records, folders, and names of files.
 
-Bytes take one pass of bounded memory, with the same result however they are chunked.
-A literal search finds anchors (the beginnings of encodings and of tokens), and patterns are matched only at anchors.
-Of the engines measured in `tests/benchmarks/redaction.py`, this one is the fastest that starts in a millisecond, if it
-searches few enough literals to use vector instructions; so literals are searched in groups.
+Bytes are cleaned in one pass with limited memory, and the result does not depend on the size of the chunks. A search
+for literals finds anchors (the beginnings of encodings and of tokens), and patterns are matched only at anchors. Of the
+engines that `tests/benchmarks/redaction.py` measures, this one is the fastest that starts in a millisecond. It uses
+vector instructions only for a small number of literals, so literals are searched in groups.
 
-File names without secrets keep each file in its folder; no two names become one, and none takes an existing name.
+New names of files keep each file in its folder. Two files never get the same name, nor the name of an existing file.
 """
 
 import contextlib
@@ -37,11 +37,11 @@ from scylla_gha.store.records import atomic
 
 _MARK: Final = MARK.encode()
 _CHUNK: Final = 1 << 20
-_BEHIND: Final = 256  # bytes before an anchor that may belong to its secret, or decide whether it is one
-_CACHED: Final = 1024  # tokens of which it is known whether they are public
+_BEHIND: Final = 256  # bytes before an anchor that may belong to its secret, or decide whether it is a secret
+_CACHED: Final = 1024  # tokens for which the answer of the test for public tokens is stored
 _SEARCHED: Final = 256 * 1024  # bytes of one search; other threads wait until it ends
 _SECRET_GROUP: Final = 62  # literals; beyond 64 the search uses no vector instructions
-_TOKEN_GROUP: Final = 16  # literals of well-known tokens, which are short and often match by chance
+_TOKEN_GROUP: Final = 16  # literals of well-known tokens, which are short and often match by accident
 _LEFTMOST = ahocorasick_rs.MatchKind.LeftmostFirst
 Span = tuple[int, int]
 R = TypeVar("R", bound=Record)
@@ -52,7 +52,7 @@ _NUMBERED: Final = re.compile(rb"\[redacted-([0-9]{1,9})\]")
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """The match at an anchor; `is_token`: it is a secret by its form alone, so it may be public."""
+    """Function that finds a secret at an anchor; `is_token`: only its form makes it a secret, so it may be public."""
 
     find: Callable[[bytes, int], Span | None]
     is_token: bool
@@ -62,17 +62,17 @@ _Rules = dict[bytes, list[_Rule]]
 
 
 class Redactor:
-    """Removes given values in every encoding, and tokens of well-known kinds. Any number of threads may share it."""
+    """Remover of given values in every encoding, and of tokens of well-known kinds. Threads may share it."""
 
     def __init__(self, secrets: Iterable[str] = (), public: Callable[[bytes], bool] = lambda _: False) -> None:
         """Build the search.
 
         Args:
             secrets: values that must not be stored.
-            public: returns whether what has the form of a token may stay, since the task itself contains it.
+            public: returns True for a token that may be stored, since the task itself contains it.
 
         Raises:
-            ConfigError: a secret is too short or too common: half of every file would go.
+            ConfigError: a secret is too short or too common, so that large parts of every file would be removed.
         """
         self._secrets = tuple(dict.fromkeys(secrets))
         self._public = public
@@ -107,18 +107,18 @@ class Redactor:
         return other
 
     def redact_bytes(self, data: bytes) -> tuple[bytes, int]:
-        """Return bytes without secrets, and the number of secrets that were removed."""
+        """Return bytes without secrets, and the number of removed secrets."""
         stream = _Stream(data)
         return b"".join(self._clean(stream, is_last=True)), stream.count
 
     def redact(self, source: BinaryIO, target: BinaryIO) -> int:
-        """Copy without secrets; return the number of secrets that were removed."""
+        """Copy a stream without secrets; return the number of removed secrets."""
         stream = _Stream()
         target.writelines(self._pass(_chunks(source), stream))
         return stream.count
 
     def redact_file(self, path: Path) -> int:
-        """Clean a file and return the number of secrets; it is written, as a whole, only if it has one."""
+        """Remove the secrets of a file; return their number. A file without secrets is not written."""
         stream = _Stream()
         with path.open("rb") as source:
             for _ in self._pass(_chunks(source), stream):
@@ -130,7 +130,7 @@ class Redactor:
             return self.redact(source, target)
 
     def spans(self, text: str) -> list[Span]:
-        """Return start and end of all secrets of a text, in characters and in order; none overlap."""
+        """Return start and end of all secrets in a text, in characters, in order and without overlap."""
         data = text.encode(errors="surrogatepass")
         merged: list[Span] = []
         for span in sorted(span for at, rules in self._anchors(data) for span in self._matches(data, at, rules)):
@@ -144,7 +144,7 @@ class Redactor:
         yield from self._clean(stream, is_last=True)
 
     def _clean(self, stream: "_Stream", *, is_last: bool) -> Iterator[bytes]:
-        """Yield what no further byte can change: all that lies far enough before the first undecided anchor."""
+        """Yield the bytes that no further byte can change: those far enough before the first undecided anchor."""
         data = stream.buffer
         decided = len(data) if is_last else len(data) - self._reach
         undecided = len(data) + _BEHIND if is_last else len(data) - self._longest + 1
@@ -172,14 +172,14 @@ class Redactor:
 
 @dataclass(slots=True)
 class _Stream:
-    """State of one pass: bytes that are not released yet, and a few released ones that may decide what follows."""
+    """State of one pass: bytes that are not released yet, and the last released bytes, which may still be needed."""
 
     buffer: bytes = b""
     released: int = 0  # bytes of the buffer
     count: int = 0  # removed secrets
 
     def release(self, spans: list[Span], safe: int) -> Iterator[bytes]:
-        """Yield all up to `safe`, with a mark for every span that begins before it, and one for overlapping spans."""
+        """Yield the bytes up to `safe`, with one mark instead of each span, or group of overlapping spans."""
         view = memoryview(self.buffer)
         for start, end in spans:
             if start >= safe:
@@ -190,7 +190,7 @@ class _Stream:
                 self.count += 1
             self.released = max(self.released, end)
         if self.released < safe:
-            is_whole = safe - self.released == len(view)  # and has no secret, so it need not be copied
+            is_whole = safe - self.released == len(view)  # it has no secret and need not be copied
             yield self.buffer if is_whole else bytes(view[self.released : safe])
             self.released = safe
         keep_from = max(0, min(self.released, safe - _BEHIND))
@@ -207,9 +207,9 @@ class _Group:
         self._longest = max(map(len, rules))
 
     def search(self, data: bytes) -> Iterator[tuple[int, list[_Rule]]]:
-        """Yield every anchor, some perhaps twice; also those that begin inside of another.
+        """Yield every anchor, some of them twice; also anchors that begin inside another anchor.
 
-        Data is searched part by part: all anchors at once may be many.
+        Data is searched in parts, since all its anchors may be too many for the memory.
         """
         for base in range(0, len(data), _SEARCHED):
             part = data[base : base + _SEARCHED + self._longest - 1]
@@ -228,7 +228,7 @@ class _Group:
 
 
 def _merge(spans: list[Span], span: Span) -> None:
-    """Add a span; one that overlaps the last one only prolongs it, since both are removed together."""
+    """Add a span, or extend the last span if they overlap, since both are removed together."""
     if spans and spans[-1][0] <= span[0] < spans[-1][1]:
         spans[-1] = (spans[-1][0], max(span[1], spans[-1][1]))
     else:
@@ -236,7 +236,7 @@ def _merge(spans: list[Span], span: Span) -> None:
 
 
 def _groups(rules: _Rules, size: int) -> list[_Group]:
-    """Split rules into groups; of two anchors that begin alike, the shorter one stands for both."""
+    """Split rules into groups; if one anchor begins with another anchor, search only the shorter one."""
     folded: _Rules = {}
     last = b""
     for anchor in sorted(rules):
@@ -265,8 +265,8 @@ def _characters(data: bytes, end: int) -> int:
 class RedactionSession:
     """A redactor that counts the removed secrets; a secret in two files counts twice.
 
-    Cleaning is repeated until nothing is found, since text beside a removed secret may have the form of a token. So
-    cleaning again never changes anything, and digests of what was cleaned hold.
+    Cleaning is repeated until no secret is found, since the text beside a removed secret may then have the form of a
+    token. So a second cleaning changes nothing, and digests of cleaned files stay valid.
     """
 
     redactor: Redactor
@@ -281,19 +281,19 @@ class RedactionSession:
         return clean
 
     def record(self, record: R) -> R:
-        """Return a record without secrets in its texts."""
+        """Return a record whose texts have no secrets."""
         text = record.model_dump_json().encode()
         clean = self.clean(text)
         return record if clean == text else type(record).model_validate_json(clean)
 
     def file(self, path: Path) -> None:
-        """Clean a file; do nothing if there is no regular file."""
-        if not path.is_symlink() and path.is_file():  # the target of a link may be too long a name
+        """Clean a file; do nothing if it is missing or is not a regular file."""
+        if not path.is_symlink() and path.is_file():  # the target of a link may have a name that is too long
             while removed := self.redactor.redact_file(path):
                 self.count += removed
 
     def folder(self, root: Path, but: Container[Path] = ()) -> None:
-        """Clean all files below a folder, except some."""
+        """Clean all files below a folder, except those of `but`."""
         for folder, _, names in os.walk(root):
             for name in names:
                 if (path := Path(folder, name)) not in but:
@@ -303,8 +303,9 @@ class RedactionSession:
     def guarding(self, root: Path) -> Iterator[None]:
         """Clean an attempt's folder at the end of the block, also after an error.
 
-        The diff is left out: it comes from clean files. Its text may look like a secret, for instance across files, and
-        would not apply without it. A git bundle is compressed, and would not be read after a change.
+        The diff is left out. It is made from clean files; a part of it, for instance across files, may look like a
+        secret, and without that part the diff would not apply. A git bundle is also left out: it is compressed, and
+        unreadable after a change.
         """
         try:
             yield
@@ -313,11 +314,11 @@ class RedactionSession:
 
 
 def redacted_names(added: Sequence[bytes], base: Iterable[bytes], clean: Clean) -> dict[bytes, bytes]:
-    """Return new paths for files whose path contains a secret: `[redacted-N]`, another N for each name.
+    """Return new paths for files whose paths contain a secret: `[redacted-N]`, with a different N for each name.
 
     Args:
         added: paths that the start state does not have, in order.
-        base: all paths of the start state; its folders keep their names.
+        base: all paths of the start state, whose folders keep their names.
         clean: removes secrets from bytes.
     """
     together = b"\0".join(added)
@@ -328,7 +329,7 @@ def redacted_names(added: Sequence[bytes], base: Iterable[bytes], clean: Clean) 
 
 
 class _CleanNames:
-    """New names for parts of paths: the same part has the same name everywhere."""
+    """New names for parts of paths; a part has the same new name in all paths."""
 
     def __init__(self, added: Sequence[bytes], base: Sequence[bytes], clean: Clean) -> None:
         self._clean = clean
@@ -343,8 +344,8 @@ class _CleanNames:
         clean = self._clean(below)
         if clean == below:
             return base + below
-        # A secret that spans several parts: what begins before it stays, the rest becomes one name.
-        same = len(os.path.commonprefix([below, clean]))  # noqa: RUF071 by bytes is what is meant
+        # A secret spans several parts: the parts before it stay, and the others become one name.
+        same = len(os.path.commonprefix([below, clean]))  # noqa: RUF071 the prefix is one of bytes, not of paths
         mark = next(self._marks)
         name = below[: below.rfind(b"/", 0, same) + 1] + mark
         return base + (name if self._clean(name) == name else mark)
@@ -363,5 +364,5 @@ class _CleanNames:
 
 
 def _folders(path: bytes) -> Iterator[bytes]:
-    """Return all folders of a file, each with a slash at its end."""
+    """Return all folders above a file, each with a slash at its end."""
     return itertools.accumulate(part + b"/" for part in path.split(b"/")[:-1])

@@ -1,11 +1,11 @@
-"""Definition of a secret: values and the ways in which a text may contain them, and tokens of known forms.
+"""Definition of secrets: given values in the encodings in which a text may contain them, and tokens of known forms.
 
-Forms of tokens are those that their providers document (2026-11). A pattern is matched only at one of its anchors, so a
-file without any is passed over at the speed of a literal search. It matches characters of tokens only, so no match goes
-beyond the end of a JSON string.
+Tokens have the forms that their providers document (2026-11). A pattern is matched only at one of its anchors, so a
+file without anchors is read at the speed of a literal search. Patterns match only characters of tokens, so no match
+goes beyond the end of a JSON string.
 
-Not covered, since no search can cover it: a secret that was compressed, encrypted, reversed, cut into pieces with other
-text between them, or dumped with spaces between its bytes.
+Not found are secrets that were compressed, encrypted, reversed, cut into pieces with other text between them, or
+written with spaces between their bytes.
 """
 
 import base64
@@ -20,27 +20,27 @@ from urllib.parse import quote, quote_plus
 MARK: Final = "[redacted]"  # replaces a secret
 _MIN_CHARACTERS: Final = 8
 _MIN_DIFFERENT: Final = 4
-_MIN_PASSPHRASE: Final = 20  # characters; shorter words are words such as `production`
-_MIN_LINE: Final = 16  # characters of a line of a longer secret that is a secret by itself
+_MIN_PASSPHRASE: Final = 20  # characters; shorter texts of words are ordinary words such as `production`
+_MIN_LINE: Final = 16  # characters from which a line of a longer secret is itself a secret
 _WORDS: Final = re.compile(r"[a-z]+(?:[ ._/:-]+[a-z]+)*", re.IGNORECASE)
-# Ends of words of a variable's name: API_KEY, PGPASSWORD, GITHUB_TOKEN; not MAX_TOKENS, KEYRING.
+# Ends of words in a variable's name: API_KEY, PGPASSWORD, GITHUB_TOKEN; not MAX_TOKENS, KEYRING.
 _SECRET_NAMES: Final = re.compile(
     r"(?:KEY|TOKEN|SECRET|SECRETS|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|CREDENTIALS|PAT)(?:_|$)", re.IGNORECASE
 )
-_ANCHOR: Final = 12  # bytes; a match by chance has a probability of about 10^-18
-_LINE_END: Final = rb"(?:(?:\\{1,8}[rn]|[\r\n]){1,4}[+ ]?)?"  # also as JSON writes it, and with a diff's sign
-_SLACK: Final = 48  # bytes that line ends may take up before an anchor
+_ANCHOR: Final = 12  # bytes; an accidental match has a probability of about 10^-18
+_LINE_END: Final = rb"(?:(?:\\{1,8}[rn]|[\r\n]){1,4}[+ ]?)?"  # also escaped as in JSON, and with a diff's sign
+_SLACK: Final = 48  # bytes of line ends that may stand before an anchor
 _BASE64: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 _BASE32: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
 _BASE32_LOWER: Final = frozenset(b"abcdefghijklmnopqrstuvwxyz234567")
 _DIGITS: Final = b"234567"  # of base32
 _HEX: Final = re.compile(rb"[0-9A-Fa-f]{1,4}")
 _UNICODE_ESCAPE: Final = 6  # bytes of `\u00e9`
-_MAX_BACKSLASHES: Final = 128  # of a run that are counted
+_MAX_BACKSLASHES: Final = 128  # that are counted in a row
 
 
 def unsearchable_reason(value: str) -> str | None:
-    """Return the reason why a value cannot be searched for; None if it can."""
+    """Return why a value cannot be searched for; None if it can."""
     if len(value.encode(errors="surrogateescape")) < _MIN_CHARACTERS:
         return f"shorter than {_MIN_CHARACTERS} characters"
     if value in MARK:
@@ -53,16 +53,19 @@ def unsearchable_reason(value: str) -> str | None:
 
 
 def secret_parts(secret: str) -> Iterator[str]:
-    """Yield a secret, and each long line of it, since a diff writes a sign before every line."""
+    """Yield a secret, and each of its long lines, since a diff writes a sign before every line."""
     yield secret
     lines = secret.split("\n")
-    if len(lines) > 1:  # the first and last line of a key are those of all keys
+    if len(lines) > 1:  # the first and the last line are the same in all keys
         long_lines = (line for line in lines if len(line) >= _MIN_LINE and not line.startswith("-----"))
         yield from (line for line in long_lines if not unsearchable_reason(line))
 
 
 def secrets_in(environment: Mapping[str, str], names: Collection[str] = ()) -> tuple[dict[str, str], dict[str, str]]:
-    """Return variables with a secret's name, or one of `names`: searchable values, and reasons why others are not."""
+    """Return the values of variables that have a secret's name or one of `names`.
+
+    The first result has the values that can be searched for, the second the reasons why other values cannot.
+    """
     values = {
         name: value.strip()
         for name, value in environment.items()
@@ -72,9 +75,9 @@ def secrets_in(environment: Mapping[str, str], names: Collection[str] = ()) -> t
     return {name: value for name, value in values.items() if name not in reasons}, reasons
 
 
-REACH: Final = 32 * 1024  # bytes from an anchor on that are matched; no key of any kind is longer
+REACH: Final = 32 * 1024  # bytes from an anchor on that are matched; no kind of key is longer
 
-# No character of a word stands before a token, unless it ends an escape in JSON, a URL or a terminal.
+# Before a token is no character of a word, unless that ends an escape sequence of JSON, a URL or a terminal.
 _START: Final = (
     rb"(?:(?<![A-Za-z0-9_-])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2})"
     rb"|(?<=\[m)|(?<=[\[;][0-9]m)|(?<=[\[;][0-9]{2}m))"
@@ -84,7 +87,7 @@ _END: Final = rb"(?![A-Za-z0-9_])"
 
 @dataclass(frozen=True, slots=True)
 class TokenPattern:
-    """A kind of token. It begins `back` bytes before its anchor; its group, if it has one, is the secret."""
+    """A kind of token, which begins `back` bytes before its anchor. If its pattern has a group, that is the secret."""
 
     name: str
     anchors: tuple[bytes, ...]
@@ -92,13 +95,13 @@ class TokenPattern:
     back: int = 0
 
     def find(self, data: bytes, at: int) -> tuple[int, int] | None:
-        """Return start and end of the secret whose anchor stands at `at`; None if it is not a token."""
+        """Return start and end of the secret whose anchor is at `at`; None if it is not a token."""
         match = self.pattern.match(data, at - self.back, at + REACH) if at >= self.back else None
         return match.span(match.lastindex or 0) if match else None
 
 
 def _kind(name: str, anchors: str, rest: bytes, *, apart: bool = True, ends: bool = False) -> TokenPattern:
-    """Match an anchor and `rest`; `apart`: no character of a word stands before it; `ends`: nor after it."""
+    """Return a kind of an anchor and `rest`, without a character of a word before it (`apart`) or after it (`ends`)."""
     texts = tuple(anchor.encode() for anchor in anchors.split())
     choice = b"(?:%s)" % b"|".join(re.escape(text) for text in texts)
     pattern = (_START if apart else b"") + choice + rest + (_END if ends else b"")
@@ -107,7 +110,7 @@ def _kind(name: str, anchors: str, rest: bytes, *, apart: bool = True, ends: boo
 
 _SECRET_KEY: Final = rb"""\W{1,12}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"""
 _JWT: Final = rb"[A-Za-z0-9_-]{4,4000}+\.[A-Za-z0-9_-]{8,16000}+\.[A-Za-z0-9_-]{8,2000}+"
-# base64 in lines, headers such as `Proc-Type: 4,ENCRYPTED`, and line ends as JSON writes them at any depth
+# Lines of base64, headers such as `Proc-Type: 4,ENCRYPTED`, and line ends that JSON escapes at any depth.
 _PEM: Final = (
     rb" (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
     rb"(?:[A-Za-z0-9+/=,:. \t\r\n]|\\{1,8}[nrt]|-(?!----)){16,20000}+"
@@ -120,7 +123,7 @@ TOKEN_PATTERNS: Final = (
     TokenPattern("OpenAI, older", (b"T3BlbkFJ",), re.compile(rb"sk-[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}"), back=23),
     _kind("OpenRouter", "sk-or-v1-", rb"[0-9a-f]{64}"),
     _kind("GitHub", "ghp_ gho_ ghu_ ghr_", rb"[A-Za-z0-9]{36,255}"),
-    # since 2026 `ghs_APPID_JWT`, about 520 characters
+    # Since 2026 of the form `ghs_APPID_JWT`, with about 520 characters.
     _kind("GitHub installation", "ghs_", rb"(?:(?!ghs_)[A-Za-z0-9_.-]){36,4000}"),
     _kind("GitHub fine-grained", "github_pat_", rb"[A-Za-z0-9_]{40,255}", apart=False),
     _kind("GitLab", "glpat- gldt- glrt- glcbt- glptt- gloas-", rb"[A-Za-z0-9_-]{20,300}(?:\.[0-9a-z]{9})?"),
@@ -144,7 +147,7 @@ TOKEN_PATTERNS: Final = (
     _kind("SendGrid", "SG.", rb"[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}"),
     _kind("Vault", "hvs. hvb.", rb"[A-Za-z0-9_-]{90,300}"),
     _kind("age", "AGE-SECRET-KEY-1", rb"[0-9A-Z]{58}"),
-    # a JSON Web Token, by the first member of its header: alg, typ, kid, enc, cty, x5t, jku
+    # A JSON Web Token, by the first member of its header: alg, typ, kid, enc, cty, x5t, jku.
     _kind("JWT", "eyJhbGci eyJ0eXAi eyJraWQi eyJlbmMi eyJjdHki eyJ4NX eyJqa3Ui", _JWT),
     _kind("private key", "-----BEGIN", _PEM, apart=False),
 )
@@ -152,15 +155,15 @@ TOKEN_PATTERNS: Final = (
 
 @dataclass(frozen=True)
 class SecretEncoding:
-    """One way to write a secret.
+    """A secret in one encoding.
 
     Attributes:
-        text: the written secret.
-        wraps: tools break it into lines.
-        open_left: the character before it has some bits of the secret.
-        open_right: the character behind it has some bits of the secret.
-        alphabet: of such characters.
-        offsets: of its anchors, if not at its beginning and after the first.
+        text: the encoded secret.
+        wraps: True if tools break the text into lines.
+        open_left: True if the character before the text has some bits of the secret.
+        open_right: True if the character after the text has some bits of the secret.
+        alphabet: characters of the encoding.
+        offsets: offsets of the anchors; empty: one at the beginning, and if it wraps, another one after that.
     """
 
     text: bytes
@@ -172,7 +175,7 @@ class SecretEncoding:
 
     @property
     def anchors(self) -> list[tuple[bytes, int]]:
-        """Literals to search for, with their offsets; a single line end leaves one of two whole."""
+        """Literals to search for, with their offsets; there are two if a line end may break one of them."""
         if self.offsets:
             return [(self.text[at : at + _ANCHOR], at) for at in self.offsets]
         if not self.wraps:
@@ -182,11 +185,11 @@ class SecretEncoding:
 
     @property
     def reach(self) -> int:
-        """Bytes that it may take up, line ends included."""
+        """Maximum length in bytes, with line ends."""
         return 2 * len(self.text) + _SLACK
 
     def find(self, data: bytes, at: int, offset: int) -> tuple[int, int] | None:
-        """Return start and end of the secret if its anchor with this offset stands at `at`; else None."""
+        """Return start and end of the secret if its anchor with this offset is at `at`; else None."""
         if not self.wraps:
             return (at, at + len(self.text)) if data.startswith(self.text, at) else None
         if offset == 0:
@@ -211,7 +214,7 @@ class SecretEncoding:
 
 
 def secret_encodings(secret: str) -> list[SecretEncoding]:
-    """Return all ways to write a secret, each once."""
+    """Return the secret in all encodings, without duplicates."""
     raw = secret.encode(errors="surrogateescape")  # an environment may hold bytes that are not text
     encodings = [*_plain(secret, raw), *_base64(raw), *_base32(raw)]
     encodings += [SecretEncoding(text.encode(), wraps=True) for text in (raw.hex(), raw.hex().upper())]
@@ -232,7 +235,7 @@ def _plain(secret: str, raw: bytes) -> Iterator[SecretEncoding]:
 
 
 def _base64(secret: bytes) -> Iterator[SecretEncoding]:
-    """Yield the characters that depend on the secret alone, for each of three positions at which it may begin."""
+    """Yield the characters that depend only on the secret, for each of the three positions at which it may begin."""
     encoders: tuple[Callable[[bytes], bytes], ...] = (base64.b64encode, base64.urlsafe_b64encode)
     for before in range(3):
         start, end = (8 * before + 5) // 6, 8 * (before + len(secret)) // 6
@@ -244,7 +247,7 @@ def _base64(secret: bytes) -> Iterator[SecretEncoding]:
 
 
 def _base32(secret: bytes) -> Iterator[SecretEncoding]:
-    """Yield the same for base32, at five positions; lower case, which no tool writes, has one anchor only."""
+    """Yield the same for base32, at five positions; the lower case, which no tool writes, only has one anchor."""
     for before in range(5):
         start, end = (8 * before + 4) // 5, 8 * (before + len(secret)) // 5
         text = base64.b32encode(b"\0" * before + secret)[start:end]
@@ -258,7 +261,7 @@ def _base32(secret: bytes) -> Iterator[SecretEncoding]:
 
 
 def _rarest_anchor(text: bytes, start: int, end: int) -> int:
-    """Return the offset of the anchor that differs from words the soonest: by digits at its front."""
+    """Return the offset of the anchor that is least like a word: the one with most digits at its beginning."""
 
     def digits(at: int) -> tuple[int, int]:
         return sum(byte in _DIGITS for byte in text[at : at + 3]), sum(byte in _DIGITS for byte in text[at : at + 6])
@@ -267,7 +270,7 @@ def _rarest_anchor(text: bytes, start: int, end: int) -> int:
 
 
 def end_of_escape(data: bytes, at: int) -> int:
-    """Return `at`, or the end of the escape of a JSON string that `at` is inside of."""
+    """Return `at`; if it is inside an escape sequence of a JSON string, return the end of that sequence."""
     if _is_escaped(data, at):
         return at + _escape_length(data, at)
     begin = data.rfind(b"\\u", max(0, at - _UNICODE_ESCAPE + 1), at)
@@ -277,12 +280,12 @@ def end_of_escape(data: bytes, at: int) -> int:
 
 
 def _escape_length(data: bytes, at: int) -> int:
-    """Return the length of an escape without its backslash."""
+    """Return the length of an escape sequence without its backslash."""
     digits = _HEX.match(data, at + 1, at + _UNICODE_ESCAPE - 1) if data[at : at + 1] == b"u" else None
     return _UNICODE_ESCAPE - 1 if digits and len(digits[0]) == _UNICODE_ESCAPE - 2 else min(1, len(data) - at)
 
 
 def _is_escaped(data: bytes, at: int) -> bool:
-    """Return whether an odd number of backslashes stands right before."""
+    """Return True if an odd number of backslashes precedes `at`."""
     before = data[max(0, at - _MAX_BACKSLASHES) : at]
     return bool((len(before) - len(before.rstrip(b"\\"))) % 2)

@@ -1,1 +1,1 @@
-"""Safety net for tool calls of agents: rules, shell reader and hook entry; standard library only."""
+"""Safety net for agents' tool calls: the hook, its rules, and a reader of shell scripts."""

@@ -1,14 +1,15 @@
-"""Safety net for an agent's tool calls: a hook that blocks destructive calls by rule, before they run.
+"""Safety net for an agent's tool calls: a hook that blocks destructive calls by rules before they run.
 
-It protects against accidents, not against attacks: a script, `python -c` or an encoded command passes it. The sandbox
-is what isolates. The file is copied into the agent's sandbox with `rules` and `shell_reader`, and `python3` starts it
-there for each call. So it uses only the standard library, as of Python 3.9, without imports that are slow to start
+It protects against accidents, not against attacks, since a script, `python -c` or an encoded command passes it; only
+the sandbox isolates. The module is copied into the agent's sandbox with `rules` and `shell_reader`, and `python3`
+starts it there for each call. So it uses only the standard library of Python 3.9, without imports that are slow to load
 (dataclasses, pathlib, shlex).
 
-A script that cannot be read to its end (an open quote) is judged by what was read, since Bash runs the lines before; if
-no rule blocks it, it is allowed and reported as `unclear`. An error of the hook is reported as `error` and the call is
-allowed. The agent may change files of the workspace, of its HOME and of temporary folders; no file in the workspace is
-a credential; history is shared once it is pushed, so rewriting it before is ordinary work.
+If a script cannot be read to its end (because of an open quote), the part that was read is judged, since Bash runs the
+lines before. If no rule blocks it, the call is allowed and reported as `unclear`. An error of the hook is reported as
+`error`, and the call is allowed. The agent may change files in the workspace, in its HOME and in temporary folders. No
+file in the workspace counts as a credential. History is shared when it has been pushed, so rewriting it before that is
+ordinary work.
 
 Each decision is a line of JSON on standard error, which the agent CLI writes into its transcript.
 """
@@ -41,7 +42,7 @@ _FORK_BOMB = re.compile(r"(?<![\w:.])([\w:.]{1,40})\s*\(\)\s*\{\s*\1\s*\|\s*\1\s
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _SHELLS = {"sh", "bash", "dash", "zsh", "ksh", "ash"}
 _KEYWORDS = {"if", "then", "else", "elif", "while", "until", "do", "!", "{", "}"}
-# Programs that start another one: their options with a value, and the number of words before the other program.
+# Programs that start another program: their options with a value, and the number of words before the other program.
 _WRAPPERS = {
     "sudo": ("ugpCDRTUh", 0),
     "doas": ("uC", 0),
@@ -65,7 +66,7 @@ _WRAPPERS = {
 
 
 class CallVerdict:
-    """Verdict on a call: the rule that it breaks, if any, and whether all of it could be read."""
+    """Verdict on a call: the rule that it breaks, if any; `clear` is True if all of it could be read."""
 
     def __init__(self, rule: SafetyRule | None = None, *, clear: bool = True) -> None:
         self.rule, self.clear = rule, clear
@@ -97,7 +98,7 @@ def _judge_script(text: str, cwd: str, writable: WritablePaths) -> CallVerdict:
 
 
 def _started_commands(command: ShellCommand, depth: int) -> Iterator[ShellCommand]:
-    """Yield the command without words before its program, and all commands that it starts."""
+    """Yield the command without the words before its program, and all commands that it starts."""
     words = _unwrap(command.words, command.before)
     bare = ShellCommand(command.cwd, command.before, words)
     bare.writes, bare.reads, bare.stdin, bare.clear = command.writes, command.reads, command.stdin, depth < _MOST_LEVELS
@@ -136,14 +137,14 @@ def _skip_options(name: str, words: list[str]) -> list[str]:
 
 
 def _xargs_operands(before: ShellCommand | None) -> list[str]:
-    """Return what the command before a pipe writes for xargs, as far as it is known."""
+    """Return the arguments that the command before a pipe writes for xargs, as far as they are known."""
     words = _unwrap(before.words, None) if before else []
     name = os.path.basename(words[0]) if words else ""
     return find_patterns(words) if name == "find" else operands(words) if name in ("echo", "printf", "ls") else []
 
 
 def _scripts(command: ShellCommand) -> list[str]:
-    """Return the texts that the command gives to a shell."""
+    """Return the scripts that the command passes to a shell."""
     words, name = command.words, os.path.basename(command.words[0])
     if name == "eval":
         return [" ".join(words[1:])]
@@ -155,12 +156,12 @@ def _scripts(command: ShellCommand) -> list[str]:
         if re.fullmatch("-[a-z]*c|--command", word):
             return words[index + 1 : index + 2]
     if name == "su" or operands(words):
-        return []  # a file
+        return []  # the script is a file
     return [command.stdin, _output(command.before)]
 
 
 def _output(before: ShellCommand | None) -> str:
-    """Return what the command before a pipe prints, as far as it is known."""
+    """Return the output of the command before a pipe, as far as it is known."""
     words = _unwrap(before.words, None) if before else []
     if words[:1] in (["echo"], ["printf"]):
         return " ".join(operands(words)).replace("\\n", "\n")
@@ -168,7 +169,7 @@ def _output(before: ShellCommand | None) -> str:
 
 
 def _find_commands(words: list[str]) -> Iterator[list[str]]:
-    """Yield the commands of `find -exec`, with the paths that it may find."""
+    """Yield the commands of `find -exec` with the paths that find may pass to them."""
     for index, word in enumerate(words):
         if word in ("-exec", "-execdir", "-ok", "-okdir"):
             rest = words[index + 1 :]
@@ -177,7 +178,7 @@ def _find_commands(words: list[str]) -> Iterator[list[str]]:
 
 
 def hook_response(call: Mapping[str, object]) -> tuple[dict[str, object], str]:
-    """Return the report of a call, and the answer to the agent CLI, which is empty if the call is allowed."""
+    """Return the report on a call, and the answer to the agent CLI, which is empty if the call is allowed."""
     tool, tool_input, cwd = str(call.get("tool_name")), call.get("tool_input"), str(call.get("cwd") or "/")
     arguments = tool_input if isinstance(tool_input, dict) else {}
     shown = str(arguments.get("command") or arguments.get("file_path") or arguments.get("notebook_path") or "")

@@ -1,6 +1,6 @@
-"""Rules of the safety net: what each blocks, and the folders that the agent may change.
+"""Rules of the safety net: the commands that each rule blocks, and the folders that the agent may change.
 
-It is copied into the agent's sandbox with `hook`, so it uses only the standard library, as of Python 3.9.
+The module is copied into the agent's sandbox with `hook`, so it uses only the standard library of Python 3.9.
 """
 
 from __future__ import annotations
@@ -20,101 +20,17 @@ _SECRETS = re.compile(
     r"|/etc/(shadow|gshadow|sudoers)-?"
 )
 _DELETERS = {"rm", "rmdir", "unlink", "shred", "rimraf", "truncate"}
-_READERS = frozenset(
-    {
-        "cat",
-        "less",
-        "more",
-        "head",
-        "tail",
-        "grep",
-        "egrep",
-        "fgrep",
-        "rg",
-        "sed",
-        "awk",
-        "base64",
-        "xxd",
-        "od",
-        "hexdump",
-        "strings",
-        "cp",
-        "mv",
-        "scp",
-        "rsync",
-        "tar",
-        "zip",
-        "gzip",
-        "nl",
-        "tac",
-        "sort",
-        "cut",
-        "jq",
-        "yq",
-        "diff",
-        "cmp",
-        "dd",
-        "source",
-        ".",
-        "curl",
-        "openssl",
-        "bat",
-        "ln",
-        "wc",
-        "install",
-    }
+_READERS = re.compile(
+    r"cat|less|more|head|tail|grep|egrep|fgrep|rg|sed|awk|base64|xxd|od|hexdump|strings|cp|mv|scp|rsync|tar|zip"
+    r"|gzip|nl|tac|sort|cut|jq|yq|diff|cmp|dd|source|\.|curl|openssl|bat|ln|wc|install"
 )
-_DISK = frozenset(
-    {
-        "fdisk",
-        "sfdisk",
-        "cfdisk",
-        "gdisk",
-        "sgdisk",
-        "parted",
-        "wipefs",
-        "mkswap",
-        "swapon",
-        "swapoff",
-        "mount",
-        "umount",
-        "losetup",
-        "lvremove",
-        "vgremove",
-        "pvremove",
-        "zpool",
-        "cryptsetup",
-        "blkdiscard",
-        "hdparm",
-        "badblocks",
-        "mkfs",
-        "mke2fs",
-    }
+_DISK = re.compile(
+    r"fdisk|sfdisk|cfdisk|gdisk|sgdisk|parted|wipefs|mkswap|swapon|swapoff|mount|umount|losetup|lvremove|vgremove"
+    r"|pvremove|zpool|cryptsetup|blkdiscard|hdparm|badblocks|mkfs|mke2fs"
 )
-_SYSTEM = frozenset(
-    {
-        "shutdown",
-        "reboot",
-        "halt",
-        "poweroff",
-        "telinit",
-        "killall5",
-        "useradd",
-        "userdel",
-        "usermod",
-        "groupdel",
-        "passwd",
-        "chpasswd",
-        "visudo",
-        "insmod",
-        "rmmod",
-        "modprobe",
-        "iptables",
-        "ip6tables",
-        "nft",
-        "ufw",
-        "kexec",
-    }
+_SYSTEM = re.compile(
+    r"shutdown|reboot|halt|poweroff|telinit|killall5|useradd|userdel|usermod|groupdel|passwd|chpasswd|visudo"
+    r"|insmod|rmmod|modprobe|iptables|ip6tables|nft|ufw|kexec"
 )
 _HARMLESS_OPTIONS = {"-l", "--list", "--show", "--help", "--version", "-V"}
 _SERVICES = {"stop", "disable", "mask", "poweroff", "reboot", "halt", "kexec", "isolate"}
@@ -127,7 +43,7 @@ _PRINT_SECRETS = {
 
 
 class SafetyRule:
-    """Rule: what it blocks, the advice to the agent, and examples of blocked commands."""
+    """A rule: its name, the effect that it blocks, advice to the agent, and examples of blocked commands."""
 
     def __init__(self, name: str, what: str, instead: str, examples: tuple[str, ...]) -> None:
         self.name, self.what, self.instead, self.examples = name, what, instead, examples
@@ -179,7 +95,7 @@ RULES = (DELETE, WRITE, PUSH, HISTORY, DISK, SYSTEM, CREDENTIALS)
 
 
 class WritablePaths:
-    """Folders that the agent may change: the workspace, its HOME and temporary folders, without the safety net."""
+    """Folders that the agent may change: workspace, HOME and temporary folders, except the safety net's own folder."""
 
     def __init__(self, workspace: str) -> None:
         home, temporary = os.environ.get("HOME", ""), os.environ.get("TMPDIR", "")
@@ -188,7 +104,7 @@ class WritablePaths:
         self.net = os.path.realpath(sys.argv[0] or "/nowhere")
 
     def is_outside(self, path: str, cwd: str) -> bool:
-        """Return whether the agent may not change a path, which may end in a pattern; False for an unknown path."""
+        """Return True if the agent may not change a path, which may end in a pattern; False if the path is unknown."""
         full = os.path.join(cwd, path)
         if not path or full.startswith(UNKNOWN):
             return False
@@ -197,33 +113,33 @@ class WritablePaths:
             return not self._is_own(os.path.realpath(full))
         if tail.strip("*?.[]!^"):
             return not self._is_own(os.path.join(os.path.realpath(head), tail))
-        folder = os.path.realpath(head)  # the pattern matches all of its content
+        folder = os.path.realpath(head)  # the pattern matches everything in it
         return folder != self.workspace and not self._is_own(folder)
 
     def _is_own(self, full: str) -> bool:
         if f"{full}/".startswith(f"{self.net}/") or any(f"{folder}/".startswith(f"{full}/") for folder in self.own):
             return False
-        # Files beside the workspace in a temporary folder belong to others.
+        # In a temporary folder, files beside the workspace belong to other processes.
         shared = {_below_temporary(folder) for folder in self.own} - {""}
         temporary = () if _below_temporary(full) in shared else _TEMPORARY
         return any(full.startswith(f"{folder}/") for folder in (*self.own, *temporary))
 
     def is_secret(self, path: str, cwd: str) -> bool:
-        """Return whether a path is that of a credential."""
+        """Return True if a path is that of a file with credentials."""
         full = os.path.normpath(os.path.join(cwd, os.path.expanduser(path)))
         return bool(_SECRETS.fullmatch(full)) and not full.startswith(f"{self.workspace}/")
 
 
 def _below_temporary(path: str) -> str:
-    """Return the path up to the first part below a temporary folder; empty if it is not in one."""
+    """Return the path up to the first part below a temporary folder; empty if it is not in a temporary folder."""
     folder = next((folder for folder in _TEMPORARY if path.startswith(f"{folder}/")), None)
     return "/".join(path.split("/")[: folder.count("/") + 2]) if folder else ""
 
 
 def broken_rule(command: ShellCommand, writable: WritablePaths) -> SafetyRule | None:
-    """Return the first rule that a command breaks, or None; its words begin with the program that runs."""
+    """Return the first rule that a command breaks, or None. The command's first word is the program that runs."""
     words = [os.path.basename(command.words[0]), *command.words[1:]] if command.words else [""]
-    if words[0].startswith("mkfs.") or (words[0] in _DISK and words[1:] and not _HARMLESS_OPTIONS & set(words)):
+    if words[0].startswith("mkfs.") or (_DISK.fullmatch(words[0]) and words[1:] and not _HARMLESS_OPTIONS & set(words)):
         return DISK
     if _changes_system(words) or any(writable.is_outside(path, command.cwd) for path in _chmod_paths(words)):
         return SYSTEM
@@ -239,7 +155,7 @@ def broken_rule(command: ShellCommand, writable: WritablePaths) -> SafetyRule | 
 
 
 def operands(words: list[str]) -> list[str]:
-    """Return the words after the program that are not options."""
+    """Return a command's arguments that are not options."""
     if "--" in words:
         index = words.index("--")
         return [*(word for word in words[1:index] if not word.startswith("-")), *words[index + 1 :]]
@@ -261,7 +177,7 @@ def _deleted_paths(words: list[str]) -> list[str]:
 
 
 def _chmod_paths(words: list[str]) -> list[str]:
-    """Return paths in the folders whose rights are changed; the workspace's own rights may be."""
+    """Return paths in the folders whose rights are changed, since the rights of the workspace itself may change."""
     return [f"{path}/x" for path in operands(words)[1:]] if words[0] in ("chmod", "chown", "chgrp") else []
 
 
@@ -272,7 +188,7 @@ def _written_paths(words: list[str]) -> list[str]:
 
 
 def _read_paths(words: list[str]) -> list[str]:
-    if words[0] not in _READERS:
+    if not _READERS.fullmatch(words[0]):
         return []
     last = -1 if words[0] in ("cp", "mv", "ln", "install") else None
     return [part for word in words[1:last] for part in {word, word.lstrip("@"), word.rpartition("=")[2].lstrip("@")}]
@@ -286,7 +202,7 @@ def _changes_system(words: list[str]) -> bool:
         return "1" in operands(words) or "-1" in rest[1:]
     if name in ("init", "crontab", "sysctl"):
         return bool({"0", "6", "-r", "-w"} & set(rest))
-    return name in _SYSTEM and not _HARMLESS_OPTIONS & set(rest)
+    return bool(_SYSTEM.fullmatch(name)) and not _HARMLESS_OPTIONS & set(rest)
 
 
 def _broken_git_rule(words: list[str], cwd: str) -> SafetyRule | None:
@@ -309,7 +225,7 @@ def _broken_git_rule(words: list[str], cwd: str) -> SafetyRule | None:
 
 
 def _overwrites_shared(words: list[str], cwd: str) -> bool:
-    """Return whether a push forces or deletes a shared branch; without a name, it is the current branch."""
+    """Return True if a push forces or deletes a shared branch; a push without a branch is of the current branch."""
     flags = [word for word in words[1:] if word.startswith("-")]
     short = "".join(flag[1:] for flag in flags if not flag.startswith("--"))
     force = "f" in short or any(flag.startswith("--force") and flag != "--force-if-includes" for flag in flags)
@@ -328,7 +244,7 @@ def _is_shared(refspec: str, cwd: str) -> bool:
 
 
 def _current_branch(cwd: str) -> str:
-    """Return the current branch; empty without a repository."""
+    """Return the current branch; empty if there is no repository."""
     folder = cwd
     while not os.path.exists(os.path.join(folder, ".git")) and folder not in ("", "/"):
         folder = os.path.dirname(folder)

@@ -1,8 +1,8 @@
-"""Reader of Bash scripts, which runs nothing: the simple commands of a script, and the folder of each.
+"""Reader of Bash scripts that runs nothing: it finds the simple commands of a script, and the folder of each.
 
-It follows quotes, expansions, lists, pipes, subshells, substitutions, here-documents, `cd` and assignments; a value
-that only a run can give is UNKNOWN. It is copied into the agent's sandbox with `hook`, so it uses only the standard
-library, as of Python 3.9.
+It follows quotes, expansions, lists, pipes, subshells, substitutions, here-documents, `cd` and assignments. A value
+that is known only when the script runs is UNKNOWN. The module is copied into the agent's sandbox with `hook`, so it
+uses only the standard library of Python 3.9.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 UNKNOWN = "\ufffc"  # part of a word that is known only when the script runs
 
-_MOST_LEVELS = 8  # of scripts in scripts; many more would exceed the call stack
+_MOST_LEVELS = 8  # of nested scripts; many more would exceed the call stack
 _REDIRECT = re.compile(r"(?:\d+|\{\w+\})?(&>>?|<<<|<<-?|>>|>\||[<>]&|<>|[<>](?!\())[ \t]*")
 _ARITHMETIC = re.compile(r"\(\((?:[^()]|\([^()]*\))*\)\)")
 _NAME = re.compile(r"(?P<name>[A-Za-z_]\w*|[0-9@*#?$!-])")
@@ -32,7 +32,7 @@ class ShellCommand:
 
 
 class ShellReader:
-    """Reader of one script into `commands`, with those of substitutions; `unclear` if it could not read all of it."""
+    """Reader of one script into `commands`, which include those of substitutions; `unclear`: not all could be read."""
 
     def __init__(self, text: str, cwd: str, values: Mapping[str, str], depth: int = 0) -> None:
         self.text, self.at, self.cwd, self.values, self.depth = text, 0, cwd, dict(values), depth
@@ -114,7 +114,7 @@ class ShellReader:
             (self.current.reads if operator[1][0] == "<" else self.current.writes).append(word)
 
     def documents(self) -> None:
-        """Read the here-documents that begin after this line; unquoted ones may hold substitutions."""
+        """Read the here-documents that begin after this line; if they are not quoted, also their substitutions."""
         waiting, self.pending = self.pending, []
         for command, end, quoted in waiting:
             last = re.compile(rf"^\t*{re.escape(end)}$", re.MULTILINE).search(self.text, self.at)
@@ -138,7 +138,7 @@ class ShellReader:
             self.at += 1
         while self.at < len(self.text) and self.text[self.at] not in " \t\r\n;&|<>()":
             parts.append(self.piece(quoted=False))
-        self.at += self.at == begin  # a lone < or >
+        self.at += self.at == begin  # skips a lone < or >
         return "".join(parts)
 
     def piece(self, *, quoted: bool) -> str:
@@ -159,7 +159,7 @@ class ShellReader:
         return char
 
     def until(self, end: str) -> str:
-        """Read the text between two equal characters."""
+        """Read the text up to the next `end`, which is also the current character."""
         inner, closed, _ = self.text[self.at + 1 :].partition(end)
         self.unclear = self.unclear or not closed
         self.at += len(inner) + 2
@@ -176,7 +176,7 @@ class ShellReader:
         return "".join(parts)
 
     def expansion(self, char: str) -> str:
-        """Read the text after a dollar sign; a variable that the script cannot have set is empty, as in Bash."""
+        """Read the text after a dollar sign; a variable that is never set is empty, as in Bash."""
         if char == "(":
             self.at += 1
             self.subshell()

@@ -7,7 +7,7 @@ from scylla_gha.sandboxes.bubblewrap import BubblewrapSandbox
 from scylla_gha.sandboxes.docker import DockerSandbox
 from scylla_gha.sandboxes.host import HostSandbox
 
-# The most isolated first.
+# The sandbox that isolates most comes first.
 SANDBOXES: Final[dict[str, Sandbox]] = {
     "docker": DockerSandbox(),
     "bubblewrap": BubblewrapSandbox(),

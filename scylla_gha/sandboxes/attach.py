@@ -1,4 +1,4 @@
-"""Attaching the user to a process in a sandbox, by a terminal or by pipes."""
+"""Connection of the user with a process in a sandbox, by a terminal or by pipes."""
 
 import contextlib
 import os
@@ -25,7 +25,7 @@ Run = Callable[[ProcessStreams], FinishedProcess]
 
 
 def attach_tty(run: Run, folder: Path, cancel: Cancel) -> FinishedProcess:
-    """Run a process on a terminal of its own, joined with the user's terminal until the process ends.
+    """Run a process on a terminal of its own that is connected with the user's terminal until the process ends.
 
     The user's terminal is always restored.
     """
@@ -37,12 +37,12 @@ def attach_tty(run: Run, folder: Path, cancel: Cancel) -> FinishedProcess:
         with _cancel_on_error(cancel), raw(sys.stdin.fileno()):
             copies = (FdCopy(sys.stdin.fileno(), master), FdCopy(master, sys.stdout.fileno()))
             copy_fds(copies, watcher.is_over)
-        cancel.set()  # if the user has gone
+        cancel.set()  # the user may have closed the terminal
         return running.result()
 
 
 def attach_pipes(run: Run, folder: Path, cancel: Cancel, *, script: bool) -> FinishedProcess:
-    """Copy the outputs of a process while it runs. With `script`, its input is this process's; else it has none."""
+    """Copy the outputs of a process while it runs. It gets this process's input if `script` is True, else none."""
     stdin = folder / "stdin"
     stdin.write_bytes(sys.stdin.buffer.read() if script else b"")
     streams = ProcessStreams(folder / "stdout", folder / "stderr", stdin)
@@ -63,7 +63,7 @@ def attach_pipes(run: Run, folder: Path, cancel: Cancel, *, script: bool) -> Fin
 
 @contextlib.contextmanager
 def raw(terminal: int) -> Iterator[None]:
-    """Make a terminal pass on each key unchanged, and restore it afterwards."""
+    """Make a terminal pass each key on unchanged in the block, and restore it afterwards."""
     before = termios.tcgetattr(terminal)
     try:
         tty.setraw(terminal, termios.TCSANOW)
@@ -74,7 +74,7 @@ def raw(terminal: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def exit_on_signals() -> Iterator[None]:
-    """Turn TERM and HUP into SystemExit, so that everything is restored on the way out."""
+    """Turn TERM and HUP into SystemExit in the block, so that `finally` blocks restore everything."""
 
     def leave(number: int, _: FrameType | None) -> None:
         raise SystemExit(128 + number)
@@ -90,14 +90,14 @@ def exit_on_signals() -> Iterator[None]:
 
 @dataclass(slots=True)
 class FdCopy:
-    """One direction of a copy between file descriptors, with the bytes still to be written."""
+    """One direction of a copy between file descriptors; `pending` are bytes that were read but not yet written."""
 
     source: int
     sink: int
     pending: bytes = b""
 
     def move(self, readable: list[int], writable: list[int]) -> bool:
-        """Copy what can be copied without waiting; return False after the end of the source or of the sink."""
+        """Copy bytes if that is possible without waiting; return False after the end of the source or of the sink."""
         try:
             if self.source in readable and not self.pending:
                 self.pending = os.read(self.source, _CHUNK)
@@ -113,7 +113,10 @@ class FdCopy:
 
 
 def copy_fds(copies: tuple[FdCopy, FdCopy], is_done: Callable[[bool], bool]) -> None:
-    """Copy both ways until one ends or `is_done`, which is told whether no byte could be copied, returns True."""
+    """Copy in both directions until one ends, or until `is_done` returns True.
+
+    Its argument is True if no byte could be copied.
+    """
     while True:
         reading = [copy.source for copy in copies if not copy.pending]
         writing = [copy.sink for copy in copies if copy.pending]
@@ -158,7 +161,7 @@ def _has_ended(running: Future[FinishedProcess], seconds: float) -> bool:
 
 @contextlib.contextmanager
 def _cancel_on_error(cancel: Cancel) -> Iterator[None]:
-    """End the process if the user leaves."""
+    """Cancel the process if an error or a signal ends the block."""
     try:
         yield
     except BaseException:
@@ -167,7 +170,7 @@ def _cancel_on_error(cancel: Cancel) -> Iterator[None]:
 
 
 def _copy_size(slave: int) -> None:
-    """Give a terminal the size of the user's; the kernel tells the processes on it."""
+    """Give a terminal the size of the user's terminal; the kernel notifies its processes."""
     size = termios.tcgetwinsize(sys.stdin.fileno())
     if size != termios.tcgetwinsize(slave):
         termios.tcsetwinsize(slave, size)

@@ -1,4 +1,4 @@
-"""Protocol of sandboxes, what each is given, and the names that a process finds inside."""
+"""Protocol of sandboxes, the mounts and environment of a process, and the names of folders inside."""
 
 import contextlib
 import fcntl
@@ -15,7 +15,7 @@ from scylla_gha.model.experiment import SandboxName, TrialLimits
 from scylla_gha.model.sandbox import Isolation
 from scylla_gha.system.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
 
-# An allow-list: nothing of the harness's own environment reaches an agent or a check.
+# An allow-list, so that no variable of the harness reaches an agent or a check.
 ENVIRONMENT: Final = {
     "LANG": "C.UTF-8",
     "TZ": "UTC",
@@ -23,7 +23,7 @@ ENVIRONMENT: Final = {
     "USER": "dev",
     "LOGNAME": "dev",
     "SHELL": "/bin/sh",
-    # git refuses to commit without a name, and an empty HOME has none
+    # git refuses to commit without a name, and an empty HOME has no settings with a name.
     "GIT_AUTHOR_NAME": "dev",
     "GIT_AUTHOR_EMAIL": "dev@example.com",
     "GIT_COMMITTER_NAME": "dev",
@@ -33,32 +33,36 @@ ENVIRONMENT: Final = {
 WORKSPACE: Final = "/home/workspace"
 HOME: Final = "/home/dev"
 SCRATCH: Final = "/tmp"  # noqa: S108 the sandbox's own
-SOCKETS: Final = "/run/gateway"  # where the folder of sockets is mounted
+SOCKETS: Final = "/run/gateway"  # mount point of the folder of sockets
 GATEWAY_SOCKET: Final = "gateway.sock"  # in the folder of sockets
 GATEWAY_PORT: Final = 4141
 HUB_SOCKET: Final = "hub.sock"  # of the trial's GitHub, in the folder of sockets
 HUB_PORT: Final = 4142
-GATEWAY_URL: Final = f"http://127.0.0.1:{GATEWAY_PORT}"  # leads to the gateway's socket inside a sandbox
+GATEWAY_URL: Final = f"http://127.0.0.1:{GATEWAY_PORT}"  # inside a sandbox, leads to the gateway's socket
 _TEMPORARY_NAME: Final = re.compile(r"box-(\d+)-\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxMounts:
-    """Folders, PATH and environment of a process in a sandbox. HOME also holds temporary files; `extra` is added.
+    """Folders, PATH and environment of a process in a sandbox.
 
-    The attributes after `extra`, except `programs`, do not apply to the host. In other sandboxes, folders have neutral
-    names; paths in the arguments and in `extra` are replaced by those names, and PATH is the image's own.
+    The host sandbox ignores the attributes after `extra`, except `programs`. In other sandboxes, folders have neutral
+    names, which replace paths in the arguments and in `extra`; with an image, PATH is the image's own.
 
     Attributes:
-        read_only: folders that the process may read and not change.
-        image: the image's id.
-        sockets: a folder of sockets to the harness's servers (the gateway's is `GATEWAY_SOCKET`), or None: no network.
-        has_github: the folder of sockets has that of the trial's GitHub (`HUB_SOCKET`).
-        managed: folders for settings of the machine's administrator, by their absolute path inside; read-only.
-        keep: whether `cwd` and `home` hold afterwards what the process left in them.
-        programs: files and folders of installed programs, by their absolute path inside, for a sandbox that has no
-            image; read-only. On the host, those of the root are linked into the folder that `cwd` lies in.
-        program: a program of this machine, for a sandbox that has no image; "": the one that is run.
+        cwd: working folder.
+        home: HOME; on the host also the folder of temporary files.
+        path: PATH.
+        extra: variables to add to the environment.
+        read_only: folders that the process may read but not change.
+        image: id of the image.
+        sockets: folder of sockets to the harness's servers (the gateway's is `GATEWAY_SOCKET`); None: no network.
+        keep: True if the process's changes of `cwd` and `home` have to remain afterwards.
+        program: a program of this machine, for a sandbox without an image; "": the program that is run.
+        managed: read-only folders for settings of the machine's administrator, by their absolute path inside.
+        programs: read-only files and folders of installed programs by their absolute path inside, for a sandbox without
+            an image. On the host, those at the root are linked into the folder above `cwd`.
+        has_github: True if the folder of sockets has that of the trial's GitHub (`HUB_SOCKET`).
     """
 
     cwd: Path
@@ -76,7 +80,7 @@ class SandboxMounts:
 
 
 def forwarded_ports(mounts: SandboxMounts) -> list[tuple[int, str]]:
-    """Return the loopback ports that lead to a socket inside."""
+    """Return the loopback ports in a sandbox, each with the socket to which it leads."""
     if mounts.sockets is None:
         return []
     ports = {GATEWAY_PORT: GATEWAY_SOCKET, **({HUB_PORT: HUB_SOCKET} if mounts.has_github else {})}
@@ -84,12 +88,12 @@ def forwarded_ports(mounts: SandboxMounts) -> list[tuple[int, str]]:
 
 
 def neutral_names(mounts: SandboxMounts) -> dict[Path, str]:
-    """Return the neutral names of the mounted folders."""
+    """Return the neutral names of the mounted folders, which say nothing about the trial."""
     return {mounts.cwd: WORKSPACE, mounts.home: HOME} | {path: f"/home/{path.name}" for path in mounts.read_only}
 
 
 def environment(mounts: SandboxMounts, names: Mapping[Path, str]) -> dict[str, str]:
-    """Return a process's environment without PATH, for folders with these names."""
+    """Return a process's environment without PATH, with these names instead of the host's paths."""
     extra = {name: translate_paths(value, names) for name, value in mounts.extra.items()}
     return {**ENVIRONMENT, "HOME": HOME, "TMPDIR": SCRATCH, **extra}
 
@@ -102,20 +106,20 @@ def translate_paths(text: str, names: Mapping[Path, str]) -> str:
 
 
 class Sandbox(Protocol):
-    """Place that runs programs which are not trusted. Callers ask its capabilities and never compare its name.
+    """Environment that runs untrusted programs. Callers use its capabilities and never compare its name.
 
     Attributes:
         name: name in experiments and results.
-        user: number of the user that runs in it, as seen inside.
-        isolation: isolation that an agent gets, as results state it.
-        has_network: processes share the host's network; otherwise only the gateway is reachable, by its socket.
-        isolates_keys: processes cannot read the keys that this user's other processes hold.
-        isolates_files: processes can change no file of the host but their folders, so their output files are out of
-            their reach, and the folders have neutral names inside.
+        user: number of the user of its processes, as seen inside.
+        isolation: isolation of an agent, as results state it.
+        has_network: processes share the host's network; otherwise they only reach the gateway, through its socket.
+        isolates_keys: processes cannot read keys of this user's other processes.
+        isolates_files: processes can change no file of the host except in their folders, which have neutral names
+            inside. So they cannot reach the files of their own output.
         needs_image: programs come from an image, which has to be built and loaded first.
-        limits_resources: it enforces the limits on memory, disk, processes and CPUs.
-        shares_folders: host and process see each other's changes of the folders while it runs, not only afterwards.
-        allows_keys_in_actions: agents may work in it beside a real key in GitHub Actions.
+        limits_resources: the sandbox enforces the limits on memory, disk, processes and CPUs.
+        shares_folders: host and process see each other's changes of the folders while the process runs.
+        allows_keys_in_actions: agents may run in it in GitHub Actions while the job has a real key.
     """
 
     name: ClassVar[SandboxName]
@@ -130,10 +134,10 @@ class Sandbox(Protocol):
     allows_keys_in_actions: ClassVar[bool]
 
     def missing_reason(self) -> str | None:
-        """Return why it cannot be used on this machine and what to do, or None."""
+        """Return why it cannot be used on this machine, and what to do; None if it can."""
 
     def check(self) -> None:
-        """Check that it can be used, and remove what killed runs left in it.
+        """Check that it can be used, and remove what killed runs left behind.
 
         Raises:
             SandboxError: it cannot be used.
@@ -166,13 +170,13 @@ def names_inside(sandbox: Sandbox, mounts: SandboxMounts) -> dict[Path, str]:
 
 @dataclass(frozen=True, slots=True)
 class SandboxTarget:
-    """Sandbox with the image to run in.
+    """A sandbox and its image.
 
     Attributes:
-        sandbox: runs the program.
-        image: the image's id in the engine.
+        sandbox: the sandbox.
+        image: id of the image in the engine.
         digest: the image's part of a key; None without an image.
-        address: the gateway's address inside, if it is reached by a socket; None: the address outside.
+        address: address of the gateway inside, if it is reached through a socket; None: the address on the host.
     """
 
     sandbox: Sandbox
@@ -183,10 +187,10 @@ class SandboxTarget:
 
 @contextlib.contextmanager
 def temporary() -> Iterator[Path]:
-    """Make a temporary folder with a short path, as sockets need it, that only this user may enter.
+    """Make a temporary folder that only this user may enter; its path is short enough for sockets.
 
-    The folder's name states the process that made it, which also holds a lock on it: process numbers of another
-    namespace mean nothing here.
+    Its name has the number of this process, which also locks it, since a number from another namespace means nothing
+    here.
     """
     with tempfile.TemporaryDirectory(prefix=f"box-{os.getpid()}-") as name, _open_folder(Path(name)) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -194,7 +198,7 @@ def temporary() -> Iterator[Path]:
 
 
 def remove_stale_folders() -> None:
-    """Remove the temporary folders of killed processes of this user."""
+    """Remove the temporary folders that killed processes of this user left behind."""
     for folder in Path(tempfile.gettempdir()).glob("box-*"):
         match = _TEMPORARY_NAME.fullmatch(folder.name)
         if match and not Path("/proc", match[1]).exists():
@@ -217,8 +221,8 @@ def _open_folder(folder: Path) -> Iterator[int]:
 def socket_folder() -> Iterator[Path]:
     """Make a folder for sockets (`SandboxMounts.sockets`).
 
-    A container's user, who is another one, may enter the folder; it lies in a folder that only this user of the host
-    may enter.
+    A container's user may enter it. On the host, only this user may, since it is in a folder that only this user may
+    enter.
     """
     with temporary() as private:
         folder = private / "s"

@@ -1,16 +1,16 @@
 """Sandbox of kernel namespaces, made by `bwrap`, for machines without a container engine.
 
-| | what a process has |
+| | access of a process |
 |---|---|
-| processes | its own alone: none of the harness can be seen, traced or signalled |
-| files | programs, a few of /etc, pinned tools and the agent's program, to read; workspace, HOME and /tmp to write |
-| names | neutral ones; nothing of the toolkit, of its scenarios or of the cell |
-| network | its own loopback; the gateway by its socket if the mounts have sockets |
-| rights | a user of its own namespace without capabilities, who can get none and make no further namespace |
+| processes | only its own: it cannot see, trace or signal processes of the harness |
+| files | reads programs, some files of /etc, pinned tools and the agent's program; writes workspace, HOME and /tmp |
+| names | neutral names, without the toolkit, its scenarios and the cell |
+| network | its own loopback; the gateway through its socket if the mounts have sockets |
+| rights | a user of its own namespace without capabilities, who cannot get any and cannot make another namespace |
 
-Unlike Docker, it gives no image of its own (the programs are this machine's), no limit on memory, none on processes if
-the harness is root, and none on disk except for /tmp. If the harness is root, the kernel's user number inside is root's
-too; so /proc's system settings, which only check that number, are read-only.
+Unlike Docker, it has no image of its own (programs are those of this machine), no limit on memory, no limit on
+processes if the harness is root, and no limit on disk except for /tmp. If the harness is root, the user number inside
+is root's in the kernel. So system settings in /proc, which check only that number, are read-only.
 """
 
 import contextlib
@@ -56,8 +56,8 @@ _SCRATCH_BYTES: Final = 512 * 1024 * 1024  # of /tmp, which is in memory
 _SIGNAL_BASE: Final = 128  # a shell reports the signal that ended a process as 128 plus its number
 _END_SECONDS: Final = 10.0
 _PROBE_SECONDS: Final = 20.0
-# TERM is ignored until the entry program restores it for the agent: bubblewrap would die of it at once, and the sandbox
-# with it, before the agent could tidy up. Descriptor 9 is for bubblewrap's status; bubblewrap closes it inside.
+# TERM is ignored until the entry program restores it for the agent. Otherwise it would end bubblewrap, and with it the
+# sandbox, before the agent could tidy up. Descriptor 9 is for bubblewrap's status; bubblewrap closes it inside.
 _START: Final = 'exec 9>"$1"; shift; trap "" TERM; exec "$@"'
 _NAMESPACES: Final = (
     "--unshare-user",
@@ -118,14 +118,14 @@ class BubblewrapSandbox:
     allows_keys_in_actions: ClassVar[bool] = False
 
     def missing_reason(self) -> str | None:
-        """Return why no namespaces can be made here and what to do, or None."""
+        """Return why namespaces cannot be made here, and what to do; None if they can."""
         return _missing_reason(shutil.which("bwrap"))
 
     def check(self) -> None:
         """Check that namespaces can be made.
 
         Raises:
-            SandboxError: they cannot.
+            SandboxError: namespaces cannot be made here.
         """
         if reason := self.missing_reason():
             raise SandboxError(reason)
@@ -142,9 +142,9 @@ class BubblewrapSandbox:
         limits: ProcessLimits,
         cancel: Cancel | None = None,
     ) -> FinishedProcess:
-        """Run a program in fresh namespaces; nothing in them survives it.
+        """Run a program in fresh namespaces; its processes end with it.
 
-        If a signal ends the sandbox, as the kernel does when memory is short, it counts as one that ended the program.
+        If a signal ends the sandbox, for instance because memory is short, the program counts as ended by that signal.
 
         Raises:
             SandboxError: bubblewrap is missing, or may not make namespaces here.
@@ -168,7 +168,7 @@ class BubblewrapSandbox:
 
 @functools.cache
 def _missing_reason(program: str | None) -> str | None:
-    """Try `bwrap` once a process."""
+    """Try `bwrap` once per process of the harness."""
     if program is None:
         return "bubblewrap is not installed; on Debian and Ubuntu: apt-get install bubblewrap"
     try:
@@ -208,7 +208,7 @@ def _command(
 
 
 def _copy_programs(folder: Path) -> Path:
-    """Copy the sandbox's own programs, since a process inside can read the path of what is mounted."""
+    """Copy the sandbox's own programs, since a process inside can read the paths of its mounts on the host."""
     programs = folder / "own"
     programs.mkdir()
     for name, module in _PROGRAMS.items():
@@ -217,13 +217,13 @@ def _copy_programs(folder: Path) -> Path:
 
 
 def _python() -> Path:
-    """Return the Python below this virtual environment, which holds the toolkit."""
+    """Return the Python on which this virtual environment is based; the environment itself has the toolkit."""
     python = Path(sys.base_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}")
     return python.resolve() if python.exists() else Path(sys.executable).resolve()
 
 
 def _system_mounts() -> Iterator[str]:
-    """Mount what every sandbox has of this machine."""
+    """Yield the arguments that mount the files of this machine which every sandbox has."""
     yield from ("--ro-bind", "/usr", "/usr")
     for name in _SYSTEM_FOLDERS:
         path = Path("/", name)
@@ -264,14 +264,14 @@ def _resolved(program: str) -> str:
 
 
 def _hide_toolkit(mounted: Iterable[Path]) -> Iterator[str]:
-    """Cover the toolkit, with its scenarios and solutions, if it was installed into a mounted folder."""
+    """Yield the arguments that cover the toolkit, with its solutions, if it is installed in a mounted folder."""
     for folder in {Path(scylla_gha.__file__).resolve().parent, toolkit_root().resolve()}:
         if _is_of_system(folder) or any(folder.is_relative_to(root) for root in mounted):
             yield from ("--tmpfs", str(folder))
 
 
 def _npm_packages(program: Path) -> Path:
-    """Return the folder of npm packages that a program was installed with, or the program itself."""
+    """Return the folder of npm packages in which a program is installed, or the program itself."""
     if "node_modules" not in program.parts:
         return program
     return Path(*program.parts[: program.parts.index("node_modules") + 1])
@@ -282,7 +282,7 @@ def _is_of_system(path: Path) -> bool:
 
 
 def _trial_mounts(mounts: SandboxMounts, names: Mapping[Path, str], programs: Path) -> Iterator[str]:
-    """Mount the trial's folders after all else, so that nothing covers them."""
+    """Yield the arguments that mount the trial's folders, last, so that no other mount covers them."""
     own = neutral_names(mounts)
     for folder, name in names.items():
         if folder not in own:
@@ -301,16 +301,16 @@ def _trial_mounts(mounts: SandboxMounts, names: Mapping[Path, str], programs: Pa
 def _read_status(path: Path) -> dict[str, int]:
     """Read bubblewrap's status: the first process inside, its namespaces, and the program's exit code."""
     status: dict[str, int] = {}
-    with contextlib.suppress(OSError, ValueError):  # it was ended in the middle of a line
+    with contextlib.suppress(OSError, ValueError):  # bubblewrap may have been ended in the middle of a line
         for line in path.read_text(encoding="utf-8").splitlines():
             status |= json.loads(line)
     return status
 
 
 def _kill_first_process(status: dict[str, int]) -> None:
-    """End what is left inside and wait for it, since bubblewrap itself may be gone a moment before."""
+    """End the remaining processes inside and wait for their end, since bubblewrap itself may end before them."""
     pid = status.get("child-pid", 0)
-    with contextlib.suppress(OSError):  # gone already
+    with contextlib.suppress(OSError):  # it has already ended
         handle = os.pidfd_open(pid)
         try:
             if Path(f"/proc/{pid}/ns/pid").stat().st_ino == status.get("pid-namespace"):

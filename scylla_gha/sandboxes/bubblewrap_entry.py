@@ -1,8 +1,8 @@
-"""First process of a bubblewrap sandbox: forwards the gateway's port, starts the program, and ends with it.
+"""First process of a bubblewrap sandbox: it forwards the gateway's port, starts the program, and ends with it.
 
-It runs inside with Python's library alone. Its first argument is JSON: pairs of a loopback port and a socket; the
-others are the program. As the first process of its namespace it gets no signal from inside, so nothing inside can end
-or stop the forwarding; nor is its memory readable there.
+It runs inside with only Python's standard library. Its first argument is JSON with pairs of a loopback port and a
+socket; the other arguments are the program. As the first process of its namespace, it gets no signals from inside, so
+no process inside can stop the forwarding. Nor can they read its memory.
 """
 
 import contextlib
@@ -20,12 +20,12 @@ _SIGNAL_BASE = 128  # a shell reports the signal that ended a process as 128 plu
 
 
 def _load(name: str) -> "dict[str, object]":
-    """Return what another file of this folder defines; there is no package inside."""
+    """Return the definitions of another file in this folder, which is not a package inside the sandbox."""
     return runpy.run_path(str(Path(__file__).with_name(name)))
 
 
 def _start(argv: "list[str]", go: int) -> int:
-    """Start the program, which waits for a byte on the descriptor `go`."""
+    """Start the program's process, which waits for a byte on the descriptor `go`; return its number."""
     child = os.fork()
     if child == 0:
         if os.read(go, 1):
@@ -38,7 +38,7 @@ def _start(argv: "list[str]", go: int) -> int:
 
 def _prefer_for_oom() -> None:
     """Make the kernel end this process and its children first if memory runs out."""
-    ctypes.CDLL(None).prctl(_SET_DUMPABLE, 1, 0, 0, 0)  # else the file is not its own
+    ctypes.CDLL(None).prctl(_SET_DUMPABLE, 1, 0, 0, 0)  # otherwise the file belongs to root
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("500")
 
@@ -72,7 +72,7 @@ def _main() -> None:
     ports = json.loads(sys.argv[1])
     reader, writer = os.pipe()
     child = _start(sys.argv[2:], reader)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's is for the program; TERM is ignored already
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the program; TERM is already ignored
     _close_streams()
     if ports:
         _forward_ports(ports)

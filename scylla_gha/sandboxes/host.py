@@ -1,7 +1,7 @@
-"""The host itself: a scrubbed environment, the trial's own HOME, limits; no isolation of files or network.
+"""The host itself, with a minimal environment, the trial's own HOME, and limits, but no isolation of files or network.
 
-Keys are exposed. The harness closes its own memory and environment, but the shell that started it holds keys too, and
-so may files of this user; and nothing is closed to root.
+Keys are exposed. The harness protects its own memory and environment, but the shell that started it has keys too, and
+this user's files may have some. Root can read everything.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ class HostSandbox:
         limits: ProcessLimits,
         cancel: Cancel | None = None,
     ) -> FinishedProcess:
-        """Run a program with nothing of the harness's environment."""
+        """Run a program without the harness's environment."""
         for name, folder in mounts.programs.items():
             if Path(name).parent == Path("/"):
                 with contextlib.suppress(FileExistsError):

@@ -7,15 +7,21 @@ from typing import Any
 
 from scylla_gha.agents import AGENTS
 from scylla_gha.agents.base import AgentCommand, AgentPackage, AgentTask, ProcessResult, TranscriptSummary
+from scylla_gha.attempt import run_attempt
 from scylla_gha.attempt.equip import AgentRunner
 from scylla_gha.model.delivery import Declared, Observed
 from scylla_gha.model.experiment import TrialLimits
-from scylla_gha.model.trial import Outcome, Step, ToolCall, Trajectory
+from scylla_gha.model.trial import Attempt, Outcome, Step, ToolCall, Trajectory
 from scylla_gha.model.variant import Treatment, Variant
+from scylla_gha.prepare.scenario import PreparedScenario, prepare_workspace
 from scylla_gha.sandboxes.base import SandboxTarget
 from scylla_gha.sandboxes.host import HostSandbox
+from scylla_gha.store.run_folder import AttemptFolder
 from scylla_gha.system.process import Cancel
 from tests.support.records import make_model_arm
+from tests.support.repository import make_repository
+
+PACKAGE = AgentPackage(npm="@example/shell", program="sh", oldest=(1,))
 
 
 @dataclass(frozen=True)
@@ -89,3 +95,26 @@ def make_runner(agent: Any, **given: Any) -> AgentRunner:
         "cancel": Cancel(),
     }
     return AgentRunner(agent=agent, **{**fields, **given})
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A prepared scenario, and the folder of an attempt at it. Other attempts have folders beside it."""
+
+    prepared: PreparedScenario
+    folder: AttemptFolder
+
+    @classmethod
+    def make(cls, root: Path, number: int = 1, **scenario: Any) -> "Bench":
+        prepared = make_repository(root / "repo", **scenario).prepared()
+        return cls(prepared, AttemptFolder(root / "cell" / f"attempt-{number}"))
+
+    def another(self, number: int = 2, root: Path | None = None) -> AttemptFolder:
+        """The folder of another attempt, at this cell or below another root."""
+        return AttemptFolder((root / "cell" if root else self.folder.root.parent) / f"attempt-{number}")
+
+    def run(self, agent: Any, folder: AttemptFolder | None = None, **runner: Any) -> Attempt:
+        """Run an agent in a fresh workspace, `w-NUMBER` two folders above the attempt's."""
+        folder = folder or self.folder
+        workspace = prepare_workspace(self.prepared, folder.root.parent.parent / f"w-{folder.number}")
+        return run_attempt(make_runner(agent, **runner), self.prepared, workspace, folder)

@@ -9,24 +9,18 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.agents.base import AgentPackage
-from scylla_gha.attempt import run_attempt
 from scylla_gha.model.delivery import Observed
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Attempt, Outcome
-from scylla_gha.prepare.scenario import PreparedScenario, prepare_workspace
 from scylla_gha.store.records import read_record
-from scylla_gha.store.run_folder import AttemptFolder
-from tests.support.agents import ShellAgent, make_runner
+from tests.support.agents import PACKAGE, Bench, ShellAgent
 from tests.support.ask import ASK
 from tests.support.delivery import make_declared, make_inventory, make_request, make_start
 from tests.support.gateway import EACH, Host, hosted
 from tests.support.processes import cancelled_once_there
 from tests.support.provider import Say, serve
-from tests.support.repository import make_repository
 from tests.support.shared_host import shared_host
 
-PACKAGE = AgentPackage(npm="@example/shell", program="sh", oldest=(1,))
 START, REQUEST = make_start(), make_request()
 SPY = make_request(mcp_servers=("spy",))
 PROVED, UNDELIVERED = (START, REQUEST), (START, SPY)
@@ -35,36 +29,20 @@ OUT_OF_MONEY = TrialLimits(usd=0.5 * EACH)
 
 
 @pytest.fixture
-def prepared(tmp_path: Path) -> PreparedScenario:
-    return make_repository(tmp_path / "repo").prepared()
+def bench(tmp_path: Path) -> Bench:
+    return Bench.make(tmp_path)
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> AttemptFolder:
-    return AttemptFolder(tmp_path / "cell" / "attempt-1")
-
-
-def work(
-    prepared: PreparedScenario,
-    folder: AttemptFolder,
-    host: Host,
-    script: str,
-    seen: tuple[Observed, ...] = PROVED,
-    **runner: Any,
-) -> Attempt:
+def work(bench: Bench, host: Host, script: str, seen: tuple[Observed, ...] = PROVED, **runner: Any) -> Attempt:
     """Run an agent that had what `seen` says, in a fresh workspace."""
     agent = ShellAgent(script, package=PACKAGE, declared=make_declared(), seen=seen)
-    fields = {"gateway": host.gateway, "inventory": make_inventory(), **runner}
-    return run_attempt(
-        make_runner(agent, **fields), prepared, prepare_workspace(prepared, folder.root.parent.parent / "w"), folder
-    )
+    return bench.run(agent, **{"gateway": host.gateway, "inventory": make_inventory(), **runner})
 
 
-def record(folder: AttemptFolder, tmp_path: Path, prepared: PreparedScenario) -> Path:
+def record(bench: Bench, tmp_path: Path) -> Path:
     """A recording of one question: Hello?"""
-    first = AttemptFolder(tmp_path / "first" / "cell" / folder.root.name)
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url, record=tmp_path / "tapes") as host:
-        made = work(prepared, first, host, f"{ASK} dear Hello?")
+        made = work(bench, host, f"{ASK} dear Hello?", folder=bench.another(1, tmp_path / "first"))
     assert made.outcome is Outcome.COMPLETED
     return tmp_path / "tapes"
 
@@ -74,57 +52,37 @@ def kill(host: Host) -> str:
     return f"kill -9 {host.gateway.pid}"
 
 
-def test_what_is_proved_is_kept_with_the_attempt(
-    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
-) -> None:
+def test_what_is_proved_is_kept_with_the_attempt(bench: Bench, tmp_path: Path) -> None:
     with shared_host(tmp_path) as (host, _):
-        made = work(prepared, folder, host, "true")
+        made = work(bench, host, "true")
     assert (made.outcome, made.reason) == (Outcome.COMPLETED, "done")
     assert made.delivery is not None
     assert (made.delivery.proved, made.delivery.seen) == (True, ("start event", "first request"))
-    assert read_record(folder.file("attempt.json"), Attempt) == made
+    assert read_record(bench.folder.file("attempt.json"), Attempt) == made
 
 
-def test_an_agent_that_declares_nothing_or_has_no_gateway_has_nothing_to_prove(
-    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
-) -> None:
-    made = run_attempt(
-        make_runner(ShellAgent(declared=make_declared(), seen=UNDELIVERED)),
-        prepared,
-        prepare_workspace(prepared, tmp_path / "a"),
-        folder,
-    )
+def test_an_agent_that_declares_nothing_or_has_no_gateway_has_nothing_to_prove(bench: Bench, tmp_path: Path) -> None:
+    made = bench.run(ShellAgent(declared=make_declared(), seen=UNDELIVERED))
     assert (made.outcome, made.delivery) == (Outcome.COMPLETED, None)
     with shared_host(tmp_path) as (host, _):
-        other = AttemptFolder(folder.root.with_name("attempt-2"))
-        plain = run_attempt(
-            make_runner(ShellAgent(), gateway=host.gateway),
-            prepared,
-            prepare_workspace(prepared, tmp_path / "b"),
-            other,
-        )
-    assert plain.delivery is None
+        assert bench.run(ShellAgent(), bench.another(), gateway=host.gateway).delivery is None
 
 
 @pytest.mark.parametrize("said", ["completed", "refused", "agent_error", "provider_error again", "timeout"])
-def test_another_treatment_outdoes_whatever_the_agent_says(
-    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path, said: str
-) -> None:
+def test_another_treatment_outdoes_whatever_the_agent_says(bench: Bench, tmp_path: Path, said: str) -> None:
     with shared_host(tmp_path) as (host, _):
-        made = work(prepared, folder, host, f"echo end {said}", UNDELIVERED)
+        made = work(bench, host, f"echo end {said}", UNDELIVERED)
     assert (made.outcome, made.retryable) == (Outcome.DELIVERY_ERROR, False)
     assert made.reason == "not declared: MCP server spy"
 
 
 def test_what_only_the_agents_output_lacks_excuses_it_until_the_model_has_answered(
-    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+    bench: Bench, tmp_path: Path
 ) -> None:
-    later = AttemptFolder(tmp_path / "later" / "cell" / "attempt-1")
     with shared_host(tmp_path) as (host, _):
-        before = work(prepared, folder, host, "echo end agent_error", CLAIMED)
-        after = work(prepared, later, host, f"{ASK} dear Hello?; echo end agent_error", CLAIMED)
-        unseen = AttemptFolder(tmp_path / "unseen" / "cell" / "attempt-1")
-        erased = work(prepared, unseen, host, f"{ASK} dear Hello?; echo end completed", (REQUEST,))
+        before = work(bench, host, "echo end agent_error", CLAIMED)
+        after = work(bench, host, f"{ASK} dear Hello?; echo end agent_error", CLAIMED, folder=bench.another(2))
+        erased = work(bench, host, f"{ASK} dear Hello?; echo end completed", (REQUEST,), folder=bench.another(3))
     assert (before.outcome, before.reason) == (Outcome.DELIVERY_ERROR, "as its output says: MCP server spy")
     assert (after.outcome, after.reason) == (Outcome.AGENT_ERROR, "as it said")
     assert after.delivery is not None
@@ -141,10 +99,10 @@ def test_what_only_the_agents_output_lacks_excuses_it_until_the_model_has_answer
     ],
 )
 def test_what_completed_without_a_proof_does_not_count(
-    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path, seen: tuple[Observed, ...], reason: str
+    bench: Bench, tmp_path: Path, seen: tuple[Observed, ...], reason: str
 ) -> None:
     with shared_host(tmp_path) as (host, _):
-        made = work(prepared, folder, host, "true", seen)
+        made = work(bench, host, "true", seen)
     assert made.outcome is Outcome.DELIVERY_ERROR
     assert made.reason == f"what the agent had is not proved: {reason}"
     assert made.delivery is not None
@@ -154,29 +112,25 @@ def test_what_completed_without_a_proof_does_not_count(
 @pytest.mark.parametrize("seen", [(), (START,), (REQUEST,)])
 @pytest.mark.parametrize("said", ["sandbox_error", "provider_error again", "agent_error"])
 def test_what_ended_early_keeps_its_outcome_and_is_not_proved(
-    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path, said: str, seen: tuple[Observed, ...]
+    bench: Bench, tmp_path: Path, said: str, seen: tuple[Observed, ...]
 ) -> None:
     with shared_host(tmp_path) as (host, _):
-        made = work(prepared, folder, host, f"echo end {said}", seen)
+        made = work(bench, host, f"echo end {said}", seen)
     assert (made.outcome, made.reason, made.retryable) == (said.partition(" ")[0], "as it said", "again" in said)
     assert made.delivery is not None
     assert not made.delivery.proved
 
 
-def test_a_timeout_before_any_request_stays_one(
-    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
-) -> None:
+def test_a_timeout_before_any_request_stays_one(bench: Bench, tmp_path: Path) -> None:
     with shared_host(tmp_path) as (host, _):
-        made = work(prepared, folder, host, "sleep 600", (START,), limits=TrialLimits(timeout_seconds=1))
+        made = work(bench, host, "sleep 600", (START,), limits=TrialLimits(timeout_seconds=1))
     assert (made.outcome, made.reason) == (Outcome.TIMEOUT, "ended at the limit of 1 s")
 
 
-def test_an_interruption_outdoes_another_treatment(
-    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
-) -> None:
+def test_an_interruption_outdoes_another_treatment(bench: Bench, tmp_path: Path) -> None:
     script = f"sleep 600 & echo $! >{tmp_path}/pid; wait"
     with shared_host(tmp_path) as (host, _), cancelled_once_there(tmp_path / "pid") as cancel:
-        made = work(prepared, folder, host, script, UNDELIVERED, cancel=cancel)
+        made = work(bench, host, script, UNDELIVERED, cancel=cancel)
     assert (made.outcome, made.reason) == (Outcome.CANCELLED, "interrupted by the user")
     assert made.delivery is not None
     assert made.delivery.reason == "not declared: MCP server spy", "it is kept all the same"
@@ -184,28 +138,24 @@ def test_an_interruption_outdoes_another_treatment(
 
 @pytest.mark.parametrize(("seen", "outcome"), [(UNDELIVERED, Outcome.DELIVERY_ERROR), (PROVED, Outcome.PROVIDER_ERROR)])
 def test_another_treatment_outdoes_the_gateways_death(
-    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path, seen: tuple[Observed, ...], outcome: Outcome
+    bench: Bench, tmp_path: Path, seen: tuple[Observed, ...], outcome: Outcome
 ) -> None:
     with hosted(tmp_path) as host:
-        made = work(prepared, folder, host, kill(host), seen)
+        made = work(bench, host, kill(host), seen)
     assert (made.outcome, made.retryable) == (outcome, outcome is Outcome.PROVIDER_ERROR)
 
 
-def test_the_gateways_death_outdoes_what_is_not_in_the_recording(
-    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
-) -> None:
-    with hosted(tmp_path, replay=record(folder, tmp_path, prepared)) as host:
-        made = work(prepared, folder, host, f"{ASK} dear Other?; {kill(host)}")
+def test_the_gateways_death_outdoes_what_is_not_in_the_recording(bench: Bench, tmp_path: Path) -> None:
+    with hosted(tmp_path, replay=record(bench, tmp_path)) as host:
+        made = work(bench, host, f"{ASK} dear Other?; {kill(host)}")
     assert (made.reason, made.retryable) == ("the model gateway died during the attempt", True)
 
 
-def test_what_is_not_in_the_recording_outdoes_a_spent_budget(
-    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
-) -> None:
+def test_what_is_not_in_the_recording_outdoes_a_spent_budget(bench: Bench, tmp_path: Path) -> None:
     script = f"{ASK} dear Other?; {ASK} dear Hello?; {ASK} dear Hello?; echo end completed"
-    with hosted(tmp_path, replay=record(folder, tmp_path, prepared)) as host:
-        made = work(prepared, folder, host, script, limits=OUT_OF_MONEY)
-    assert "spend limit" in folder.file("stderr.txt").read_text()
+    with hosted(tmp_path, replay=record(bench, tmp_path)) as host:
+        made = work(bench, host, script, limits=OUT_OF_MONEY)
+    assert "spend limit" in bench.folder.file("stderr.txt").read_text()
     assert made.reason.startswith("1 request is not in the recording: ")
 
 
@@ -213,18 +163,16 @@ def test_what_is_not_in_the_recording_outdoes_a_spent_budget(
     ("seen", "outcome"), [(UNDELIVERED, Outcome.DELIVERY_ERROR), (PROVED, Outcome.BUDGET_EXCEEDED)]
 )
 def test_another_treatment_outdoes_a_spent_budget(
-    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path, seen: tuple[Observed, ...], outcome: Outcome
+    bench: Bench, tmp_path: Path, seen: tuple[Observed, ...], outcome: Outcome
 ) -> None:
     with shared_host(tmp_path) as (host, _):
         script = f"{ASK} dear 1; {ASK} dear 2; echo end completed"
-        made = work(prepared, folder, host, script, seen, limits=OUT_OF_MONEY)
+        made = work(bench, host, script, seen, limits=OUT_OF_MONEY)
     assert made.outcome is outcome
     assert made.usage.usd == pytest.approx(EACH), "what was paid for stays counted"
 
 
-def test_the_first_request_is_kept_where_the_proof_looks_for_it(
-    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
-) -> None:
+def test_the_first_request_is_kept_where_the_proof_looks_for_it(bench: Bench, tmp_path: Path) -> None:
     with shared_host(tmp_path) as (host, provider):
-        work(prepared, folder, host, f"{ASK} dear one Bash; {ASK} dear two Read")
-    assert folder.file("first-request.json").read_bytes() == provider.raw[0]
+        work(bench, host, f"{ASK} dear one Bash; {ASK} dear two Read")
+    assert bench.folder.file("first-request.json").read_bytes() == provider.raw[0]

@@ -6,17 +6,13 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.agents.base import AgentPackage
-from scylla_gha.attempt import run_attempt
 from scylla_gha.model.sandbox import HostContact
 from scylla_gha.model.trial import Attempt
-from scylla_gha.prepare.scenario import prepare_workspace
 from scylla_gha.store.run_folder import AttemptFolder
-from tests.support.agents import ShellAgent, make_runner
+from tests.support.agents import PACKAGE, Bench, ShellAgent
 from tests.support.ask import ASK
-from tests.support.repository import make_repository
 from tests.support.shared_host import shared_host
 
-PACKAGE = AgentPackage(npm="@example/shell", program="sh", oldest=(1,))
 FETCH = f'''{sys.executable} -c "
 import sys, urllib.request
 for url in sys.argv[1:]:
@@ -36,10 +32,9 @@ def work(
     tmp_path: Path, folder: AttemptFolder, script: str, *hosts: str, package: AgentPackage | None = PACKAGE
 ) -> Attempt:
     """Run an agent on the host whose scenario declares these hosts."""
-    prepared = make_repository(tmp_path / "repo", network={"hosts": hosts}).prepared()
+    bench = Bench.make(tmp_path, network={"hosts": hosts})
     with shared_host(tmp_path) as (host, _):
-        runner = make_runner(ShellAgent(script, package=package), gateway=host.gateway)
-        return run_attempt(runner, prepared, prepare_workspace(prepared, tmp_path / "w"), folder)
+        return bench.run(ShellAgent(script, package=package), folder, gateway=host.gateway)
 
 
 def test_an_agents_client_is_refused_what_its_scenario_does_not_declare(tmp_path: Path, folder: AttemptFolder) -> None:

@@ -46,6 +46,11 @@ def run_check(tmp_path: Path, script: str, seconds: int = 60, **limits: Any) -> 
     return found.checks[-1]
 
 
+def judged(prepared: PreparedScenario, cell: CellFolder, do: str = SOLVE, **attempt: Any) -> Judgment:
+    """The judgment of a trial in which the agent did this."""
+    return judge_trial(leave_trial(prepared, cell, do, **attempt), prepared, cell, make_judging_context())
+
+
 def verdicts(judgment: Judgment) -> dict[str, bool]:
     return {check.id: check.holds for check in judgment.checks}
 
@@ -71,7 +76,7 @@ def test_a_judgment_explains_its_checks_and_items(tmp_path: Path, cell: CellFold
     ]
     rubric = Rubric.model_validate({"categories": ({"id": "all", "weight": 1.0, "items": tuple(items)},)})
     prepared = make_repository(tmp_path / "repo", rubric, checkpoints=(*CHECKPOINTS, *optional)).prepared()
-    found = judge_trial(leave_trial(prepared, cell), prepared, cell, make_judging_context())
+    found = judged(prepared, cell)
     assert {check.id: check.role for check in found.checks} == {
         "greets": "required",
         "kept": "guard",
@@ -97,8 +102,7 @@ def test_a_judgment_explains_its_checks_and_items(tmp_path: Path, cell: CellFold
 def test_work_that_is_not_right_does_not_pass(
     tmp_path: Path, cell: CellFolder, do: str, failing: set[str], score: float, broken: tuple[str, ...]
 ) -> None:
-    prepared = ground_with(tmp_path)
-    found = judge_trial(leave_trial(prepared, cell, do), prepared, cell, make_judging_context())
+    found = judged(ground_with(tmp_path), cell, do)
     assert {name for name, holds in verdicts(found).items() if not holds} == failing
     assert found.result is not None
     assert (found.result.passed, found.result.score, found.result.broken) == (False, score, broken)
@@ -117,7 +121,7 @@ def test_what_one_check_does_no_other_sees(tmp_path: Path, cell: CellFolder, spo
     after = make_checkpoint(id="after", run=f"{INTACT} ", stdout=AS_IT_WAS)
     late = make_checkpoint(id="late", file="greet.sh", matches="^echo hello$")
     prepared = ground_with(tmp_path, before, make_checkpoint(id="spoil", run=spoil), after, late, verify_sh="ok\n")
-    found = verdicts(judge_trial(leave_trial(prepared, cell), prepared, cell, make_judging_context()))
+    found = verdicts(judged(prepared, cell))
     assert (found["before"], found["spoil"], found["after"], found["late"]) == (True, True, True, True)
     assert (prepared.folder.checks / "verify.sh").read_text() == "ok\n"
     assert (prepared.start.clone / "greet.sh").read_text() == FILES["greet.sh"]
@@ -138,7 +142,7 @@ def test_caches_in_checks_are_not_taken_along(tmp_path: Path, cell: CellFolder) 
     cached = prepared.folder.checks / "__pycache__" / "verify.pyc"
     cached.parent.mkdir()
     cached.touch()
-    assert verdicts(judge_trial(leave_trial(prepared, cell), prepared, cell, make_judging_context()))["probe"]
+    assert verdicts(judged(prepared, cell))["probe"]
 
 
 def test_a_check_gets_nothing_of_the_harnesss_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +157,7 @@ def test_one_command_of_several_checks_runs_once(tmp_path: Path, cell: CellFolde
     command = f"echo 1 >>{tmp_path}/count; echo said"
     same = [make_checkpoint(id=f"c{number}", run=command, stdout="said\n") for number in range(3)]
     prepared = ground_with(tmp_path, *same)
-    found = verdicts(judge_trial(leave_trial(prepared, cell), prepared, cell, make_judging_context()))
+    found = verdicts(judged(prepared, cell))
     assert [found[f"c{number}"] for number in range(3)] == [True, True, True]
     assert (tmp_path / "count").read_text() == "1\n"
 
@@ -241,18 +245,14 @@ def test_the_attempt_that_stands_is_judged(tmp_path: Path, cell: CellFolder) -> 
 
 @pytest.mark.parametrize("outcome", ["timeout", "refused", "agent_error", "budget_exceeded"])
 def test_a_trial_that_the_agent_did_not_complete_never_passes(tmp_path: Path, cell: CellFolder, outcome: str) -> None:
-    prepared = ground_with(tmp_path)
-    trial = leave_trial(prepared, cell, SOLVE, outcome=Outcome(outcome), reason="ended at the limit of 5 s")
-    found = judge_trial(trial, prepared, cell, make_judging_context())
+    found = judged(ground_with(tmp_path), cell, SOLVE, outcome=Outcome(outcome), reason="ended at the limit of 5 s")
     assert found.result is not None
     assert (found.result.score, found.result.passed) == (1.0, False)
     assert found.result.why == f"{outcome}: ended at the limit of 5 s"
 
 
 def test_a_trial_whose_diff_was_too_large_is_a_failure_without_score(tmp_path: Path, cell: CellFolder) -> None:
-    prepared = ground_with(tmp_path)
-    trial = leave_trial(prepared, cell, "true", diff=None, outcome=Outcome.AGENT_ERROR, reason="left too much")
-    found = judge_trial(trial, prepared, cell, make_judging_context())
+    found = judged(ground_with(tmp_path), cell, "true", diff=None, outcome=Outcome.AGENT_ERROR, reason="left too much")
     assert (found.checks, found.error) == ((), None)
     assert found.result is not None
     assert (found.result.score, found.result.passed, found.result.why) == (None, False, "agent_error: left too much")
@@ -269,7 +269,7 @@ def test_a_cancelled_judgment_is_no_judgment(tmp_path: Path, cell: CellFolder) -
 
 def test_nothing_is_left_behind(tmp_path: Path, cell: CellFolder, work: Path) -> None:
     prepared = ground_with(tmp_path, make_checkpoint(id="close", run="mkdir d; touch d/x; chmod 0 d"))
-    judge_trial(leave_trial(prepared, cell), prepared, cell, make_judging_context())
+    judged(prepared, cell)
     assert list(work.iterdir()) == []
 
 
@@ -287,5 +287,5 @@ def test_the_key_covers_the_trial_its_diff_and_the_contents_of_the_checks(tmp_pa
 
 def test_a_judgment_survives_its_file(tmp_path: Path, cell: CellFolder) -> None:
     prepared = ground_with(tmp_path, make_checkpoint(id="odd", run="printf '\\377\\0\\033[2J'"))
-    found = judge_trial(leave_trial(prepared, cell), prepared, cell, make_judging_context())
+    found = judged(prepared, cell)
     assert Judgment.model_validate_json(json.dumps(json.loads(found.model_dump_json()))) == found

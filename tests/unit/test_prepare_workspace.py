@@ -57,7 +57,7 @@ def test_what_one_agent_does_no_other_sees(start: StartState, tmp_path: Path) ->
 def test_a_start_that_was_changed_meanwhile_is_refused(tmp_path: Path) -> None:
     start = make_start(tmp_path / "fixture", {"only-here": "1"})
     (start.clone / "only-here").write_text("2")
-    with pytest.raises(FixtureError, match=rf"a copy of it is not the tree of commit {start.commit}; try again"):
+    with pytest.raises(FixtureError, match=rf"its copy is not the tree of commit {start.commit}; try again"):
         open_workspace(start, tmp_path / "root")
 
 

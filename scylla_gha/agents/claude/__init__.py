@@ -24,25 +24,25 @@ from scylla_gha.system import process
 _VERSION_SECONDS: Final = 60.0
 _RESOURCES: Final = "team"  # folder in HOME
 _PROMPT: Final = "system-prompt.md"  # file in HOME
-# By itself it begins while servers still start, so that their tools are missing in the first request.
+# Otherwise the CLI begins while servers still start, so that their tools are missing in the first request.
 _WAIT_FOR_SERVERS: Final = {
     "MCP_CONNECTION_NONBLOCKING": "0",
     "MCP_CONNECT_TIMEOUT_MS": "60000",
     "MCP_TIMEOUT": "60000",
-    "MCP_SERVER_CONNECTION_BATCH_SIZE": "4",  # that start at once
+    "MCP_SERVER_CONNECTION_BATCH_SIZE": "4",  # servers that start at the same time
 }
-# By itself it lists skills within 1 % of the model's context, and the rest by name only. As many characters as this
-# list any skills whole; without skills beyond its own, its first request is the same to the byte.
+# Otherwise the CLI lists skills within 1 % of the model's context, and further skills only by name. With this number of
+# characters, all skills are listed whole; without added skills, the first request does not change.
 _SKILL_LISTING: Final = {"SLASH_COMMAND_TOOL_CHAR_BUDGET": "1000000"}
-_LONGEST_WORD: Final = 131_071  # bytes of one argument that Linux takes
+_LONGEST_WORD: Final = 131_071  # maximum bytes of one argument in Linux
 
 
 class ClaudeCode:
     """The `claude` command."""
 
-    # The sub-agent Explore of 2.1.197 always requests the side model, that of 2.1.332 the main conversation's model.
-    # By an alias, a sub-agent requests the model of the main conversation if that is of the same family, else that of
-    # the version's inventory; these are of 2.1.332 (seen in requests, 2026-11-27).
+    # The sub-agent Explore of 2.1.197 always requests the side model; that of 2.1.332 requests the main conversation's
+    # model. For an alias, a sub-agent requests the main conversation's model if that is of the same family, else the
+    # model of the version's inventory; the ids below are of 2.1.332 (seen in requests, 2026-11-27).
     package: Final = AgentPackage(
         npm="@anthropic-ai/claude-code",
         program="claude",
@@ -71,7 +71,7 @@ class ClaudeCode:
         """Return the version that `claude --version` prints.
 
         Raises:
-            ToolError: it is missing, too old, or answers in an unknown form.
+            ToolError: the program is missing, too old, or answers in an unknown form.
         """
         output = process.capture([program, "--version"], seconds=_VERSION_SECONDS)
         text = output.stdout.decode(errors="replace").strip()
@@ -87,7 +87,7 @@ class ClaudeCode:
         return version[0]
 
     def command(self, task: AgentTask, program: str) -> AgentCommand:
-        """Return the command with the variant's flags; other settings keep the CLI's defaults."""
+        """Return the command with the variant's flags; all other settings are the CLI's defaults."""
         config = task.home / ".claude"
         config.mkdir(exist_ok=True)
         argv = [
@@ -141,12 +141,12 @@ class ClaudeCode:
         return declared_delivery(task, workspace)
 
     def observe(self, transcript: Path, request: Path) -> tuple[Observed, ...]:
-        """Return what the start event, the first request and the hooks show."""
+        """Return the treatment that the start event, the first request and the hooks show."""
         return observed_delivery(transcript, request)
 
 
 def _treatment_flags(task: AgentTask) -> list[str]:
-    """Return the flags of prompt, settings files and tools. A prompt is a file, since it may be too long for a flag."""
+    """Return the flags of prompt, settings files and tools; the prompt is a file, since it may be long."""
     treatment, path = task.treatment, task.home / _PROMPT
     flags: list[str] = []
     if prompt := treatment.system_prompt:
@@ -169,7 +169,7 @@ def _settings_flags(task: AgentTask) -> list[str]:
 
 
 def _resource_flags(task: AgentTask) -> list[str]:
-    """Copy the treatment's resources into HOME, where `--setting-sources` does not exclude them; return their flags."""
+    """Copy the treatment's resources into HOME; return their flags, which `--setting-sources` does not disable."""
     resources, folder = task.resources, task.home / _RESOURCES
     flags: list[str] = []
     for name, source in resources.folders.items():
@@ -179,7 +179,7 @@ def _resource_flags(task: AgentTask) -> list[str]:
         write_text(folder / ".claude-plugin" / "plugin.json", json.dumps(manifest))
         flags += ["--plugin-dir", str(folder)]
     started = {**resources.project_servers, **task.started_servers(folder)}
-    if started:  # those of .mcp.json too, since --strict-mcp-config hides that file
+    if started:  # also the servers of .mcp.json, since --strict-mcp-config hides that file
         path = task.home / "mcp.json"
         servers = {name: dataclasses.asdict(server) for name, server in started.items()}
         write_text(path, json.dumps({"mcpServers": servers}))
@@ -188,10 +188,10 @@ def _resource_flags(task: AgentTask) -> list[str]:
 
 
 def _agent_flags(task: AgentTask) -> list[str]:
-    """Write sub-agents as files of the user; if the variant reads no settings of the user, return them as a flag.
+    """Write sub-agents as files in HOME; if the variant does not read the user's settings, return them as a flag.
 
     Raises:
-        ToolError: they are too long for a flag.
+        ToolError: the sub-agents are too long for a flag.
     """
     agents, sources = task.resources.agents, task.treatment.setting_sources
     if sources is None or "user" in sources:

@@ -1,13 +1,13 @@
-"""Delivery to Claude Code: the declared treatment in its names, and what its start event and first request show.
+"""Delivery to Claude Code: the declared treatment in its names, and the treatment that the CLI's messages show.
 
-Forms as of versions 2.1.197 and 2.1.332 (2026-11-27). The request's `system` has a billing line, the CLI's line about
-itself, and then its own prompt or the one that replaces it. Lists of sub-agents, skills and deferred tools are in a
-message of role `system`, or for some models in reminders in the user's messages. The agent's process writes both
-sources, so no content may raise.
+The sources are its start event and its first request, in the forms of versions 2.1.197 and 2.1.332 (2026-11-27). The
+request's `system` has a billing line, the CLI's line about itself, and its own prompt or a replacement. Lists of
+sub-agents, skills and deferred tools are in a message of role `system`, or for some models in reminders in the user's
+messages. The agent's process writes both sources, so no content may raise an error.
 
-A tool is defined in the request's `tools`, or deferred: listed by name only until the model asks ToolSearch for
-its definition, which later requests then hold with `defer_loading`. Version 2.1.332 defers by default, 2.1.197 with
-ENABLE_TOOL_SEARCH=true. A definition with `defer_loading` is kept from the model unless a message refers to it.
+A tool is defined in the request's `tools`, or deferred: it is listed by name until the model asks ToolSearch for its
+definition, which later requests then have, with `defer_loading`. Version 2.1.332 defers by default, 2.1.197 with
+ENABLE_TOOL_SEARCH=true. The model does not see a definition with `defer_loading` unless a message refers to it.
 """
 
 import itertools
@@ -26,12 +26,12 @@ from scylla_gha.model.delivery import Declared, Observed
 from scylla_gha.providers.base import objects, parse_object
 from scylla_gha.safety_net import hook
 
-PLUGIN: Final = "team"  # plugin of the skills; the agent sees it as a part of their names
+PLUGIN: Final = "team"  # plugin of the skills, which is part of the skills' names
 
 _LEAST_TOOLS: Final = ("Agent", "Bash", "Edit", "Read", "Skill", "Write")
 _MCP_TOOLS: Final = ("ListMcpResourcesTool", "ReadMcpResourceDirTool", "ReadMcpResourceTool", "WaitForMcpServers")
-_RENAMED: Final = {"Task": "Agent"}  # name in the start event: name in the request
-_ALL_TOOLS: Final = "default"  # value of --tools for the CLI's own choice
+_RENAMED: Final = {"Task": "Agent"}  # names in the request by names in the start event
+_ALL_TOOLS: Final = "default"  # value of --tools for the CLI's own selection
 _SOURCES: Final = ("user", "project", "local")
 _GONE: Final = frozenset({"failed", "disabled", "needs-auth"})  # statuses of servers without any tools
 _MCP_TOOL: Final = re.compile(r"mcp__([A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*)__.")
@@ -46,19 +46,19 @@ _AGENTS: Final = "Available agent types for the Agent tool:\n"
 _SKILLS: Final = "The following skills are available for use with the Skill tool:\n"
 _DEFERRED: Final = "The following deferred tools are now available via ToolSearch."
 _LISTS: Final = (_AGENTS, _SKILLS, _DEFERRED)
-_LISTED: Final = re.compile(r"^- ([\w.:-]+)(?::|$)", re.MULTILINE)  # a long list of skills has names only
+_LISTED: Final = re.compile(r"^- ([\w.:-]+)(?::|$)", re.MULTILINE)  # a long list of skills only has names
 _TOOL_NAME: Final = re.compile(r"[\w.-]+")
-_BUILT_IN: Final = "@builtin"  # end of the source of a plugin that the CLI brings
+_BUILT_IN: Final = "@builtin"  # end of the source of the CLI's own plugins
 _INSTRUCTIONS: Final = re.compile(r"^Contents of (/[^\n]+) \([^()\n]*\):$", re.MULTILINE)
 _SKILL_FILE: Final = re.compile(r"\.claude/skills/[^/]+/SKILL\.md")
 _AGENT_FILE: Final = re.compile(r"\.claude/agents/.+\.md")
-_MEMORY_FILES: Final = ("CLAUDE.md", ".claude/CLAUDE.md")  # that each session reads, or else AGENTS.md
-_HIDDEN: Final = re.compile(r"^(disable-model-invocation|paths):", re.MULTILINE)  # listed to the model later, or never
+_MEMORY_FILES: Final = ("CLAUDE.md", ".claude/CLAUDE.md")  # each session reads them; if both are missing, AGENTS.md
+_HIDDEN: Final = re.compile(r"^(disable-model-invocation|paths):", re.MULTILINE)  # the skill is listed later or never
 _NAME: Final = re.compile(r"^name:[ \t]*(['\"]?)([^'\"\n]+?)\1[ \t]*$", re.MULTILINE)
 
 
 def declared_delivery(task: AgentTask, workspace: Path) -> Declared:
-    """Return the treatment in the CLI's names, with the start state's own parts; call it before the agent works."""
+    """Return the treatment in the CLI's names, with the start state's own parts; call it before the agent starts."""
     treatment = task.treatment
     sources = _SOURCES if treatment.setting_sources is None else treatment.setting_sources
     folders = [folder for folder, source in ((workspace, "project"), (task.home, "user")) if source in sources]
@@ -94,7 +94,7 @@ def declared_delivery(task: AgentTask, workspace: Path) -> Declared:
         safety_net=task.limits.safety_net and (tools is None or bool(set(tools) & set(hook.WATCHED))),
         net_is_managed=task.managed is not None,
         usual_prompt=tools is None and not settings,
-        # With the paths after links, which the CLI reports.
+        # Also the resolved paths, which the CLI reports.
         places=tuple(dict.fromkeys(str(name) for path in places for name in (path, path.resolve()))),
     )
 
@@ -108,7 +108,7 @@ class _ProjectFiles(NamedTuple):
 
 
 def _project_files(files: Collection[str], workspace: Path) -> _ProjectFiles:
-    """Return what the CLI must show of a variant's files; others it may load when the agent opens a folder."""
+    """Return those of a variant's files that the CLI has to show at the start; it may load others later."""
     skills = {Path(path).parent for path in files if _SKILL_FILE.fullmatch(path)}
     unlisted = {Path(path).parent for path in skills_without_description({path: workspace / path for path in files})}
     fronts = {folder: front_matter(workspace / folder / "SKILL.md") for folder in skills - unlisted}
@@ -126,14 +126,14 @@ def _own_skills(config: Path) -> Iterator[str]:
 
 
 def _own_agents(folder: Path) -> Iterator[str]:
-    """Yield the names in the files, which the names of the files do not decide."""
+    """Yield the names stated in the files, which may differ from the files' names."""
     for path in sorted(folder.rglob("*.md")):
         if name := _NAME.search(front_matter(path)):
             yield name[2].strip()
 
 
 def observed_delivery(transcript: Path, request: Path) -> tuple[Observed, ...]:
-    """Return what the start event, the first request and the hooks show, without missing and unreadable sources."""
+    """Return what the start event, the first request and the hooks show; skip missing and unreadable sources."""
     inits = events_with(transcript, b'"init"')
     start = next((event for event in inits if (event.get("type"), event.get("subtype")) == ("system", "init")), None)
     body = parse_object(request.read_bytes()) if request.exists() else None
@@ -169,7 +169,7 @@ def _start_event(event: Json) -> Observed:
 def _first_request(body: Json) -> Observed:
     definitions = [tool for tool in objects(body.get("tools")) if tool.get("defer_loading") is not True]
     prompt = _system_prompt(body.get("system"))
-    # Without what depends on the folder, the day and the repository.
+    # Without the parts that depend on the folder, the day and the repository.
     stable = _MEMORY.sub("`MEMORY`", _GIT_STATUS.sub("", _ENVIRONMENT.sub("", prompt)))
     messages = objects(body.get("messages"))
     listings = [text for message in messages for text in _listings(message)]
@@ -202,14 +202,14 @@ def _first_request(body: Json) -> Observed:
 
 
 def _section(listings: Iterable[str], heading: str) -> str:
-    """Return what follows a heading in the first text that has it, up to another heading or the reminder's end."""
+    """Return the text below a heading, in the first text with that heading, up to the next heading or the end."""
     rest = next((rest for text in listings for _, mark, rest in [text.partition(heading)] if mark), "")
     ends = [rest.find(mark) for mark in (*_LISTS, _REMINDER_END)]
     return rest[: min((end for end in ends if end >= 0), default=len(rest))]
 
 
 def _deferred_tools(section: str) -> tuple[str, ...]:
-    """Return the names, one a line, that follow the rest of the heading's line."""
+    """Return the names on the lines below the heading, one per line."""
     names = itertools.takewhile(_TOOL_NAME.fullmatch, section.splitlines()[1:])
     return tuple(dict.fromkeys(names))
 
@@ -222,7 +222,7 @@ def _entries(listing: str) -> dict[str, str]:
 
 
 def _tool_characters(definitions: Iterable[Json], deferred: Iterable[str]) -> dict[str, int]:
-    """Return the characters of tools, defined or only named: one sum for each MCP server."""
+    """Return the characters of each tool, and of each MCP server's tools together; deferred tools count by name."""
     characters = Counter[str]()
     texts = [(str(tool.get("name")), json.dumps(tool, ensure_ascii=False)) for tool in definitions]
     for name, text in (*texts, *((name, f"{name}\n") for name in deferred)):
@@ -241,7 +241,7 @@ def _mcp_servers(tools: Iterable[str]) -> tuple[str, ...]:
 
 
 def _system_prompt(system: object) -> str:
-    """Return the system prompt without the two blocks that the CLI puts before it."""
+    """Return the system prompt without the two blocks that the CLI adds before it."""
     blocks = _text_blocks(system)
     if isinstance(system, list):
         blocks = blocks[1:] if blocks and _BILLING.match(blocks[0]) else blocks
@@ -250,7 +250,7 @@ def _system_prompt(system: object) -> str:
 
 
 def _listings(message: Json) -> Iterator[str]:
-    """Yield the texts that list sub-agents, skills or tools, unlike the task's prompt and instruction files."""
+    """Yield the texts that list sub-agents, skills or tools; skip the task's prompt and instruction files."""
     begin = tuple(f"{_REMINDER}{heading}" for heading in _LISTS)
     for text in _text_blocks(message.get("content")):
         if message.get("role") == "system" or text.startswith(begin):

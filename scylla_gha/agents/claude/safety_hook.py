@@ -1,10 +1,11 @@
 """The safety net as Claude Code's PreToolUse hook: its files, its settings, and its decisions in the transcript.
 
-In a sandbox that isolates files it is installed with managed settings, which are read-only and which `disableAllHooks`
-of other settings does not switch off; on the host in HOME, where the agent can change it. Forms as of version 2.1.332.
-With `--include-hook-events` the transcript has a `hook_response` event for each call that the hook judged, with the
-hook's standard error, also for calls of nested sub-agents, which the transcript itself leaves out. Calls that the CLI
-refuses (`<tool_use_error>`) are not passed to the hook.
+In a sandbox that isolates files, the hook is in managed settings: they are read-only, and `disableAllHooks` in other
+settings does not switch it off. On the host it is in HOME, where the agent can change it.
+
+Forms as of version 2.1.332: with `--include-hook-events`, the transcript has a `hook_response` event for each call that
+the hook judged, with the hook's standard error. That includes calls of nested sub-agents, which the transcript itself
+leaves out. Calls that the CLI refuses (`<tool_use_error>`) are not passed to the hook.
 """
 
 import json
@@ -25,9 +26,9 @@ Json = dict[str, Any]
 
 _FOLDER: Final = "safety-net"  # in HOME, or beside the managed settings
 _MANAGED: Final = "/etc/claude-code"  # the CLI's folder of managed-settings.json
-_TIMEOUT_SECONDS: Final = 60  # far above what it takes, so that a busy machine blocks nothing and lets nothing through
+_TIMEOUT_SECONDS: Final = 60  # far more than it needs, so that it also decides in time on a busy machine
 _MODULES: Final = (shell_reader, rules, hook)
-_READABLE: Final = 0o755  # the user of the sandbox may be another one
+_READABLE: Final = 0o755  # the sandbox's user may be another user
 _REFUSED: Final = "<tool_use_error>"
 
 
@@ -35,7 +36,7 @@ def write_managed_settings(task: AgentTask) -> dict[str, Path]:
     """Write the administrator's settings, which no other settings override: the hook, and the gateway's address.
 
     Returns:
-        The folder by its path in the sandbox; nothing if the agent could write anywhere.
+        The folder by its path in the sandbox; empty if the agent could write anywhere.
     """
     if task.managed is None:
         return {}
@@ -44,7 +45,7 @@ def write_managed_settings(task: AgentTask) -> dict[str, Path]:
     settings: Json = {}
     if task.limits.safety_net:
         _write_modules(task.managed / _FOLDER)
-        # The system's Python first: the project's settings may set another PATH.
+        # The system's folders come first, since the project's settings may set another PATH.
         command = f"PATH=/usr/local/bin:/usr/bin:/bin:$PATH python3 -IS {_MANAGED}/{_FOLDER}"
         settings["hooks"] = {"PreToolUse": [_hook_entry(command)]}
     if task.access:
@@ -105,7 +106,7 @@ def safety_net_summary(transcript: Path) -> SafetyNetSummary:
 
 
 def observed_hooks(transcript: Path) -> Observed | None:
-    """Return which calls the safety net judged and which not; None if there was no call that it watches."""
+    """Return which of its calls the safety net judged; None if there was no call that it has to judge."""
     judged = {str(call.get("call")) for call in _decisions(transcript)}
     ran = [
         call
@@ -119,7 +120,7 @@ def observed_hooks(transcript: Path) -> Observed | None:
 
 
 def _decisions(transcript: Path) -> Iterator[Json]:
-    """Yield the decisions of the safety net; other hooks write other lines."""
+    """Yield the safety net's decisions; skip lines of other hooks."""
     for event in events_with(transcript, b'"hook_response"'):
         if event.get("subtype") == "hook_response" and event.get("hook_event") == "PreToolUse":
             lines = (parse_object(line) for line in str(event.get("stderr")).splitlines())

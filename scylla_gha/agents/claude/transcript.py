@@ -1,10 +1,10 @@
 """Claude Code's stream-json transcript: the session's conversation and tool calls, and the outcome that it claims.
 
-Each line is an event. `stream_event` carries the provider's events. The agent can write to the transcript, so no
-content may raise. The CLI's session files in HOME, which hold times of tool calls, are not read: the agent can write
+Each line is an event. `stream_event` has the provider's events. The agent can write to the transcript, so no content
+may raise an error. The CLI's session files in HOME have the times of tool calls, but are not read: the agent can write
 them too, and the gateway knows the times of requests.
 
-| what the transcript and the process say | claimed outcome |
+| transcript and process | claimed outcome |
 |---|---|
 | no start event | sandbox_error: the CLI did not start, or writes an unknown form |
 | ended at the time limit | timeout |
@@ -13,10 +13,10 @@ them too, and the gateway knows the times of requests.
 | turn or USD limit | budget_exceeded |
 | no error: the result is a `success`, and `is_error` is not true | completed |
 | an error of the API other than 400 and 413, before any message of the model | sandbox_error |
-| another error | agent_error |
+| any other error | agent_error |
 
-`run.classify_outcome` accepts a sandbox_error only if the gateway saw no answer of the model, and faults of the
-provider only from the gateway.
+`attempt.classify_outcome` accepts a sandbox_error only if the gateway saw no answer of the model, and a fault of the
+provider only if the gateway saw it.
 """
 
 import itertools
@@ -32,9 +32,9 @@ from scylla_gha.providers.base import objects, parse_object
 
 Event = dict[str, Any]
 
-_MOST_LINES: Final = 1_000_000  # far more than a session has; they are read in seconds
+_MOST_LINES: Final = 1_000_000  # far more than a session has; that many are read in seconds
 _LONGEST_LINE: Final = 16 * 1024 * 1024  # bytes; the longest events have a picture or a tool's output
-_TOO_LONG: Final = b"\0"  # instead of a longer line; it is no event
+_TOO_LONG: Final = b"\0"  # replaces a longer line, and is not an event
 _MOST_PARTS: Final = 1_000_000  # of an event; each takes some hundred bytes of memory
 _MOST_LEVELS: Final = 100  # of nesting in an event; Python and pydantic allow a few hundred
 _REASON_CHARS: Final = 300
@@ -47,7 +47,7 @@ _API_ERRORS: Final = frozenset(
 
 @dataclass
 class ModelMessage:
-    """One message of the model."""
+    """A message of the model."""
 
     synthetic: bool = False
     texts: list[str] = field(default_factory=list)
@@ -60,11 +60,11 @@ class ClaudeSession:
 
     version: str | None = None
     result: Event | None = None
-    error: str | None = None  # the CLI's name of the fault for which it gave up
+    error: str | None = None  # the CLI's name of the error that made it give up
     refused: bool = False
     unreadable: int = 0
     messages: dict[str, ModelMessage] = field(default_factory=dict)
-    latest_keys: dict[str, str] = field(default_factory=dict)  # of a provider's id, the latest key in `messages`
+    latest_keys: dict[str, str] = field(default_factory=dict)  # latest key in `messages` by the provider's id
     calls: dict[str, ToolCall] = field(default_factory=dict)
 
     @property
@@ -105,7 +105,7 @@ def events_with(transcript: Path, marker: bytes) -> Iterator[Event]:
 
 
 def _lines(transcript: Path) -> Iterator[bytes]:
-    """Yield the lines; one that is too long is never in memory as a whole."""
+    """Yield the lines; never read the whole of a line that is too long into memory."""
     with transcript.open("rb") as file:
         while line := file.readline(_LONGEST_LINE):
             part = line
@@ -115,12 +115,12 @@ def _lines(transcript: Path) -> Iterator[bytes]:
 
 
 def _parse_event(line: bytes) -> Event | None:
-    """Parse an event; None if it is not one, or has so many parts that they would fill the memory."""
+    """Parse an event; return None if the line is not an event, or has so many parts that they would fill the memory."""
     return None if sum(map(line.count, (b",", b"[", b"{"))) > _MOST_PARTS else parse_object(line)
 
 
 def _is_deep(line: bytes, event: Event) -> bool:
-    """Return whether the event is nested too deeply to be written again."""
+    """Return True if the event is nested too deeply to be written again."""
     if line.count(b"[") + line.count(b"{") <= _MOST_LEVELS:
         return False
     level: list[object] = [event]
@@ -142,7 +142,7 @@ def _add_event(session: ClaudeSession, event: Event) -> None:
             started = _mapping(event.get("event"))
             if started.get("type") == "message_start":
                 name = str(_mapping(started.get("message")).get("id"))
-                # Ids of a broken or replaying provider may repeat, and no message may hide another.
+                # A broken or replaying provider may repeat an id, and no message may hide another message.
                 key = name if name not in session.messages else f"{name}#{len(session.messages)}"
                 session.latest_keys[name] = key
                 session.messages[key] = ModelMessage()
@@ -151,7 +151,7 @@ def _add_event(session: ClaudeSession, event: Event) -> None:
         case "user":
             _add_tool_results(session, event)
         case "result":
-            # The CLI writes one. A process that outlives it may write another, which must not replace a failure.
+            # The CLI writes one result. A process that outlives it may write another, which must not hide a failure.
             session.result = session.result if session.result and _is_failure(session.result) else event
         case _:
             pass
@@ -160,7 +160,7 @@ def _add_event(session: ClaudeSession, event: Event) -> None:
 def _add_system_event(session: ClaudeSession, event: Event) -> None:
     match event.get("subtype"):
         case "init":
-            # The first is the CLI's, from before the model's first answer; the agent could write another.
+            # The CLI writes the first one before the model's first answer; the agent could write another.
             session.version = session.version or str(event.get("claude_code_version") or "unknown")
         case str(subtype) if subtype.startswith("model_refusal"):
             session.refused = True
@@ -236,7 +236,7 @@ def _classify_result(session: ClaudeSession, result: Event) -> tuple[Outcome, st
 
 
 def _reported(result: Event) -> str:
-    """Return what the CLI says of its end: the text, the errors that it lists, or the kind of the result."""
+    """Return the CLI's own reason for its end: the result's text, its errors, or its kind."""
     errors = result.get("errors")
     listed = "; ".join(error for error in errors if isinstance(error, str)) if isinstance(errors, list) else ""
     return str(result.get("result") or listed or f"a result of the kind {result.get('subtype')}, without a text")

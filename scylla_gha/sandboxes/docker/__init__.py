@@ -1,12 +1,12 @@
-"""Sandbox of a fresh container for each run: no network, no rights, writable folders of a fixed size in memory.
+"""Sandbox that runs each program in a fresh container: no network, no rights, and folders of a fixed size in memory.
 
-A container has two users, neither of them root. The first process, the `supervisor`, keeps the container alive; the
-engine starts the program beside it. So the engine, and not the container, states how the program ended, and files are
-taken out while every process inside is frozen: none can change them meanwhile.
+A container has two users, and neither is root. Its first process, the `supervisor`, keeps the container alive, and the
+engine starts the program as another process. So the engine, not the container, states how the program ended, and files
+are copied out while all processes inside are frozen, so that none can change them meanwhile.
 
-The tar stream that comes out is hostile: it may hold links to anywhere, special files, holes of any size and names of
-any form. So it is extracted into new folders, and symbolic links are made at the end: while anything is written, no
-path leads through one.
+The tar stream that comes out is not trusted: it may have links to any path, special files, holes of any size, and names
+of any form. So it is extracted into new folders, and symbolic links are made last: no path leads through a link while
+files are written.
 """
 
 import contextlib
@@ -36,19 +36,19 @@ from scylla_gha.system.process import Cancel, FinishedProcess, LimitHit, Process
 _CODE_SECONDS: Final = 1.0
 _SIGNAL_BASE: Final = 128  # a shell reports the signal that ended a process as 128 plus its number
 _KILLED: Final = -9  # code of a process that KILL has ended
-_SPOOL_BYTES: Final = 64 * 1024 * 1024  # of a tar stream in memory, before it goes to a file
+_SPOOL_BYTES: Final = 64 * 1024 * 1024  # of a tar stream in memory; a larger stream goes to a file
 # Waits for the first line of its input, which is sent when the folders are copied and the engine's stream is open. If
-# memory runs out, the program and its children are ended before the supervisor.
+# memory runs out, the kernel ends the program and its children before the supervisor.
 _STARTER: Final = (
     f'IFS= read -r go; echo 500 >/proc/self/oom_score_adj; cd {WORKSPACE}; unset OLDPWD go; exec {CONFINE} "$@"'
 )
 _TERMINAL_STARTER: Final = _STARTER.removeprefix("IFS= read -r go; ")  # started after the folders are copied
 _BUFFER_BYTES: Final = 1 << 20
-_DEPTH: Final = 2  # of the folders that come out, in the stream: home/workspace
+_DEPTH: Final = 2  # parts of the folders' names in the stream: home/workspace
 
 
 class DockerSandbox:
-    """Sandbox of containers of the engine that `engine.connect` finds."""
+    """Sandbox that uses containers of the engine that `engine.connect` finds."""
 
     name: ClassVar[SandboxName] = "docker"
     user: ClassVar[int] = AGENT
@@ -62,7 +62,7 @@ class DockerSandbox:
     allows_keys_in_actions: ClassVar[bool] = True
 
     def __init__(self, size: ContainerSize | None = None, answer_seconds: float = 20.0) -> None:
-        """Set the size of containers, and how long a busy one may take to answer the harness."""
+        """Set the size of containers, and the time in which a busy container has to answer the harness."""
         self.size, self._answer_seconds = size or ContainerSize(), answer_seconds
 
     def missing_reason(self) -> str | None:
@@ -70,7 +70,7 @@ class DockerSandbox:
         return None if engine.answers() else "no container engine answers"
 
     def check(self) -> None:
-        """Check that the engine answers, and remove what killed runs left in it.
+        """Check that the engine answers, and remove what killed runs left behind in it.
 
         Raises:
             SandboxError: no engine answers.
@@ -97,7 +97,7 @@ class DockerSandbox:
         limits: ProcessLimits,
         cancel: Cancel | None = None,
     ) -> FinishedProcess:
-        """Run a program in a fresh container, which is removed afterwards and ends when this process does.
+        """Run a program in a fresh container, which is removed afterwards and also ends when this process ends.
 
         Raises:
             SandboxError: no engine answers, it fails, the image is missing, or the container cannot be made.
@@ -127,7 +127,7 @@ class DockerSandbox:
 
 
 def _reason_of_failure(container: Container, error: str) -> tuple[frozenset[LimitHit], str]:
-    """Return why the engine cannot continue with a container, by the engine's events if it has ended."""
+    """Return why the engine failed with a container; if the container has ended, the engine's events tell."""
     with contextlib.suppress(*engine.client_errors()):
         if (end := container.events.end()) is not None:
             return end
@@ -154,7 +154,7 @@ class _ContainerRun:
             self.streams.stdout.open("wb", buffering=0) as out,
             self.streams.stderr.open("wb", buffering=0) as err,
         ):
-            self._copy_in()  # while the engine starts the process, which waits
+            self._copy_in()  # meanwhile the engine starts the process, which waits
             self.container.await_ready()
             pump = StreamPump(stream, (out, err), self.limits.file_bytes, process.running)
             started = time.monotonic()
@@ -164,7 +164,7 @@ class _ContainerRun:
                 if end in {"timed_out", "cancelled"}:
                     self.container.ask_to_end()
                     pump.drain(time.monotonic() + self.limits.grace_seconds)
-                elif end == "ended" and seconds > self.limits.seconds:  # this process may have been stopped meanwhile
+                elif end == "ended" and seconds > self.limits.seconds:  # the harness may have been stopped meanwhile
                     exited = self.container.events.exited(process.id)
                     seconds = self.limits.seconds if exited is None else exited - started
                 hits, note = self.container.freeze()
@@ -174,7 +174,7 @@ class _ContainerRun:
         return _finished(code, seconds, end, hits, "; ".join([*([note] if note else []), *faults]))
 
     def _run_on_terminal(self, device: Path, argv: tuple[str, ...]) -> FinishedProcess:
-        """Run the program on a terminal; none of its files are copied out."""
+        """Run the program on a terminal, and copy no files out."""
         for path in (self.streams.stdout, self.streams.stderr):
             path.touch()
         self._copy_in()
@@ -192,7 +192,7 @@ class _ContainerRun:
         return self.container.process(("/bin/sh", "-c", starter, "sh", *argv), "/", env, on_terminal=on_terminal)
 
     def _copy_in(self) -> None:
-        """Copy the folders into the container; only workspace and HOME belong to the agent."""
+        """Copy the folders into the container; workspace and HOME belong to the agent, the others to root."""
         own = {self.mounts.cwd, self.mounts.home}
         with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) as file:
             names = neutral_names(self.mounts)
@@ -207,7 +207,7 @@ class _ContainerRun:
             self.container.put("/home", file)
 
     def _copy_out(self) -> list[str]:
-        """Replace workspace and HOME by what the process left; return the faults."""
+        """Replace workspace and HOME by those in the container; return what could not be copied."""
         folders = {"home/workspace": self.mounts.cwd, "home/dev": self.mounts.home}
         fresh = {name: path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}") for name, path in folders.items()}
         faults = extract_tar(self.container.get("/home"), fresh, self.container.size.disk_bytes)
@@ -220,7 +220,7 @@ class _ContainerRun:
 
 
 def _await_end(process: ContainerProcess) -> None:
-    """Wait a moment for the process's end, which follows the end of its stream; a cancelled process has none."""
+    """Wait a moment for the end of the process, which follows the end of its stream unless it was cancelled."""
     until = time.monotonic() + _CODE_SECONDS
     while process.running() and time.monotonic() < until:
         time.sleep(_CODE_SECONDS / 100)
@@ -234,14 +234,14 @@ def _finished(code: int | None, seconds: float, end: End, hits: frozenset[LimitH
 
 
 def pack_tar(folders: Iterable[tuple[Path, str, int]], into: IO[bytes]) -> None:
-    """Write folders as one tar stream, each with its name in it and its owner's number; root's are read-only."""
+    """Write folders as one tar stream, each with its name and the number of its owner; root's are read-only."""
     with tarfile.open(fileobj=into, mode="w", format=tarfile.PAX_FORMAT, errors="surrogateescape") as archive:
         for folder, name, owner in folders:
             archive.add(folder, name, filter=functools.partial(_with_owner, owner))
 
 
 def _with_owner(owner: int, entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Set an entry's owner; return None for special files, which the harness never makes."""
+    """Set an entry's owner; return None for a special file, since the harness makes none."""
     if not (entry.isreg() or entry.isdir() or entry.issym() or entry.islnk()):
         return None
     entry.uid = entry.gid = owner
@@ -252,16 +252,16 @@ def _with_owner(owner: int, entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 def extract_tar(stream: Iterable[bytes], folders: Mapping[str, Path], limit: int) -> list[str]:
-    """Extract a stream into new folders, by their names in it; return in words what differs from the stream.
+    """Extract a stream into new folders, given by their names in it; return what could not be extracted, and why.
 
-    No more than `limit` bytes of content are written, since a file with a hole can be larger than any disk.
+    At most `limit` bytes of content are written, since a file with a hole can be larger than any disk.
 
     Raises:
         OSError: this machine lacks disk, memory or descriptors.
     """
     extraction = _Extraction(folders, limit)
     extraction.extract(stream)
-    # names may be any bytes
+    # Names may be any bytes.
     return [fault.encode(errors="backslashreplace").decode() for fault in extraction.faults]
 
 
@@ -324,14 +324,14 @@ class _Extraction:
             self.faults.append(f"{entry.name}: a special file, left out")
 
     def _path(self, name: str) -> Path | None:
-        """Return where an entry goes; None if that is outside the folders."""
+        """Return the path of an entry on the host; None if it is outside the folders."""
         parts = [part for part in name.split("/") if part not in {"", "."}]
         folder = self._folders.get("/".join(parts[:_DEPTH]))
         return None if folder is None or ".." in parts else folder.joinpath(*parts[_DEPTH:])
 
 
 class _ChunkReader(io.RawIOBase):
-    """Chunks as a readable file. `io.BufferedReader` would need a third more time for chunks of the engine's size."""
+    """Readable file made of chunks. `io.BufferedReader` takes a third more time for chunks of the engine's size."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
@@ -348,6 +348,6 @@ class _ChunkReader(io.RawIOBase):
             chunks.append(chunk)
             length += len(chunk)
         whole = b"".join(chunks)
-        wanted = length if size < 0 else size
-        self._rest = whole[wanted:]
-        return whole[:wanted]
+        end = length if size < 0 else size
+        self._rest = whole[end:]
+        return whole[:end]

@@ -1,4 +1,4 @@
-"""Container with its supervisor: start, copy files in and out, freeze, remove."""
+"""Container with its supervisor: start, copies of files in and out, freezing, and removal."""
 
 import contextlib
 import functools
@@ -22,11 +22,11 @@ from scylla_gha.system.process import LimitHit, ProcessLimits
 if TYPE_CHECKING:
     from docker import APIClient
 
-AGENT: Final = 10001  # the user of processes that are not trusted
+AGENT: Final = 10001  # user of untrusted processes
 SUPERVISOR: Final = 10002
 SUPERVISOR_FILE: Final = "/opt/box/supervisor.py"
 CONFINE_FILE: Final = "/opt/box/confine.py"
-CONFINE: Final = f"/usr/bin/python3 -I -S {CONFINE_FILE}"  # runs the program that follows
+CONFINE: Final = f"/usr/bin/python3 -I -S {CONFINE_FILE}"  # runs the program that follows it
 MIB: Final = 1 << 20
 _MORE_PAUSES: Final = 3
 
@@ -35,7 +35,7 @@ _MORE_PAUSES: Final = 3
 class ContainerSize:
     """Resources of a container: `disk_bytes` for workspace and HOME together, `scratch_bytes` for /tmp.
 
-    Its folders are in memory and counted apart, so a full disk takes no memory from programs.
+    Its folders are in memory that is reserved for them, so a full disk takes no memory from programs.
     """
 
     memory_bytes: int = 4096 * MIB
@@ -48,7 +48,7 @@ class ContainerSize:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """Running container. Its supervisor gets lines, and answers each by a line of JSON within `answer_seconds`."""
+    """Running container. Its supervisor answers each line by a line of JSON within `answer_seconds`."""
 
     api: "APIClient"
     name: str
@@ -58,12 +58,12 @@ class Container:
     answer_seconds: float
 
     def send(self, line: str) -> None:
-        """Send a line to the supervisor; if that has ended, there is no answer."""
+        """Send a line to the supervisor. If it has ended, no answer follows."""
         with contextlib.suppress(OSError):
             self.supervisor.sendall(line.encode() + b"\n")
 
     def answer(self) -> dict[str, Any] | None:
-        """Return the supervisor's next answer, or None if it ends or does not answer in time."""
+        """Return the supervisor's next answer; None if it ends or does not answer in time."""
         from docker.utils.socket import frames_iter
 
         line = b""
@@ -78,7 +78,7 @@ class Container:
 
     def put(self, folder: str, archive: IO[bytes]) -> None:
         """Extract a tar stream into a folder."""
-        # in own chunks: the client would send a file of unknown length line by line
+        # In chunks, since the client would send a file of unknown length line by line.
         self.api.put_archive(self.name, folder, iter(lambda: archive.read(MIB), b""))
 
     def get(self, folder: str) -> Iterable[bytes]:
@@ -89,7 +89,7 @@ class Container:
     def process(
         self, argv: tuple[str, ...], cwd: str, env: Mapping[str, str], *, on_terminal: bool = False
     ) -> ContainerProcess:
-        """Prepare a process that is not trusted."""
+        """Prepare an untrusted process."""
         created = self.api.exec_create(
             self.name,
             list(argv),
@@ -102,7 +102,7 @@ class Container:
         return ContainerProcess(self.api, created["Id"], on_terminal)
 
     def ask_to_end(self) -> None:
-        """Send TERM to all processes that are not trusted; if that cannot be started, KILL ends them later."""
+        """Send TERM to all untrusted processes; if that fails, KILL ends them later."""
         from docker.errors import APIError
 
         with contextlib.suppress(APIError):
@@ -113,15 +113,15 @@ class Container:
         """Wait until the supervisor forwards the ports.
 
         Raises:
-            SandboxError: it does not, or has ended.
+            SandboxError: the supervisor has ended, or does not answer.
         """
         if self.answer() is None:
             raise SandboxError("a container ended at once, or does not answer; see the engine's log")
 
     def freeze(self) -> tuple[frozenset[LimitHit], str]:
-        """Stop all processes; return the limits they had hit, also in words.
+        """Stop all processes; return the limits that they reached, and a note about them.
 
-        If the supervisor does not answer, the engine decides: a container that still runs was kept busy from inside.
+        If the supervisor does not answer and the engine can still pause the container, the program has kept it busy.
         """
         self.send("hits")
         counts = self.answer()
@@ -142,9 +142,9 @@ class Container:
         return frozenset(words), "; ".join(words.values())
 
     def _pause(self) -> None:
-        """Pause it; if too many processes run for the kernel to stop all at once, end them first.
+        """Pause the container; if it has too many processes for the kernel to stop at once, end them first.
 
-        The engine's error is then `unable to freeze`, see moby/moby#48205 and opencontainers/runc#2791.
+        In that case the engine's error is `unable to freeze`, see moby/moby#48205 and opencontainers/runc#2791.
         """
         from docker.errors import APIError
 
@@ -155,7 +155,7 @@ class Container:
         return self.api.pause(self.name)
 
     def _kill_all(self) -> None:
-        """Send KILL to all processes that are not trusted, from another container: none more can start in this one."""
+        """Send KILL to all untrusted processes, from another container, since no process can start in this one."""
         name = f"{self.name}-end"
         limits = self.api.create_host_config(
             pid_mode=f"container:{self.name}",
@@ -179,7 +179,7 @@ class Container:
             engine.remove(self.api, name)
 
     def _full_disk(self, folder: str) -> str:
-        """Describe a full folder, with the limit that can be changed."""
+        """Describe a full folder, with the limit to change if there is one."""
         return f"{folder}, where limits.disk_mb is {self.size.disk_bytes // MIB}" if folder == "/home" else folder
 
 
@@ -193,15 +193,15 @@ def running_container(
     *,
     answer_seconds: float,
 ) -> Iterator[Container]:
-    """Start a container and always remove it afterwards; after a good end, in the background.
+    """Start a container for the block, and always remove it afterwards; in the background if there was no error.
 
-    It also ends by itself, with its folders, when this process ends, since the supervisor's input ends then.
+    The container and its folders also end when this process ends, since that ends the supervisor's input.
 
     Raises:
         SandboxError: the image is missing, or the container does not start.
     """
-    name = f"box-{uuid.uuid4().hex}"  # known before there is a container, so that none can be lost
-    remove: Callable[[str], None] = functools.partial(engine.remove, api)  # nothing in it may run on
+    name = f"box-{uuid.uuid4().hex}"  # chosen before the container is made, so that none can be lost
+    remove: Callable[[str], None] = functools.partial(engine.remove, api)  # at once: a process in it may still run
     try:
         with (
             contextlib.closing(ContainerEvents(api, name)) as events,
@@ -218,7 +218,7 @@ def running_container(
 
 @contextlib.contextmanager
 def _started(api: "APIClient", name: str, image: str, settings: Mapping[str, Any]) -> Iterator[socket.socket]:
-    """Make and start a container; return the socket of its first process's input and output."""
+    """Make and start a container; yield the socket of its first process's input and output."""
     from docker.errors import APIError, ImageNotFound
 
     with contextlib.ExitStack() as stack:
@@ -253,7 +253,7 @@ def _labels() -> dict[str, str]:
 
 
 def _settings(size: ContainerSize, mounts: SandboxMounts, limits: ProcessLimits) -> dict[str, Any]:
-    """Return the limits of all processes in the container; memory and its disks in memory are limited together."""
+    """Return the engine's settings of a container. One limit covers its memory and its folders in memory."""
     from docker.types import DriverConfig, LogConfig, Mount, Ulimit
 
     disk = f"size={size.disk_bytes},nr_inodes={size.files},mode=0755,nosuid,nodev"

@@ -1,4 +1,4 @@
-"""Container engine: the connection, removal of containers and leftovers, and its events."""
+"""Container engine: connection, removal of containers, and events."""
 
 import contextlib
 import functools
@@ -16,18 +16,18 @@ from scylla_gha.system.process import LimitHit
 if TYPE_CHECKING:
     from docker import APIClient
 
-OURS: Final = "io.scylla-gha"  # the label of everything that the toolkit makes in an engine
+OURS: Final = "io.scylla-gha"  # label of all objects that the toolkit makes in an engine
 OWNER: Final = "io.scylla-gha.owner"
 _SOCKET: Final = "unix:///var/run/docker.sock"
-_SECONDS: Final = 120  # that the engine may take to answer
+_SECONDS: Final = 120  # within which the engine has to answer
 _REMOVAL: Final = "removal of "
 _EVENT_SECONDS: Final = 1.0  # within which an event follows its cause
 _NANO: Final = 1e9
-_OLDEST: Final = (1, 41)  # engine 20.10: volumes of a container's own, and a `none` log
+_OLDEST: Final = (1, 41)  # of engine 20.10, which has volumes of one container, and the log `none`
 
 
 def connect() -> "APIClient":
-    """Connect to the engine at `$DOCKER_HOST` or at the usual socket; for one thread.
+    """Connect to the engine at `$DOCKER_HOST` or at the usual socket, for one thread.
 
     Raises:
         SandboxError: no engine answers, it is too old, or it is on another machine.
@@ -42,7 +42,7 @@ def connect() -> "APIClient":
             "this machine: set it to unix:///PATH, or unset it"
         )
     try:
-        with socket.socket(socket.AF_UNIX) as probe:  # the client would leave its own open where nobody answers
+        with socket.socket(socket.AF_UNIX) as probe:  # the client would leave its socket open if nobody answers
             probe.connect(host.removeprefix("unix://"))
         api = docker.APIClient(base_url=host, version=_version(host), timeout=_SECONDS)
     except (OSError, DockerException) as error:
@@ -52,14 +52,14 @@ def connect() -> "APIClient":
             "apt-get install docker.io), join the group docker if it runs but may not be used, or set "
             "DOCKER_HOST to its socket"
         ) from None
-    # No proxy leads to a socket, and looking for one in the environment fails if another thread changes that.
+    # A socket has no proxy, and the search for one in the environment fails if another thread changes that.
     api.trust_env = False
     return api
 
 
 @functools.cache
 def _version(host: str) -> str:
-    """Return the newest version of the interface that both sides know; asked once a process."""
+    """Return the newest version of the interface that both sides know; ask once per process."""
     import docker
 
     with contextlib.closing(docker.APIClient(base_url=host, version="auto", timeout=_SECONDS)) as api:
@@ -73,7 +73,7 @@ def _version(host: str) -> str:
 
 
 def client_errors() -> tuple[type[Exception], ...]:
-    """Return the errors of the engine's client, which is imported only if one has to be caught."""
+    """Return the errors of the engine's client, which is imported only when an error has to be caught."""
     from docker.errors import DockerException
     from requests.exceptions import RequestException
 
@@ -81,7 +81,7 @@ def client_errors() -> tuple[type[Exception], ...]:
 
 
 def answers() -> bool:
-    """Return True if an engine can be used here; one that is starting or ending cannot."""
+    """Return True if an engine can be used here; False also while it starts or ends."""
     with contextlib.suppress(SandboxError, OSError, *client_errors()), contextlib.closing(connect()) as api:
         return bool(api.ping())
     return False
@@ -97,8 +97,8 @@ def owner() -> str:
 def is_gone(label: str) -> bool:
     """Return True if the process of an `owner` label has certainly ended.
 
-    A process of another namespace of this boot cannot be looked up, so it counts as alive; its containers end by
-    themselves, see `supervisor`.
+    A process of another namespace of this boot cannot be looked up, so it counts as alive. Its containers end with it
+    (see `supervisor`).
     """
     boot, namespace, pid, started = (label.split("/") + [""] * 4)[:4]
     if not pid.isdecimal() or boot != _boot():
@@ -107,7 +107,7 @@ def is_gone(label: str) -> bool:
 
 
 def remove_stale(api: "APIClient") -> list[str]:
-    """Remove the containers and volumes of killed harnesses; return their names."""
+    """Remove the containers and volumes that killed harnesses left behind; return their names."""
     from docker.errors import APIError
 
     removed = []
@@ -117,14 +117,14 @@ def remove_stale(api: "APIClient") -> list[str]:
             removed.append(container["Names"][0].lstrip("/"))
     for volume in api.volumes(filters={"label": OURS})["Volumes"] or ():
         if is_gone((volume["Labels"] or {}).get(OWNER, "")):
-            with contextlib.suppress(APIError):  # in use, or removed by somebody else
+            with contextlib.suppress(APIError):  # it is in use, or was removed meanwhile
                 api.remove_volume(volume["Name"])
                 removed.append(volume["Name"])
     return removed
 
 
 def remove(api: "APIClient", container: str) -> None:
-    """Remove a container and its volumes in any state; a missing one counts as removed."""
+    """Remove a container in any state, with its volumes; do nothing if it is missing."""
     from docker.errors import APIError, NotFound
 
     try:
@@ -139,10 +139,10 @@ def remove(api: "APIClient", container: str) -> None:
 
 
 def remove_in_background(container: str) -> None:
-    """Remove a container in a thread, since that takes as long as to start one.
+    """Remove a container in a thread, since its removal takes as long as its start.
 
-    Python waits for the thread before this process ends. A container that the engine cannot remove now ends by itself
-    (see `supervisor`) and is then removed by the engine or by `remove_stale`; the trial is not affected.
+    Python waits for the thread before this process ends. If the engine cannot remove the container now, it ends with
+    this process (see `supervisor`), and the engine or `remove_stale` removes it; the trial is not affected.
     """
     threading.Thread(target=_connect_and_remove, args=(container,), name=_REMOVAL + container).start()
 
@@ -169,7 +169,7 @@ def _namespace() -> str:
 
 
 def _started(pid: int) -> str:
-    """Return when a process started, in ticks since the boot; empty if there is none."""
+    """Return the start time of a process in ticks since the boot; empty if there is no such process."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -178,16 +178,16 @@ def _started(pid: int) -> str:
 
 
 class ContainerEvents:
-    """Engine's events of one container from now on. A container cannot write them.
+    """The engine's events of one container from now on. No process in the container can write them.
 
-    They are received as they happen, since the engine keeps only the last 256 events of all containers: what happens
-    while this process is stopped waits in the connection.
+    They are received as they happen, since the engine keeps only the last 256 events of all containers. Events that
+    happen while this process is stopped wait in the connection.
     """
 
     def __init__(self, api: "APIClient", name: str) -> None:
         self._api, self._name = api, name
         filters = {"type": ["container"], "container": [name], "event": ["exec_die", "oom", "kill", "die"]}
-        # the engine answers a moment before it subscribes; `since` is for that moment
+        # The engine answers a moment before it subscribes; `since` covers that moment.
         self._stream: Any = api.events(since=int(time.time()), filters=filters, decode=True)
 
     def close(self) -> None:
@@ -195,7 +195,7 @@ class ContainerEvents:
         self._stream._response.close()
 
     def exited(self, process: str) -> float | None:
-        """Return when a process ended, by this process's monotonic clock; None if the engine does not state it."""
+        """Return the time at which a process ended, by the monotonic clock; None if the engine does not state it."""
         for event in self._received(_EVENT_SECONDS):
             if event["Actor"]["Attributes"].get("execID") == process:
                 seconds_ago: float = time.time() - event["timeNano"] / _NANO
@@ -203,17 +203,17 @@ class ContainerEvents:
         return None
 
     def end(self) -> tuple[frozenset[LimitHit], str] | None:
-        """Return why the container has ended, as limits hit and in words; None if it runs. No events follow.
+        """Return the limits that ended the container, and a note; None if it runs. No events can be read afterwards.
 
-        It counts as lost if it was ended through the engine without a lack of memory, or the engine does not know why.
-        Any other cause came from inside: a signal, as the kernel sends when memory is short.
+        The container counts as lost if it was ended through the engine without a lack of memory, or if the engine does
+        not know why it ended. Any other cause came from inside, such as a signal.
         """
         if self._runs():
             return None
         events = {event["Action"]: event for event in self._received(_EVENT_SECONDS)}
         if "die" not in events:
             return frozenset({LimitHit.LOST}), "the container is gone, and the engine does not state why"
-        if "oom" in events:  # asked first: on a busy machine the engine may state a kill of its own as well
+        if "oom" in events:  # before "kill": on a busy machine, the engine may also report a kill of its own
             note = "the whole sandbox was ended for lack of memory, and its files are gone"
             return frozenset({LimitHit.MEMORY}), note
         if "kill" in events:
@@ -230,7 +230,7 @@ class ContainerEvents:
             return False
 
     def _received(self, seconds: float) -> Iterator[dict[str, Any]]:
-        """Return the events until now, and those that come in the next seconds."""
+        """Yield the events until now, and those of the next seconds."""
         timer = threading.Timer(seconds, self._stream.close)
         timer.start()
         try:

@@ -1,4 +1,4 @@
-"""Process inside a container: its streams through the engine, its outputs into files up to a size, its terminal."""
+"""Process in a container: its streams through the engine, its outputs in files of limited size, and its terminal."""
 
 import contextlib
 import os
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 _STDERR: Final = 2
-_CANCEL_SECONDS: Final = 0.1  # between looks at the cancel
-_RUNNING_SECONDS: Final = 0.5  # between questions to the engine whether the process runs
-_QUIET_SECONDS: Final = 0.3  # after the process's end; the engine delivers the rest in less
-_REST_SECONDS: Final = 2.0  # a child that goes on writing is not read for longer
+_CANCEL_SECONDS: Final = 0.1  # between two checks of the cancel flag
+_RUNNING_SECONDS: Final = 0.5  # between two questions to the engine whether the process runs
+_QUIET_SECONDS: Final = 0.3  # after the process's end; the engine delivers the remaining output in less
+_REST_SECONDS: Final = 2.0  # for which the output of a child that continues to write is read
 
 End = Literal["ended", "timed_out", "cancelled", "output"]
 
 
 @contextlib.contextmanager
 def raw_socket(stream: Any) -> Iterator[socket.socket]:  # noqa: ANN401 the client's stubs give it no type
-    """Return the socket below a stream of the engine's client, to wait on it and close one side of it."""
+    """Return the socket of a stream of the engine's client, so that the caller can wait on it or close one side."""
     try:
         with socket.socket(fileno=os.dup(stream.fileno())) as own:
             own.setblocking(True)
@@ -54,7 +54,7 @@ class ContainerProcess:
             yield stream
 
     def resize(self, rows: int, columns: int) -> bool:
-        """Set its terminal's size; return False if the terminal does not exist yet or any more."""
+        """Set the size of its terminal; return False if the terminal does not exist yet or no longer exists."""
         from docker.errors import APIError
 
         try:
@@ -68,16 +68,16 @@ class ContainerProcess:
         return bool(self.api.exec_inspect(self.id)["Running"])
 
     def code(self) -> int | None:
-        """Return its exit code as a shell reports it, or None if it has not ended."""
+        """Return its exit code as a shell reports it; None if it has not ended."""
         code: int | None = self.api.exec_inspect(self.id)["ExitCode"]
         return code
 
 
 class StreamPump:
-    """Transfer of a process's input and outputs by two threads, from `started` until the block is left.
+    """Transfer of a process's input and outputs by two threads, during the block of `started`.
 
-    Bytes beyond `limit` of either output are dropped. `running` asks the engine whether the process runs: a child that
-    outlives the process may hold its outputs open, so the end of the stream is not enough.
+    Bytes of an output beyond `limit` are dropped. `running` asks the engine whether the process runs, since a child
+    that outlives the process may keep its outputs open.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class StreamPump:
             now = time.monotonic()
             if now >= until or now >= asked + _RUNNING_SECONDS:
                 asked = now
-                if not self._running():  # it may have ended while this process was stopped
+                if not self._running():  # it may have ended while the harness was stopped
                     self._await_rest()
                     break
                 if now >= until:
@@ -124,14 +124,14 @@ class StreamPump:
         return "output" if self._cut else "ended"
 
     def drain(self, until: float) -> None:
-        """Receive until the process ends, or `until` (monotonic)."""
+        """Receive outputs until the process ends, or `until` (monotonic)."""
         while time.monotonic() < until and not self._ended.wait(_CANCEL_SECONDS):
             if not self._running():
                 self._await_rest()
                 return
 
     def _await_rest(self) -> None:
-        """Wait for what the process wrote, perhaps as its last act, while the engine was asked whether it runs."""
+        """Wait for output that the process wrote while the engine was asked whether it runs."""
         until, before = time.monotonic() + _REST_SECONDS, -1
         while before < self._received and time.monotonic() < until:
             before = self._received
@@ -159,7 +159,7 @@ class StreamPump:
                     self._cut = True
                     self._changed.set()
         except ConnectionError:
-            pass  # the end, as any other
+            pass  # it is the end of the outputs
         finally:
             self._ended.set()
             self._changed.set()
@@ -168,16 +168,16 @@ class StreamPump:
 def attach_terminal(
     stream: socket.socket, device: Path, process: ContainerProcess, until: float, cancel: Cancel | None
 ) -> End:
-    """Join a process's stream with a terminal of this machine until it ends, `until` (monotonic), or a cancel.
+    """Connect a process's stream with a terminal of this machine until it ends, `until` (monotonic), or a cancel.
 
-    The device passes keys on unchanged, since the terminal in the container interprets them. That terminal's size
-    follows the device's.
+    The device passes keys on unchanged, since the terminal in the container interprets them. That terminal gets the
+    size of the device.
     """
     terminal = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
     stream.setblocking(False)
     watcher = _TerminalWatcher(terminal, process, until, cancel)
     try:
-        tty.setraw(terminal, termios.TCSANOW)  # what was typed already stays
+        tty.setraw(terminal, termios.TCSANOW)  # keeps what was typed already
         copy_fds((FdCopy(stream.fileno(), terminal), FdCopy(terminal, stream.fileno())), watcher.is_over)
     finally:
         os.close(terminal)
@@ -195,7 +195,7 @@ class _TerminalWatcher:
         self.end: End = "ended"
 
     def is_over(self, quiet: bool) -> bool:
-        """Return True after the end, also if a child that outlives the process holds its terminal."""
+        """Return True after the end, also if a child that outlives the process keeps the terminal open."""
         size = termios.tcgetwinsize(self._terminal)
         if size != self._size and self._process.resize(*size):
             self._size = size
@@ -208,5 +208,5 @@ class _TerminalWatcher:
             return True
         if quiet and now >= self._asked + 1:
             self._asked = now
-            self._gone = not self._process.running()  # what it wrote meanwhile still has to be copied
+            self._gone = not self._process.running()  # output that it wrote meanwhile has to be copied first
         return False
