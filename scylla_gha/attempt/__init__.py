@@ -223,7 +223,7 @@ def _read_outputs(
     try:
         for path in (ended.transcript, ended.stderr):
             if not stat.S_ISREG(path.lstat().st_mode):
-                return TranscriptSummary(Outcome.AGENT_ERROR, f"{path.name} is not a plain file any more"), None
+                return TranscriptSummary(Outcome.AGENT_ERROR, f"{path.name} is no longer a plain file"), None
             redaction.file(path)  # first, since a reason that is cut out of it could contain half a secret
         summary = runner.agent.read(ended)
         if declared is None or runner.gateway is None:

@@ -155,7 +155,7 @@ def _failed_request(case: _Case) -> TranscriptSummary | None:
     evidence = case.traffic.account.evidence
     if evidence.fault is None or case.summary.outcome not in _CUT_SHORT:
         return None
-    reason = f"the provider failed a request for good ({evidence.fault}); {case.summary.reason}"
+    reason = f"the last request to the provider failed ({evidence.fault}); {case.summary.reason}"
     return _with(case, Outcome.PROVIDER_ERROR, reason, retryable=not evidence.is_lasting)
 
 

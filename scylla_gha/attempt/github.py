@@ -87,7 +87,7 @@ def _secret_fault(bundle: Path, git: GitRepository, redaction: RedactionSession)
         if done.code:
             return f"pushed commits that git cannot read: {done.message[-_SHOWN:]}"
         if redaction.redactor.redact_bytes(done.stdout)[1]:
-            return "pushed text that looks like a secret to GitHub, so the commits are not stored"
+            return "pushed text to GitHub that looks like a secret, so the commits are not stored"
     return None
 
 
@@ -207,7 +207,7 @@ class TrialHub:
                 if content["start"]["refs"] != content["end"]["refs"]:
                     used.failure = push_failure(folder.file(BUNDLE_FILE), redaction)
             except (HubRefusalError, EndlessJobError) as error:
-                used.failure = f"left a GitHub that cannot be stored: {error}"
+                used.failure = f"left GitHub in a state that cannot be stored: {error}"
             except ToolError as error:
                 before = AttemptFolder(folder.root.with_name(f"attempt-{folder.number - 1}"))
                 if not all(answering_mark(attempt.file(REQUESTS_FILE)).exists() for attempt in (folder, before)):

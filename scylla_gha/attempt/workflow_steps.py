@@ -270,7 +270,7 @@ class JobBox:
         limits = ProcessLimits(max(0.1, limit), _FILE_BYTES, grace_seconds=_GRACE_SECONDS)
         finished = self.box.target.sandbox.run(argv, mounts, streams, limits, self.cancel)
         if LimitHit.LOST in finished.hits:
-            raise SandboxError(f"the box of a workflow's step was lost: {finished.note}")
+            raise SandboxError(f"the sandbox of a workflow's step was lost: {finished.note}")
         for path in (streams.stdout, streams.stderr):
             read_output(output, path)
         for hit in sorted(finished.hits):

@@ -275,7 +275,7 @@ class EgressProxy:
             message = f"{connection.target.host} has only addresses that are not public, so it is not reached"
             return _response(HTTPStatus.FORBIDDEN, message)
         except ConnectionLimitError:
-            return _response(HTTPStatus.FORBIDDEN, "these credentials have transferred as many bytes as they may")
+            return _response(HTTPStatus.FORBIDDEN, "these credentials have reached their limit of transferred bytes")
         except (OSError, aiohttp.ClientError) as error:
             connection.error = connection.error or "unreachable"
             # Without the error's message, which might quote the request.

@@ -120,12 +120,12 @@ def _bundled_layer(path: Path) -> ImageLayer:
     is_plain = all(file.is_file() and not file.is_symlink() for file in (path, stored))
     if not (is_plain and _NAME.fullmatch(path.name)):
         raise ConfigError(
-            f"{path}: is not a layer with its digest beside it; delete the folder, and make the images anew"
+            f"{path}: is not a layer, or its digest file is missing; delete the folder, and make the images anew"
         )
     sha256 = stored.read_text(encoding="ascii", errors="replace").strip()
     with path.open("rb") as file:
         if not _SHA256.fullmatch(sha256) or hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-            raise ConfigError(f"{path}: does not have its digest; delete the folder, and make the images anew")
+            raise ConfigError(f"{path}: its SHA-256 is not the stored one; delete the folder, make the images anew")
     return ImageLayer(path, sha256)
 
 

@@ -25,7 +25,7 @@ from scylla_gha.model.scenario import Item, ProgressStep, Rubric, Scenario
 
 _THRESHOLDS: Final[tuple[tuple[float, Grade], ...]] = ((0.8, "A"), (0.6, "B"), (0.4, "C"), (0.2, "D"))
 _DIGITS: Final = 9  # to which numbers are rounded before a comparison: a sum of floats may be slightly below 0.6
-NO_PANEL: Final = "for the judge panel, and none is configured"
+NO_PANEL: Final = "needs the judge panel, and no panel is configured"
 NOT_ASKED: Final = "the judge panel was not asked"
 _WHY_CHARS: Final = 500
 _SPREAD: Final = 0.5  # judges disagree if their values differ by more

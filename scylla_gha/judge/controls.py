@@ -126,4 +126,5 @@ def control_warnings(controls: Iterable[JudgeControl]) -> Iterator[str]:
         compared = sum(result.compared for result in results)
         differ = sum(len(result.differences) for result in results)
         if differ:
-            yield f"judge {judge}, asked the same again, says otherwise of {differ} of {counted(compared, 'item')}."
+            items = f"{differ} of {counted(compared, 'item')}"
+            yield f"judge {judge} answered {items} differently when it was asked the same again."

@@ -139,7 +139,7 @@ class _WorkspaceCopy:
             for item, name in self._entries(names.pop(parent), parent):
                 path = f"{parent}/{name}" if parent else name
                 if not self.entries:
-                    self.left_out.append(f"{path}, and all after it")
+                    self.left_out.append(f"{path}, and everything after it")
                     return
                 self.entries -= 1
                 if self._copy_entry(item, path, target):

@@ -132,7 +132,7 @@ def test_a_key_that_was_good_once_stops_one_arm_alone(repo: Path) -> None:
         env = claude_environment(repo.parent, script) | {"ANTHROPIC_BASE_URL": provider.url}
         said = evaluate(repo, "--jobs", "1", env=env)
     assert said.code == 8
-    assert "sonnet-5 was stopped: the provider failed a request for good (403 scripted_error)" in said.err
+    assert "sonnet-5 was stopped: the last request to the provider failed (403 scripted_error)" in said.err
     assert "rejects the value" not in said.err
     assert f"1 of 3 trials are stored in {repo}/runs/greet" in said.err
 

@@ -154,7 +154,7 @@ def test_a_full_disk_is_contained_and_reported(runner: DockerRunner, folder: str
 def test_a_file_with_a_hole_larger_than_the_disk_is_left_out(runner: DockerRunner) -> None:
     seen = runner.sh("for n in 1 2 3 4 5 6; do truncate -s 7M hole$n; done; ls | wc -l", most=8 * MEGA)
     assert seen.out == "7\n"
-    assert "left out: it is more than may be written" in seen.finished.note
+    assert "left out: the limit of bytes is reached" in seen.finished.note
     assert sum(path.stat().st_size for path in runner.workspace.iterdir()) <= 32 * MEGA
 
 

@@ -154,7 +154,7 @@ def test_a_push_that_cannot_be_searched_for_secrets_is_the_agents_failure(tmp_pa
 def test_a_github_that_cannot_be_stored_is_the_agents_failure(tmp_path: Path, hub: HubProcess) -> None:
     row = row_of(context_of(tmp_path, hub, f"for at in {tmp_path}/runs/*/attempt-1; do mkdir $at/github.json; done"))
     assert (row.outcome, row.attempts, row.passed) == (Outcome.AGENT_ERROR, 1, False)
-    assert row.reason.startswith("left a GitHub that cannot be stored: ")
+    assert row.reason.startswith("left GitHub in a state that cannot be stored: ")
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_commits_with_a_secret_are_not_stored(tmp_path: Path, hub: HubProcess) -
     context = replace(context, services=services)
     row = row_of(context)
     assert (row.outcome, row.passed) == (Outcome.AGENT_ERROR, False)
-    assert row.reason.startswith("pushed text that looks like a secret")
+    assert row.reason.startswith("pushed text to GitHub that looks like a secret")
     folder = context.settings.folder.cell(row.cell).attempt(1)
     assert not folder.file("github.bundle").exists()
     assert folder.file("github.json").exists()

@@ -122,7 +122,7 @@ def test_special_files_are_left_out_and_reported(tmp_path: Path, kind: bytes) ->
 
 def test_no_more_is_extracted_than_the_limit(tmp_path: Path) -> None:
     faults = unload(tmp_path, file("home/workspace/a", bytes(600)), file("home/workspace/b", bytes(600)), most=1000)
-    assert faults == ["home/workspace/b and all after it is left out: it is more than may be written"]
+    assert faults == ["home/workspace/b and everything after it are left out: the limit of bytes is reached"]
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["a"]
 
 

@@ -103,7 +103,7 @@ class DockerSandbox:
             SandboxError: no engine answers, it fails, the image is missing, or the container cannot be made.
         """
         if mounts.image is None:
-            raise ToolError("a container needs an image and none is given; build it with `scylla-gha image build`")
+            raise ToolError("a container needs an image, and none is set; build one with `scylla-gha image build`")
         names = neutral_names(mounts)
         argv = tuple(translate_paths(arg, names) for arg in argv)
         try:
@@ -281,7 +281,9 @@ class _Extraction:
                 for entry in archive:
                     self._left -= entry.size if entry.isreg() else 0
                     if self._left < 0:
-                        self.faults.append(f"{entry.name} and all after it is left out: it is more than may be written")
+                        self.faults.append(
+                            f"{entry.name} and everything after it are left out: the limit of bytes is reached"
+                        )
                         break
                     if path := self._path(entry.name):
                         with self._noting_fault(entry):

@@ -217,7 +217,7 @@ class ContainerEvents:
             note = "the whole sandbox was ended for lack of memory, and its files are gone"
             return frozenset({LimitHit.MEMORY}), note
         if "kill" in events:
-            return frozenset({LimitHit.LOST}), "somebody ended the container through the engine"
+            return frozenset({LimitHit.LOST}), "the container was ended through the engine"
         code = events["die"]["Actor"]["Attributes"].get("exitCode", "unknown")
         return frozenset(), f"the whole sandbox was ended from inside (exit code {code}), and its files are gone"
 
