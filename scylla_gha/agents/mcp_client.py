@@ -1,14 +1,14 @@
 """Program inside a sandbox that starts an MCP server, lists its tools or calls one, and ends the server.
 
-It imports only the standard library, since the sandbox's own Python runs it.
+It imports nothing but the standard library, since it is run by the sandbox's own Python.
 
 ```text
 mcp_client.py tools SPEC              prints {"tools": [...], "seconds": 0.1} or {"fault": "..."}
 mcp_client.py call FILE TOOL JSON     prints the text of the answer; exit code 1 if the answer is an error
 ```
 
-SPEC is a JSON object with command, args, env and seconds. FILE has a list of such objects, each also with the names of
-its tools (null: unknown); a call goes to the first server that has the tool.
+SPEC is an object in JSON with command, args, env and seconds. FILE holds a list of such objects, each also with the
+names of its tools (null: not known); a call goes to the first server that has the tool.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ _USAGE = """usage: mcp-call TOOL JSON, such as: mcp-call list_issues '{"owner": 
 
 
 class ServerError(Exception):
-    """Fault of a server, or of a request to it."""
+    """Fault of a server, or of the way it was asked."""
 
 
 def main() -> None:
@@ -73,7 +73,7 @@ def _answer(file: str, tool: str, arguments: str) -> "tuple[str, bool]":
 
 
 class _Server:
-    """A running server with an initialized connection."""
+    """A running server, which has been introduced to this client."""
 
     def __init__(self, spec: dict) -> None:  # type: ignore[type-arg]
         self._seconds, self._number = spec["seconds"], 0
@@ -106,7 +106,7 @@ class _Server:
         self._process.kill()
 
     def tools(self) -> "list[str]":
-        """Return the names of all tools, from all pages."""
+        """Return the names of all tools, which may come in pages."""
         names, cursor, first = [], None, True
         while cursor is not None or first:
             page, first = self.ask("tools/list", {} if cursor is None else {"cursor": cursor}), False
@@ -133,7 +133,7 @@ class _Server:
         raise ServerError(f"it ended with exit code {self._process.wait()} before it answered {method}")
 
     def _send(self, message: dict) -> None:  # type: ignore[type-arg]
-        """Write a message. If the server has ended, that is noticed when its output is read."""
+        """Write a message. If the server has ended before it read it, reading its output tells so."""
         stream = self._process.stdin
         if not stream:
             return
@@ -143,7 +143,7 @@ class _Server:
 
 
 def _message(line: str) -> dict:  # type: ignore[type-arg]
-    """Return a line as a message; {} for a line that is not a message."""
+    """Return a line as a message; {} for a line that belongs to standard error."""
     try:
         message = json.loads(line) if line.startswith("{") else {}
     except (ValueError, RecursionError) as error:
