@@ -20,7 +20,7 @@ from scylla_gha.errors import FixtureError, SandboxError, ToolError, is_lack_of_
 from scylla_gha.hub.git_objects import fetch
 from scylla_gha.hub.git_store import GitRepository
 from scylla_gha.hub.workflow_records import JobNote, Level, WorkflowStep
-from scylla_gha.prepare.git_directory import check_out_foreign, init_clone
+from scylla_gha.prepare.git_directory import check_out_foreign, init
 from scylla_gha.prepare.workspace import remove_tree
 from scylla_gha.sandboxes.base import SandboxMounts, SandboxTarget
 from scylla_gha.system.process import Cancel, LimitHit, ProcessLimits, ProcessStreams
@@ -243,7 +243,8 @@ class JobBox:
             FixtureError: the commit cannot be checked out.
         """
         remove_tree(self.workspace)
-        own = init_clone(self.workspace)
+        own = self.workspace / ".git"
+        init(own)
         fetch(GitRepository(own), GitRepository(repository), commit, "+refs/tags/*:refs/tags/*")
         check_out_foreign(own, commit, self.workspace)
 

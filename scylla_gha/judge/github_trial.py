@@ -31,7 +31,7 @@ from scylla_gha.model.github_views import (
     ThreadView,
     TimelineEvent,
 )
-from scylla_gha.prepare.git_directory import check_out_foreign, git, init_clone
+from scylla_gha.prepare.git_directory import check_out_foreign, git, init
 from scylla_gha.system.git import run_git
 
 _SECONDS: Final = 120.0
@@ -364,7 +364,8 @@ class TrialGitHub:
             GoneError: the commit cannot be checked out, since the agent made it too large or gave files odd names.
             FixtureError: git cannot read the repository.
         """
-        own = init_clone(folder)
+        own = folder / ".git"
+        init(own)
         refs = (
             f"+refs/end/{repository}/heads/*:refs/heads/*",
             f"+refs/end/{repository}/tags/*:refs/tags/*",

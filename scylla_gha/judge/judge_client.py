@@ -202,13 +202,13 @@ def unreadable_items(fault: str, requested: Sequence[Item]) -> ParsedReply:
     return ParsedReply(items=tuple(missing_score(item.id, fault) for item in requested), fault=fault)
 
 
-def parse_reply(text: str, requested: Sequence[Item], known: frozenset[str], steps: Sequence[str]) -> ParsedReply:
+def parse_reply(text: str, requested: Sequence[Item], item_ids: frozenset[str], steps: Sequence[str]) -> ParsedReply:
     """Parse a reply.
 
     Args:
         text: text of the judge.
         requested: items of the latest request.
-        known: ids of the items of all requests; any other id is unknown.
+        item_ids: ids of the items of all requests; any other id is unknown.
         steps: progress steps, in the order of their numbers.
     """
     try:
@@ -221,7 +221,7 @@ def parse_reply(text: str, requested: Sequence[Item], known: frozenset[str], ste
     ids = [name if isinstance(name, str) else "" for name in names_given]
     counts = Counter(ids)
     by_id = dict(zip(ids, answer.items, strict=True))
-    unknown = tuple(name[:40] for name in counts if name and name not in known)
+    unknown = tuple(name[:40] for name in counts if name and name not in item_ids)
     names = {f"step-{number}": step for number, step in enumerate(steps, 1)}
     flags: set[Flag] = {"unknown_item"} if unknown or set(answer.steps) - set(names) else set()
     if _cited(answer.instructions_found):

@@ -92,7 +92,7 @@ def fetch(git_dir: Path, url: str, commit: str) -> None:
 
 
 def check_out_foreign(own: Path, commit: str, work_tree: Path) -> None:
-    """Check out a commit that an agent wrote; its git directory is in the work tree.
+    """Check out a commit that an agent wrote; its git directory is in the work tree, and bare until then.
 
     A few objects can stand for millions of files, or for more bytes than any disk has. A commit with too many is
     refused.
@@ -116,6 +116,7 @@ def check_out_foreign(own: Path, commit: str, work_tree: Path) -> None:
             f"{commit}: it has {counted(len(sizes), 'file')} with {counted(size, 'byte')}; "
             f"at most {most} are checked out"
         )
+    git(own, "config", "core.bare", "false")
     git(own, "update-ref", "--no-deref", "HEAD", commit)
     check_out(own, commit, work_tree)
 

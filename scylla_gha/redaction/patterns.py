@@ -4,8 +4,8 @@ Tokens have the forms that their providers document (2026-11). A pattern is matc
 file without anchors is read at the speed of a literal search. Patterns match only characters of tokens, so no match
 goes beyond the end of a JSON string.
 
-Not found are secrets that were compressed, encrypted, reversed, cut into pieces with other text between them, or
-written with spaces between their bytes.
+A secret is not found if it was compressed, encrypted, reversed, cut into pieces with other text between them, or
+written with spaces between its bytes.
 """
 
 import base64
