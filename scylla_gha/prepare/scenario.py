@@ -57,7 +57,7 @@ class PreparedScenario:
         return {**variables, "GOPROXY": "off", "GOTOOLCHAIN": "local"} if variables else {}
 
     def holds(self, text: bytes) -> bool:
-        """Return whether the prompt, the reference solution or a file of the start state contains this text."""
+        """Return True if the prompt, the reference solution or a file of the start state contains this text."""
         solution = self.folder.solution
         contents = (self.folder.prompt.encode(), solution.read_bytes() if solution.is_file() else b"")
         return any(text in content for content in contents) or self.start.holds(text)
