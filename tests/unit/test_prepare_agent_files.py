@@ -71,6 +71,6 @@ def test_a_link_of_the_start_state_leads_no_file_out_of_the_workspace(tmp_path: 
     (fixture / "pkg").symlink_to(tmp_path / "outside")
     start = make_start(fixture)
     source = write_tree(tmp_path, {"source.md": "Ours."}) / "source.md"
-    with pytest.raises(FixtureError, match="leads elsewhere"):
+    with pytest.raises(FixtureError, match="leads out of the workspace"):
         opened(start, tmp_path / "box", {"pkg/AGENTS.md": source})
     assert list((tmp_path / "outside").iterdir()) == []
