@@ -107,12 +107,12 @@ class GateError(ScyllaError):
 
 
 class GitHubError(ScyllaError):
-    """GitHub gave no answer, or refused to."""
+    """GitHub gave no answer, or refused the request."""
 
     exit_code = 11
 
 
 class SetupError(ScyllaError):
-    """`doctor` found something that is still to be set up."""
+    """`doctor` found a part of the setup that is missing or wrong."""
 
     exit_code = 12

@@ -32,7 +32,7 @@ _MOST: Final = 10**15
 
 
 class InvalidJsonError(ValueError):
-    """A text that is not JSON, not even by this module's rules."""
+    """A text that is not JSON, even by this module's lenient rules."""
 
 
 def parse_json(text: bytes | bytearray | str, *, keep_non_finite: bool = False, unique_keys: bool = False) -> object:

@@ -20,11 +20,11 @@ class PathPatterns:
         self._spec = pathspec.GitIgnoreSpec.from_lines([_in_utf8(line) for line in lines], backend="re2")
 
     def match(self, path: str) -> bool:
-        """Return whether a path is matched."""
+        """Return True if the patterns match a path."""
         return bool(self.verdict(path))
 
     def verdict(self, path: str) -> bool | None:
-        """Return whether the line that decides includes a path; None if no line matches it."""
+        """Return True if the last matching line includes the path, False if it excludes it; None without a match."""
         return self._spec.check_file(_in_utf8(path)).include
 
 

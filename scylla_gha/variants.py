@@ -160,7 +160,7 @@ def allowed_models(
 def prove_delivery(
     declared: Declared, seen: Sequence[Observed], inventory: Inventory | None, *, is_out_of_reach: bool = True
 ) -> Delivery:
-    """Compare what was declared with what was observed.
+    """Compare the declared treatment with the observed one.
 
     Args:
         declared: by the variant.

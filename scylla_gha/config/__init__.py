@@ -24,7 +24,7 @@ SafeYaml: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the loader in C
 
 
 def require_small_yaml(text: str) -> None:
-    """Check that a text nests few enough collections for the loader, which no exception protects, and repeats little.
+    """Refuse YAML that is nested too deeply, which would crash the loader, or that repeats too much by aliases.
 
     An alias stands for all values of its anchor, so that a few lines can stand for more than fits into memory.
 
@@ -58,7 +58,7 @@ class _YamlMeasure:
     repeated: int = 0
 
     def add(self, event: yaml.Event) -> None:
-        """Count a parser's event."""
+        """Add the values of one event of the parser."""
         if isinstance(event, yaml.CollectionStartEvent):
             self.open.append((event.anchor, 1))
         elif isinstance(event, yaml.CollectionEndEvent):
@@ -177,7 +177,7 @@ def did_you_mean(name: str, options: Sequence[str] | set[str]) -> str:
 
 
 def there_are(names: Sequence[str]) -> str:
-    """Return `; there are: a, b and 9 more`, for a name that is close to none."""
+    """Return the options as `; there are: a, b and 9 more`, for a name without a close option."""
     if not names:
         return "; there are none"
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""

@@ -28,7 +28,7 @@ _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
 
 
 def agent_files(root: Path) -> dict[str, Path]:
-    """Return the repository's files for agents: path in it -> the file, after links.
+    """Return the repository's files for agents, after links, by their paths in the repository.
 
     Raises:
         ConfigError: a link leads out of the repository or to no file, or the files are too large.
@@ -87,7 +87,7 @@ def skills_without_description(files: Mapping[str, Path]) -> list[str]:
 
 
 def front_matter(file: Path) -> str:
-    """Return the front matter of a file, which may have any content; "": the file is missing or has none."""
+    """Return the front matter of a file with any content; "" if the file is missing or has none."""
     text = file.read_bytes().decode(errors="replace") if file.is_file() else ""
     return text.partition("\n---")[0] if text.startswith("---") else ""
 
@@ -98,7 +98,7 @@ def agent_file_digests(files: dict[str, Path]) -> dict[str, str]:
 
 
 def with_agent_files(variant: Variant, patterns: tuple[str, ...], root: Path) -> Variant:
-    """Return a variant that has the repository's files for agents which match patterns.
+    """Return a variant with the repository's files for agents that match the patterns.
 
     Raises:
         ConfigError: as `chosen_agent_files` says.

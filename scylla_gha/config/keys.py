@@ -32,7 +32,7 @@ def group_key(  # noqa: PLR0913 each argument is a part of the key
     limits_resources: bool,
     image: str | None,
 ) -> str:
-    """Return the key of a scenario and an arm; it covers all that can change what the agent does.
+    """Return the key of a scenario and an arm; it covers everything that can change what the agent does.
 
     Args:
         experiment: its limits, model settings and prices are covered.

@@ -81,7 +81,7 @@ class Library:
         return resolve_inside(_pick(folders, name, "fixture", "fixtures/"), self.roots)
 
     def repositories_file(self) -> Path:
-        """Return the list of repositories on github.com; in the user's repository if there is none."""
+        """Return the path of the list of repositories on github.com, in the user's repository if there is none yet."""
         paths = [root / "config" / REPOSITORIES_FILE for root in self.roots]
         return next((path for path in paths if path.is_file()), paths[0])
 
@@ -131,12 +131,12 @@ class Library:
         return {name: resolved_model(name, models) or resolved_model(name, sdk_models()) or name for name in names}
 
     def inventory(self, agent: str, version: str | None) -> Inventory | None:
-        """Read what the agent CLI brings by itself at this version; None if it was not measured."""
+        """Read the inventory of an agent CLI at a version; None if it was not measured."""
         path = self._by_stem("inventories").get(f"{agent}-{version}")
         return _inventory(path) if path else None
 
     def agent_sessions(self) -> list[SessionFacts]:
-        """Read what is stored of agent CLIs' sessions with a scripted model."""
+        """Read the stored facts about agent CLIs' sessions with a scripted model."""
         return [load_yaml(path, SessionFacts) for path in self._by_stem("agent-sessions").values()]
 
     def inventories(self) -> list[Inventory]:

@@ -82,7 +82,7 @@ class Material:
 
 
 def materials(treatment: Treatment, roots: Sequence[Path]) -> dict[str, str]:
-    """Return the digests of all that a treatment names, by `kind/name`, as `read_materials` does.
+    """Return the digests of all resources of a treatment by `kind/name`, as `read_materials` computes them.
 
     Raises:
         ConfigError: something is missing or invalid; one line per fault.
@@ -91,7 +91,7 @@ def materials(treatment: Treatment, roots: Sequence[Path]) -> dict[str, str]:
 
 
 def read_materials(treatment: Treatment, roots: Sequence[Path]) -> dict[str, Material]:
-    """Return all that a treatment names, by `kind/name`; read each, so that faults show before a run.
+    """Read all resources of a treatment, so that faults show before a run; return them by `kind/name`.
 
     Raises:
         ConfigError: something is missing or invalid; one line per fault.
@@ -190,7 +190,7 @@ def read_agent(path: Path) -> SubAgent:
 
 
 def skill_description(folder: Path) -> tuple[str, ...]:
-    """Return the texts by which agents choose a skill: its description, and when to use it if that stands apart.
+    """Return the texts by which agents choose a skill: its description, and its `when_to_use` if it has one.
 
     Raises:
         ConfigError: its front matter is invalid.

@@ -20,13 +20,13 @@ _ONLY: Final = re.compile(r"^# only: \S", re.MULTILINE)
 
 
 def unmet_items(solution: Path) -> tuple[str, ...]:
-    """Return the items that judges have to find unmet in a wrong solution, by its line `# unmet: F2, F3`."""
+    """Return the items that judges must find unmet in a wrong solution, from its line `# unmet: F2, F3`."""
     line = _UNMET.search(solution.read_text(encoding="utf-8", errors="replace"))
     return tuple(name.strip() for name in line[1].split(",")) if line else ()
 
 
 def is_only_one(solution: Path) -> bool:
-    """Return whether a wrong solution says in a line `# only: REASON` why the scenario has no second one."""
+    """Return True if a wrong solution has a line `# only: REASON`, the reason why it is the scenario's only one."""
     return _ONLY.search(solution.read_text(encoding="utf-8", errors="replace")) is not None
 
 
@@ -44,7 +44,7 @@ def unmet_faults(path: Path, rubric: Rubric) -> Iterator[str]:
 
 
 def source_root(path: Path) -> Path:
-    """Return the folder in which local sources of a scenario's folder are: the one that holds `scenarios/`."""
+    """Return the folder that a scenario's local sources are relative to: the parent of `scenarios/`."""
     return path.parents[2]
 
 

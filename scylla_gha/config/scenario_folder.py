@@ -44,7 +44,7 @@ def oracle_modes(path: Path) -> list[str]:
 
 
 def oracle_faults(path: Path, scenario: Scenario, roots: Sequence[Path]) -> Iterator[str]:
-    """Yield what is wrong with the oracles in a scenario's folder, each with the key to correct."""
+    """Yield the faults of the oracles in a scenario's folder, each with the key to correct."""
     if scenario.github is None:
         return
     reasons, known = scenario.github.not_possible, _modes(roots) | {DEFAULT_MODE}
@@ -91,14 +91,14 @@ class ScenarioFolder:
     mode: Mode | None = None
 
     def arm(self, arm: Arm) -> Arm:
-        """Return an arm as it works on this scenario: with the task's tools, and with GitHub state in a mode."""
+        """Return the arm for this scenario: with the tools that the task allows, and with a mode if it has GitHub."""
         if self.scenario.task.tools is not None and arm.variant is not None:
             arm = arm.model_copy(update={"variant": _with_tools(arm.variant, self.scenario.task.tools)})
         return arm if self.mode is None or arm.mode is not None else arm.model_copy(update={"mode": self.mode})
 
     @property
     def source(self) -> FixtureSource:
-        """The start state; a local repository by its whole path."""
+        """The start state; a local repository has its whole path."""
         repo = self.scenario.source.repo
         if repo is None or not repo.startswith("./"):
             return self.scenario.source
@@ -134,7 +134,7 @@ class ScenarioFolder:
 
     @functools.cached_property
     def task_digest(self) -> str:
-        """Digest of what an agent is given: prompt, start state, tools, container, overrides, and hosts."""
+        """Digest of the agent's input: prompt, start state, tools, container, overrides, and hosts."""
         scenario = self.scenario
         overrides = {target: (self.path / source).read_bytes().hex() for target, source in scenario.overrides.items()}
         parts: list[object] = [
@@ -185,7 +185,7 @@ class ScenarioFolder:
 
 @functools.cache
 def read_scenario_folder(path: Path, roots: tuple[Path, ...]) -> ScenarioFolder:
-    """Read a scenario; cached, since planning, running and judging read the same one repeatedly."""
+    """Read a scenario; the result is cached, since planning, running and judging read it repeatedly."""
     resolve_inside(path, roots)
     scenario = load_yaml(path / "scenario.yaml", Scenario)
     rubric = load_yaml(path / scenario.validation.rubric_file, Rubric)

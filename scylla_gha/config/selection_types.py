@@ -83,7 +83,7 @@ def type_of_value(value: object) -> ValueType:
 
 
 def mismatch(value: ValueType, expected: ValueType) -> str | None:
-    """Return why a value can never be equal to one of the expected type, or None. Null is possible everywhere."""
+    """Return the reason why a value can never have the expected type, or None. Any value may be null."""
     if "any" in (value.kind, expected.kind) or "null" in (value.kind, expected.kind):
         return None
     if value.kind != expected.kind:

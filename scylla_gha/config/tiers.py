@@ -128,7 +128,7 @@ class Tiers:
         return with_agent_files(variant, files, self.roots[0])  # the plan is of a change that named none
 
     def declared_digest(self, name: str) -> str:
-        """Return the digest of a sub-test as it is declared, whatever `best of` a tier stands for."""
+        """Return the digest of a sub-test as declared, which does not depend on the choice for a `best of`."""
         sub_test, variant = self.declaration(name).sub_test, self._resolve(name, _NO_CHOICE)
         parts = [sub_test.treatment.keyed(), *sub_test.inherits, variant.digest]
         return digest(parts) if variant.chosen else variant.digest
@@ -148,7 +148,7 @@ class Tiers:
     def treatment(
         self, name: str, chosen: Mapping[str, str], below: tuple[str, ...]
     ) -> tuple[Treatment, dict[str, str]]:
-        """Return the united treatment of a sub-test and of what it inherits, and what each `best of` stood for.
+        """Return a sub-test's treatment united with the inherited ones, and the sub-test behind each `best of`.
 
         Args:
             name: of the sub-test.
@@ -305,7 +305,7 @@ def mode_paths(roots: Sequence[Path]) -> dict[str, Path]:
 
 
 def read_mode(name: str, roots: Sequence[Path]) -> Mode:
-    """Read and resolve the mode with that id; errors as in `resolve_mode`, and if there is none."""
+    """Read and resolve the mode with that id; an unknown id is an error, like a mode that `resolve_mode` refuses."""
     paths = mode_paths(roots)
     if name not in paths:
         hint = did_you_mean(name, list(paths)) or there_are(sorted(paths))

@@ -11,7 +11,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class MutationRule:
-    """One way to be wrong.
+    """Rule that makes one kind of plausible mistake.
 
     Attributes:
         name: what is wrong with the result.

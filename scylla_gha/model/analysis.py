@@ -117,7 +117,7 @@ class Ruling(Record):
 
 
 class Interaction(Record):
-    """Configuration compared with what its parts, each alone, add up to.
+    """Configuration compared with the sum of its parts, each tested alone.
 
     Effects are differences of pass rates from the arm without any of the parts, over the scenarios that all have.
     """

@@ -157,12 +157,12 @@ class Delivery(Record):
 
     @property
     def shortfall(self) -> str:
-        """Why it is not proved, in a sentence; empty if it is proved."""
+        """Reason why the delivery is not proved, in a sentence; empty if it is proved."""
         unknown = f"what the agent had is not proved: {'; '.join(self.unverified) or 'no source says why'}"
         return "" if self.proved else self.reason or self.claims or unknown
 
     def contradiction(self, assumption: Assumption) -> str:
-        """Return what the first request shows against an assumption; empty if nothing does."""
+        """Return the fact in the first request that contradicts an assumption; empty if none does."""
         if assumption == "skill_descriptions":
             skills = counted(len(self.short_skills), "skill")
             return f"{skills} without a whole description" if self.short_skills else ""

@@ -98,16 +98,16 @@ class TrialLimits(Record):
 
     @property
     def file_bytes(self) -> int:
-        """Highest size of one file."""
+        """Maximum size of one file in bytes."""
         return self.file_mb * MB
 
     @property
     def diff_bytes(self) -> int:
-        """Highest size of all changed files together."""
+        """Maximum size of all changed files together in bytes."""
         return self.diff_mb * MB
 
     def keyed(self, *, limits_resources: bool) -> dict[str, JsonValue]:
-        """Return the limits that can change what an agent does, as keys hold them.
+        """Return the limits that can change what an agent does, in the form of keys.
 
         A limit that is not set is left out, and so are limits on resources if the sandbox does not enforce them.
         """

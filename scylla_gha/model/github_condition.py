@@ -49,7 +49,7 @@ class GitHubQuery(Record):
 
 
 class StateCondition(GitHubQuery):
-    """Condition on a selection. All given keys must hold; if the agent deleted the object, only `absent` holds."""
+    """Condition on a selection. All given conditions must hold; of a deleted object, only `absent` holds."""
 
     exists: bool = Field(default=False, description="If true, the selection must be neither null nor an empty list")
     absent: bool = Field(
@@ -180,7 +180,7 @@ class Checkout(GitRevision):
 
 
 class AllowedChange(Record):
-    """Change of GitHub's state that a scenario's agent may make; all else must be equal to the start."""
+    """Change of GitHub's state that a scenario's agent may make; everything else must stay as at the start."""
 
     target: ObjectName | None = Field(
         default=None, description="Name of an object of the fixture that may change, e.g. pr.review_me"
@@ -208,7 +208,7 @@ class AllowedChange(Record):
 
 
 class GitHubStart(Record):
-    """GitHub state of a scenario: the `github.yaml` of its fixture, and who the agent is there."""
+    """Use of a fixture's GitHub state by a scenario: the agent's identity, and the changes that it may make."""
 
     identity: Text = Field(description="Login or name of the fixture's user that the agent acts as")
     may_change: tuple[AllowedChange, ...] = Field(

@@ -55,7 +55,7 @@ PathPattern = Annotated[Text, AfterValidator(_is_pattern)]
 
 
 class ReviewedPulls(Record):
-    """Pull requests to review, of the open ones that are no drafts and not the reviewer's own. All given must hold."""
+    """Pull requests to review: open ones, without drafts and the reviewer's own. All given conditions must hold."""
 
     pull: str | None = Field(default=None, description="The only pull request to review, as `pr.KEY`; null: any")
     closes: str | None = Field(
@@ -74,7 +74,7 @@ class HeadFile(Record):
 
 
 class ReviewTrigger(Record):
-    """State of a pull request in which a review is written. All that is given must hold."""
+    """State of a pull request in which a review is written. All given conditions must hold."""
 
     requested: bool = Field(default=False, description="If true, the reviewer must have been asked for a review")
     pushed: bool = Field(default=False, description="If true, the head must have no review by the reviewer yet")
@@ -106,7 +106,7 @@ class ScriptedThread(Record):
 
 
 class ScriptedReminder(Record):
-    """Comment that is written when the head has moved, but the next review is not due; once for each head."""
+    """Comment that is written once for each new head as long as the next review is not due."""
 
     body: Text
     times: int = Field(default=3, ge=1, le=20, description="Maximum number of comments per pull request")
@@ -150,7 +150,7 @@ class ScriptedReviewer(Record):
 
 
 class FixtureUser(Record):
-    """Account. `permission` is its role in the repository; null is none, so that it can only read."""
+    """Account. `permission` is its role in the repository; null: no role, so that it can only read."""
 
     login: Annotated[str, Field(pattern=r"^[A-Za-z0-9](-?[A-Za-z0-9])*(\[bot\])?$", max_length=39)]
     kind: Literal["User", "Bot", "Organization"] = "User"
@@ -228,7 +228,7 @@ class FixtureEntry(Record):
 
     @property
     def step(self) -> tuple[str, Record]:
-        """The kind of the step, and what it does."""
+        """Kind and content of the step."""
         return next((name, value) for name, value in self if isinstance(value, Record))
 
     @model_validator(mode="after")

@@ -67,7 +67,7 @@ class FixtureIssue(Record):
 
 
 class FixtureClosing(Record):
-    """Closing of an issue or pull request. `target` is null if the closing is a part of its issue or pull request."""
+    """Closing of an issue or pull request. `target` is null inside the issue or pull request itself."""
 
     by: UserName
     target: Text | None = Field(

@@ -110,7 +110,7 @@ class GitHubFault(Record):
 
     @property
     def answer_status(self) -> int:
-        """The status of an answer that is an error."""
+        """HTTP status of the answer to a request with this fault."""
         return self.status or _STATUSES[self.kind][0]
 
 

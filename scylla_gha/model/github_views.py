@@ -42,7 +42,7 @@ class TextView(GitHubView):
 
 
 class BranchView(Record):
-    """Branch or tag; the commit of an annotated tag is the one that it names in the end."""
+    """Branch or tag; `sha` is a commit, also for an annotated tag."""
 
     name: str
     sha: str
@@ -225,7 +225,7 @@ class JobView(Record):
 
 
 class RunView(GitHubView):
-    """Run of a workflow, which is named; `jobs` are those of all attempts."""
+    """Run of a workflow, given by its name; `jobs` has the jobs of all attempts."""
 
     repository: str
     workflow: str

@@ -87,7 +87,7 @@ class JudgeAnswer(Record):
 
     @property
     def withheld(self) -> bool:
-        """True if the judge answered but left items out, as an agent's text can cause: they count as not met."""
+        """True if the judge answered but left items out, which an agent's text can cause: they count as not met."""
         return self.lost in {"refused", "unreadable"}
 
     def score(self, item: str) -> JudgeScore | None:
@@ -115,7 +115,7 @@ class ControlResult(Record):
 
 
 class CheckResult(Record):
-    """Result of a checkpoint: whether it holds, to which fraction, and the evidence."""
+    """Result of a checkpoint: True if it holds, its value as a fraction, and the evidence."""
 
     id: str
     holds: bool
@@ -217,7 +217,7 @@ class JudgeControl(Record):
 
     @property
     def subject(self) -> str:
-        """The cell that it is about, or else the scenario."""
+        """The cell that the control is about, or else its scenario."""
         return self.cell or self.scenario
 
 

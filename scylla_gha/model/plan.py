@@ -60,7 +60,7 @@ class Arm(Record):
 
     @property
     def without_mode(self) -> tuple[str | None, ...]:
-        """Variant, agent and model: what the arms that are compared as modes have in common."""
+        """Variant, agent, version and model, which are equal in arms that are compared as modes."""
         return self.variant.id if self.variant else None, self.agent, self.version, self.model
 
 

@@ -236,13 +236,13 @@ class Result(Record):
 
     @property
     def isolation(self) -> str:
-        """The sandbox, with what it isolates as far as the row says so."""
+        """Sandbox and its isolation, as far as the row states it."""
         parts = [f"{name}: {value}" for name in ("network", "keys", "files") if (value := getattr(self, name))]
         return f"{self.sandbox} ({', '.join(parts)})" if parts else self.sandbox
 
     @property
     def failure(self) -> str:
-        """Why a judged trial that did not pass failed, in words that several trials share."""
+        """Reason why a judged trial failed, in words that are equal for trials with the same reason."""
         if self.outcome is not Outcome.COMPLETED:
             return self.outcome.value
         if self.changes == 0:

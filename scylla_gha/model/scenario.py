@@ -79,7 +79,7 @@ class Rubric(Record):
 
 
 def size_of(lines: int) -> Size:
-    """Return the paper's size category of a change of so many lines (added and deleted)."""
+    """Return the paper's size category of a change with this number of added and deleted lines."""
     if lines < 100:  # noqa: PLR2004 the paper's own bounds, table of section 7.1
         return "small"
     return "medium" if lines < 500 else "large"  # noqa: PLR2004

@@ -47,7 +47,7 @@ class ScenarioProof(Record):
 
     @property
     def tried(self) -> tuple[tuple[str, bool, str | None], ...]:
-        """The solutions as (name, passed, what is wrong with that)."""
+        """Name, verdict and fault of each solution."""
         return tuple((trial.name, trial.passed, trial.fault) for trial in self.trials)
 
     @property
@@ -71,12 +71,12 @@ class ScenarioProof(Record):
 
     @property
     def rejected(self) -> int:
-        """Number of wrong solutions that code rejects as it must."""
+        """Number of wrong solutions that the checks reject, as they must."""
         return sum(not trial.passed and not trial.fault and not trial.judged for trial in self.wrong)
 
     @property
     def left_to_judges(self) -> int:
-        """Number of wrong solutions that code accepts, and that fail if judges find an item unmet."""
+        """Number of wrong solutions that the checks accept, and that fail if judges find an item unmet."""
         return sum(bool(trial.judged) and not trial.fault for trial in self.wrong)
 
     @property

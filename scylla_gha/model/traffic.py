@@ -78,7 +78,7 @@ class Rates(Record):
         return float(sum(count * rate for count, rate in used)) / _MILLION
 
     def at_most(self) -> "Rates":
-        """Return the same with a high guess for each unknown price: for budgets, never for a reported cost."""
+        """Return the rates with a high guess for each unknown price: for budgets, never for a reported cost."""
         guess = self.input * _CACHE_AT_MOST
         return Rates.model_validate(
             {kind: guess if getattr(self, kind) is None else getattr(self, kind) for kind in Tokens.model_fields}
@@ -111,12 +111,12 @@ class ModelPrice(Rates):
         return None if cost is None or factor is None or use.unpriced else cost * factor + _extra(use)
 
     def usd_at_most(self, tokens: Tokens, use: ServerToolUse = _USUAL) -> float:
-        """Return what one request is charged to budgets: its cost, or a high guess if that is unknown."""
+        """Return the amount that budgets are charged for a request: its cost, or a high guess if that is unknown."""
         cost, factor = self._rates(tokens).at_most().cost(tokens) or 0.0, self.factor(use)
         return cost * (_UNKNOWN_AT_MOST if factor is None or use.unpriced else factor) + _extra(use)
 
     def worst(self, prompt: int, output: int, use: ServerToolUse = _USUAL, *, caches: bool = True) -> float:
-        """Return the highest possible cost of a request with at most so many prompt and answer tokens.
+        """Return the highest possible cost of a request with at most this number of prompt and answer tokens.
 
         With `caches` the prompt is charged at the highest price of all kinds of prompt tokens.
         """

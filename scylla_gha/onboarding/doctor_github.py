@@ -60,7 +60,7 @@ def findings(setup: RepositorySetup, environment: str, results: str, providers: 
 
 
 def unread_finding(error: GitHubError) -> Finding:
-    """Return the finding for everything on GitHub if it cannot be asked: the reason, and what to do."""
+    """Return the one finding about GitHub if it cannot be read: the reason, and what to do."""
     reason, _, mend = str(error).partition("; ")
     return Finding("github", "unknown", f"nothing could be checked: {reason}", mend)
 

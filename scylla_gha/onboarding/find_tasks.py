@@ -115,7 +115,7 @@ class _Search:
     _start: float = field(default_factory=time.monotonic)
 
     def is_over(self) -> bool:
-        """Return whether no more commits are tried; say why, unless the number of tasks or trials is reached."""
+        """Return True if no more commits are tried; print the reason unless a maximum number is reached."""
         if len(self.tasks) == self.wanted or self._tried == _MOST_TRIED * self.wanted:
             return True
         alike = len(self._last) == _MOST_EQUAL and len(set(self._last)) == 1

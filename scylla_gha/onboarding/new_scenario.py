@@ -76,7 +76,7 @@ def task_of_range(
 
 
 def skeleton(states: ProjectStates, text: str, origin: str, suite: str, number: int) -> ScaffoldTask:
-    """Return a scenario whose check and solutions are missing.
+    """Return a scenario without its check and solutions, which a person adds.
 
     Args:
         states: the repository, whose last commit is the start state.

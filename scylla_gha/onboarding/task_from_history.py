@@ -149,7 +149,7 @@ def _is_tested(project: ProjectTests, tests: list[str], rest: list[str], changes
 
 
 def task_name(message: str) -> str:
-    """Return the name of the task that a commit with this message makes: the part of its id after the number."""
+    """Return the name of a task by its commit's message: the part of the task's id after the number."""
     return short_name(slug(title_and_prompt(message)[0]))
 
 

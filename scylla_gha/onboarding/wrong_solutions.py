@@ -90,7 +90,7 @@ class _FilePatch:
 
 
 def wrong_solutions(patch: bytes, most: int, is_code: Callable[[str], bool]) -> dict[str, bytes]:
-    """Return at most `most` other patches of the same start, by a name that says what is wrong.
+    """Return at most `most` wrong patches of the same start, by names of their mistakes.
 
     One of each kind comes first, from what is most likely wrong to what is least: a part that is left out, an added
     line without its effect, an added line that is changed by a rule, and a line beside the change that is.

@@ -60,7 +60,7 @@ def run_at_once(works: Sequence[Callable[[], T]], threads: int, stop: Callable[[
 
 @contextlib.contextmanager
 def postponed_signals() -> Iterator[None]:
-    """Call the handlers of INT, TERM and HUP at the end; outside of the main thread, which gets them, do nothing."""
+    """Call the handlers of INT, TERM and HUP only at the end; do nothing outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

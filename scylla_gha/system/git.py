@@ -48,7 +48,7 @@ _MEMORY_KIB: Final = 2 * 1024 * 1024
 
 
 class GitOutputError(ToolError):
-    """git's output is beyond the limit."""
+    """The output of git is larger than its limit."""
 
 
 def run_git(

@@ -52,7 +52,7 @@ class OutputPipe:
     ended: bool = False
 
     def take(self, most: int = _CHUNK) -> None:
-        """Read once and keep it; there must be data, or the end."""
+        """Read once and keep the data; the pipe must have data, or have ended."""
         data = os.read(self.pipe.fileno(), most)
         self.ended = not data
         stored = memoryview(data)[: self.left]
@@ -62,7 +62,7 @@ class OutputPipe:
             stored = stored[self.file.write(stored) :]
 
     def take_rest(self) -> None:
-        """Keep what is in the pipe now, and nothing that is written later."""
+        """Keep the data that is in the pipe now; data written later is dropped."""
         remaining: int = struct.unpack("i", fcntl.ioctl(self.pipe, termios.FIONREAD, bytes(4)))[0]
         while remaining > 0 and not self.ended:
             size = min(remaining, _CHUNK)
@@ -85,7 +85,7 @@ class InputPipe:
         return self.pipe.closed
 
     def send(self) -> None:
-        """Send what the pipe can hold, and its end after the last byte."""
+        """Send as much input as the pipe can hold; close it after the last byte."""
         try:
             self._pending = self._pending[os.write(self.pipe.fileno(), self._pending) :]
         except BlockingIOError:
@@ -154,7 +154,7 @@ class Cancel:
         return self._read
 
     def close(self) -> None:
-        """Give its descriptors back; nothing may use the flag afterwards."""
+        """Close its descriptors; nothing may use the flag afterwards."""
         for descriptor in (self._read, self._write):
             os.close(descriptor)
 
@@ -175,7 +175,7 @@ class ProcessLimits:
 
 @dataclass(frozen=True, slots=True)
 class ProcessStreams:
-    """Files of a process's input and outputs; it has pipes itself. A `terminal` replaces all three; they stay empty."""
+    """Files of a process's input and outputs, which the process reaches by pipes. A `terminal` replaces all three."""
 
     stdout: Path
     stderr: Path
@@ -184,7 +184,7 @@ class ProcessStreams:
 
 
 class LimitHit(StrEnum):
-    """Limit that something in a sandbox reached, or the loss of the sandbox itself; facts, not yet causes."""
+    """Limit that a program in a sandbox reached, or loss of the sandbox; an observation, not yet a cause."""
 
     OUTPUT = "output"
     MEMORY = "memory"
@@ -195,7 +195,7 @@ class LimitHit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FinishedProcess:
-    """End of a process: exit code (negative: minus the signal), wall seconds, and why it was ended, if it was.
+    """End of a process: exit code (negative: minus the signal), wall seconds, and the reason if it was ended.
 
     `hits` are the limits that the sandbox saw reached, as far as it can see them; `note` describes them in words.
     """
@@ -294,7 +294,7 @@ def run(
 
 
 class Service:
-    """Server of the harness in a session of its own. It answers one line, and has to end when its input ends."""
+    """Server of the harness in a session of its own, which answers one line and must end when its input ends."""
 
     def __init__(self, argv: Sequence[str], *, env: Mapping[str, str]) -> None:
         """Start it.

@@ -129,6 +129,7 @@ def run(listening: socket.socket) -> NoReturn:
 
 
 if __name__ == "__main__":
+    sys.path[0] = str(Path(sys.executable).parent)  # instead of tests/support, whose numbers.py hides Python's own
     recorder = getattr(sys.modules.get("scylla_test_recorder"), "RECORDER", None)  # see tests/runner
     recorder.load_for_forks(load) if recorder else load()
     gc.freeze()  # so that no fork copies what it only looks at
