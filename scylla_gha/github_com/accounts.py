@@ -30,7 +30,7 @@ def site_of(environ: Mapping[str, str]) -> str:
     hosts = {(of_site.hostname, of_site.port), (f"api.{of_site.hostname}", of_site.port)}
     if of_site.scheme != of_api.scheme or (of_api.hostname, of_api.port) not in hosts:
         raise GitHubError(
-            f"GITHUB_API_URL ({api}) and GITHUB_SERVER_URL ({site}) name different servers, and the token would be "
+            f"GITHUB_API_URL ({api}) and GITHUB_SERVER_URL ({site}) name different servers, and a token would be "
             "sent to both; set both for one server, or neither for github.com"
         )
     return site
