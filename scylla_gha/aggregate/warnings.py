@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Final
 
 from scylla_gha.aggregate.row_counts import CountedRows, RowCounts
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, first_of
 from scylla_gha.model.analysis import Analysis, Ruling
 from scylla_gha.model.plan import Arm, CollectReport, Plan
 from scylla_gha.model.report import ArmSummary, Counts, Excused
@@ -156,9 +156,8 @@ def refused_artifact_warnings(intake: CollectReport | None) -> Iterator[str]:
     """Yield a warning about refused artifacts."""
     refused = intake.refused if intake else ()
     if refused:
-        named = "; ".join(f"{artifact.artifact}: {artifact.reason}" for artifact in refused[:_REFUSALS])
-        more = f"; and {len(refused) - _REFUSALS} more" if len(refused) > _REFUSALS else ""
-        yield f"Rows of {counted(len(refused), 'artifact')} were refused, none of them is counted: {named}{more}."
+        named = first_of((f"{artifact.artifact}: {artifact.reason}" for artifact in refused), _REFUSALS, "; ")
+        yield f"Rows of {counted(len(refused), 'artifact')} were refused, none of them is counted: {named}."
 
 
 def _import_warnings(plan: Plan) -> Iterator[str]:
@@ -353,7 +352,7 @@ def report_notes(plan: Plan, counts: RowCounts) -> Iterator[str]:
     if plan.is_of_change:
         for name, against in plan.pairs.items():
             changes = file_changes(_materials(arms[against]), _materials(arms[name]))
-            what = "; ".join(f"{word} {_listed(paths)}" for word, paths in changes.items())
+            what = "; ".join(f"{word} {first_of(paths, _MOST_PATHS)}" for word, paths in changes.items())
             yield f"{name} against {against}: {what or 'other settings'}."
     yield from _start_files(arms, counts)
 
@@ -361,11 +360,6 @@ def report_notes(plan: Plan, counts: RowCounts) -> Iterator[str]:
 def _materials(arm: Arm) -> dict[str, str]:
     materials = arm.variant.materials if arm.variant else {}
     return {name.removeprefix(_PREFIX): digest for name, digest in materials.items()}
-
-
-def _listed(paths: tuple[str, ...]) -> str:
-    more = f" and {len(paths) - _MOST_PATHS} more" if len(paths) > _MOST_PATHS else ""
-    return ", ".join(paths[:_MOST_PATHS]) + more
 
 
 def _start_files(arms: dict[str, Arm], counts: RowCounts) -> Iterator[str]:
@@ -380,5 +374,5 @@ def _start_files(arms: dict[str, Arm], counts: RowCounts) -> Iterator[str]:
         scenarios = set[str]().union(*files.values())
         yield (
             f"Start states brought files for agents into all arms without `agent_files`, in "
-            f"{counted(len(scenarios), 'scenario')} of {len(counts.table.scenarios)}: {_listed(tuple(sorted(files)))}."
+            f"{counted(len(scenarios), 'scenario')} of {len(counts.table.scenarios)}: {first_of(sorted(files), _MOST_PATHS)}."
         )

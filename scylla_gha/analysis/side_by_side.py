@@ -7,7 +7,7 @@ from typing import Final
 from scylla_gha.analysis.contrasts import PASS, compare, rule, screen
 from scylla_gha.analysis.estimate import pass_cost_contrasts
 from scylla_gha.analysis.frame import Frame, Groups, Pairing, build_frame, grouped
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, first_of
 from scylla_gha.model.analysis import Contrast
 from scylla_gha.model.comparison import ArmPair, Flip, Metric
 from scylla_gha.model.result import Result
@@ -113,10 +113,9 @@ def confounders(a: Sequence[Result], b: Sequence[Result], arms: Sequence[tuple[s
     starts_a, starts_b = _starts(a), _starts(b)
     changed = sorted(name for name in starts_a.keys() & starts_b.keys() if starts_a[name] != starts_b[name])
     if changed:
-        more = f" and {len(changed) - _MOST_NAMES} more" if len(changed) > _MOST_NAMES else ""
         yield (
             f"{counted(len(changed), 'scenario')} did not start from the same state in A and in B: "
-            f"{', '.join(changed[:_MOST_NAMES])}{more}. The difference may be one of starts."
+            f"{first_of(changed, _MOST_NAMES)}. The difference may be one of starts."
         )
     yield from _differences("thresholds", lambda row: None if row.threshold is None else f"{row.threshold:g}", a, b)
 

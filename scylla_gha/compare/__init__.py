@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import orjson
 
 from scylla_gha.config import did_you_mean
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, first_of
 from scylla_gha.errors import ConfigError, GateError
 from scylla_gha.model import Record
 from scylla_gha.model.analysis import Ruling
@@ -88,7 +88,7 @@ def _paired(a: "LoadedResults", b: "LoadedResults", pairs: ArmPairs) -> tuple[tu
     if not shared:
         raise ConfigError(
             "A and B have no arm of the same name; say which belong together: --arms A_ARM=B_ARM; "
-            f"A has {_listed(a.arms)}; B has {_listed(b.arms)}"
+            f"A has {first_of(a.arms, _LISTED)}; B has {first_of(b.arms, _LISTED)}"
         )
     return shared
 
@@ -96,7 +96,7 @@ def _paired(a: "LoadedResults", b: "LoadedResults", pairs: ArmPairs) -> tuple[tu
 def _require_arm(results: "LoadedResults", arm: str) -> None:
     if arm not in results.arms:
         hint = did_you_mean(arm, results.arms)
-        raise ConfigError(f"{results.name}: has no arm {arm!r}{hint}; its arms are: {_listed(results.arms)}")
+        raise ConfigError(f"{results.name}: has no arm {arm!r}{hint}; its arms are: {first_of(results.arms, _LISTED)}")
 
 
 def _notes(a: "LoadedResults", b: "LoadedResults") -> Iterator[str]:
@@ -119,11 +119,7 @@ def _unpaired(a: "LoadedResults", b: "LoadedResults", pairs: ArmPairs, *, is_cho
     for letter, results, compared in (("A", a, {pair[0] for pair in pairs}), ("B", b, {pair[1] for pair in pairs})):
         arms = [arm for arm in results.arms if arm not in compared]
         if arms:
-            yield f"Not compared: {counted(len(arms), 'arm')} in {letter} alone: {_listed(arms)}."
-
-
-def _listed(arms: Sequence[str]) -> str:
-    return ", ".join(arms[:_LISTED]) + (f" and {len(arms) - _LISTED} more" if len(arms) > _LISTED else "")
+            yield f"Not compared: {counted(len(arms), 'arm')} in {letter} alone: {first_of(arms, _LISTED)}."
 
 
 def arm_verdicts(path: Path) -> tuple[ArmVerdict, ...]:

@@ -11,6 +11,7 @@ import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from scylla_gha.counting import first_of
 from scylla_gha.errors import ConfigError
 from scylla_gha.model import Record
 
@@ -180,8 +181,7 @@ def there_are(names: Sequence[str]) -> str:
     """Return the options as `; there are: a, b and 9 more`, for a name without a close option."""
     if not names:
         return "; there are none"
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"; there are: {', '.join(names[:_MOST_NAMES])}{more}"
+    return f"; there are: {first_of(names, _MOST_NAMES)}"
 
 
 def _line_of(text: str, location: Location) -> int:

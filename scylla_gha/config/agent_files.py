@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from scylla_gha.counting import first_of
 from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.model.variant import MCP_FILE, PLACES, ServerCommand, Variant, is_agent_file
 from scylla_gha.path_patterns import PathPatterns
@@ -73,8 +74,7 @@ def _require_match(pattern: str, known: Iterable[str], root: Path) -> None:
     if pattern in _ALL or any(map(plain.match, known)):
         return
     names = list(known)
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    listing = f"there are: {', '.join(names[:_MOST_NAMED])}{more}" if names else "it has none"
+    listing = f"there are: {first_of(names, _MOST_NAMED)}" if names else "it has none"
     places = ", ".join(path.removeprefix("/") for paths in PLACES.values() for path in paths)
     raise ConfigError(f"{KIND}: {pattern!r} matches no file for agents in {root}; {listing} (looked for: {places})")
 

@@ -19,7 +19,7 @@ from scylla_gha.attempt import run_attempt
 from scylla_gha.attempt.equip import AgentRunner
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.config.materials import material_names, material_path
-from scylla_gha.counting import counted, dollars
+from scylla_gha.counting import counted, dollars, first_of
 from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.settings import GatewaySettings
@@ -413,8 +413,7 @@ def _sets(old: Iterable[str], new: Iterable[str]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(clipped(name, _LONGEST_NAME) for name in names[:_MOST_NAMES])
-    return shown + (f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
+    return first_of((clipped(name, _LONGEST_NAME) for name in names), _MOST_NAMES)
 
 
 def _difference(part: str, text: str) -> AgentDifference:

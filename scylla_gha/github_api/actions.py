@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, first_of
 from scylla_gha.errors import ConfigError
 
 Level = Literal["error", "warning", "notice"]
@@ -180,9 +180,8 @@ def _closing_marks(head: str) -> str:
 
 
 def _notice(lost: int, size: int, parts: Sequence[str], whole: str) -> str:
-    names = "; ".join(part[:80] for part in parts[:_MAX_NAMED])
-    others = f"; and {len(parts) - _MAX_NAMED} more" if len(parts) > _MAX_NAMED else ""
-    missing = f" These parts are missing: {names}{others}." if parts else ""
+    names = first_of((part[:80] for part in parts), _MAX_NAMED, "; ")
+    missing = f" These parts are missing: {names}." if parts else ""
     return (
         f"> **Cut here**: {lost:,} of {counted(size, 'byte')} did not fit into a step summary of "
         f"{MAX_SUMMARY:,}.{missing} The whole page is in {whole}."

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from scylla_gha.config.keys import KEY_VERSION, judging_digest, panel_digest
 from scylla_gha.config.library import ConfigSources, Library
+from scylla_gha.counting import first_of
 from scylla_gha.errors import RefusedError
 from scylla_gha.images import SandboxImages
 from scylla_gha.model.experiment import agent_name
@@ -199,9 +200,8 @@ def require_same_environment(
         if planned.get(name) != value
     ]
     if differ:
-        more = f"; and {len(differ) - _NAMED} more" if len(differ) > _NAMED else ""
         raise RefusedError(
-            f"{'; '.join(differ[:_NAMED])}{more}: the planned keys are not valid here. Check out the "
+            f"{first_of(differ, _NAMED, '; ')}: the planned keys are not valid here. Check out the "
             "planned commit, use the same Python and image, and pin the agents in the experiment "
             "(NAME@VERSION); or plan again"
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, first_of
 from scylla_gha.errors import ConfigError
 from scylla_gha.interop.importers.columns import PassRule, map_columns, parse_rule
 from scylla_gha.interop.importers.options import ImportOptions, format_of, read_table
@@ -102,10 +102,9 @@ def _notes(rows: Sequence[ParsedRow]) -> Iterator[str]:
         yield "The table has no rows."
     unusable = [f"{row.source.where}: {'; '.join(row.unusable)}" for row in rows if row.unusable]
     if unusable:
-        more = f"; and {len(unusable) - _MOST_NAMED} more" if len(unusable) > _MOST_NAMED else ""
         yield (
             f"{counted(len(unusable), 'row has', 'rows have')} values that cannot be used, which count as unknown: "
-            f"{'; '.join(unusable[:_MOST_NAMED])}{more}."
+            f"{first_of(unusable, _MOST_NAMED, '; ')}."
         )
     local = sum(row.has_local_time for row in rows)
     if local:
