@@ -374,5 +374,6 @@ def _start_files(arms: dict[str, Arm], counts: RowCounts) -> Iterator[str]:
         scenarios = set[str]().union(*files.values())
         yield (
             f"Start states brought files for agents into all arms without `agent_files`, in "
-            f"{counted(len(scenarios), 'scenario')} of {len(counts.table.scenarios)}: {first_of(sorted(files), _MOST_PATHS)}."
+            f"{counted(len(scenarios), 'scenario')} of {len(counts.table.scenarios)}: "
+            f"{first_of(sorted(files), _MOST_PATHS)}."
         )
