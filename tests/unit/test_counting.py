@@ -1,6 +1,8 @@
 from math import inf
 
-from scylla_gha.counting import counted, dollars
+import pytest
+
+from scylla_gha.counting import counted, dollars, first_of
 from tests.support.reports import AMOUNTS
 
 
@@ -19,3 +21,18 @@ def test_dollars_have_two_digits_and_are_never_zero_if_something_was_paid() -> N
     assert [(value, dollars(value)) for value, _ in AMOUNTS] == AMOUNTS
     assert dollars(inf) == "?"
     assert [dollars(change, "+") for change in (0.5, -0.5, 0.0012)] == ["+$0.50", "-$0.50", "+$0.0012"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "separator", "listed"),
+    [
+        ([], ", ", ""),
+        (["a", "b"], ", ", "a, b"),
+        (["a", "b", "c"], ", ", "a, b and 1 more"),
+        (["a", "b", "c", "d"], "; ", "a; b; and 2 more"),
+    ],
+)
+def test_of_many_texts_the_first_are_listed_and_the_others_counted(
+    texts: list[str], separator: str, listed: str
+) -> None:
+    assert first_of(iter(texts), 2, separator) == listed
