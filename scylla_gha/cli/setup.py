@@ -121,11 +121,11 @@ def init(
         write_files(checkout.root, new)
         written.extend(new)
 
-    wish = steps.InitWish(suite, chosen, 0 if example else tasks, tests, setup_command)
-    workflows = file_states(checkout.root, steps.suite_workflows(wish, checkout.root))["overwritten"]
+    settings = steps.InitSettings(suite, chosen, 0 if example else tasks, tests, setup_command)
+    workflows = file_states(checkout.root, steps.suite_workflows(settings, checkout.root))["overwritten"]
     if not dry_run:  # ask before the search, which takes minutes
         _confirm_overwriting([file.path for file in workflows], yes=yes)
-    files = steps.init_files(checkout, wish, options.report, write_new)
+    files = steps.init_files(checkout, settings, options.report, write_new)
     states = file_states(checkout.root, files)
     rest = [*states["new"], *states["overwritten"]]
     _count_as_new(written, states)

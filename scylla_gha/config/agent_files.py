@@ -159,12 +159,12 @@ def project_servers(path: Path) -> dict[str, ServerCommand]:
 
 
 def _server(path: Path, name: str, server: dict[str, Any]) -> ServerCommand:
-    instead = f"or leave the file out of the variant: {KIND}: ['*', '!{MCP_FILE}']"
+    alternative = f"or leave the file out of the variant: {KIND}: ['*', '!{MCP_FILE}']"
     if not _SERVER_NAME.fullmatch(name):
         raise ConfigError(f"{path}: {name!r}: use letters, digits, dashes and single underscores in its name")
     if "command" not in server:
         raise ConfigError(
-            f"{path}: {name}: is a remote server, which a trial cannot reach; give it a `command`, {instead}"
+            f"{path}: {name}: is a remote server, which a trial cannot reach; give it a `command`, {alternative}"
         )
 
     def fill(text: str) -> str:
@@ -172,7 +172,7 @@ def _server(path: Path, name: str, server: dict[str, Any]) -> ServerCommand:
             if f"${{{variable}}}" in text:
                 raise ConfigError(
                     f"{path}: {name}: needs the variable {variable}, and trials get no variable or "
-                    f"secret of yours; write ${{{variable}:-default}}, {instead}"
+                    f"secret of yours; write ${{{variable}:-default}}, {alternative}"
                 )
             text = text.replace(f"${{{variable}:-{default}}}", default)
         return text

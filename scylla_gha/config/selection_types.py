@@ -192,8 +192,8 @@ def _negation(node: Node, source: ValueType) -> ValueType:
 
 def _multi_list(node: Node, source: ValueType) -> ValueType:
     items = [_infer(child, source) for child in node["children"]]
-    same = all(item.kind == items[0].kind for item in items)
-    return replace(list_of(items[0] if same else ANY), fixed=True)
+    is_uniform = all(item.kind == items[0].kind for item in items)
+    return replace(list_of(items[0] if is_uniform else ANY), fixed=True)
 
 
 def _multi_hash(node: Node, source: ValueType) -> ValueType:

@@ -65,16 +65,16 @@ def read_node_project(tree: Path, *, is_resolved: bool = True) -> NodeProject:
         ToolError: npm is missing, or cannot resolve them.
     """
     package = _json(tree / "package.json")
-    wanted = {
+    dependencies = {
         name: wish
         for kind in ("peerDependencies", "optionalDependencies", "devDependencies", "dependencies")
         for name, wish in _texts(package.get(kind)).items()
         if not _NO_TEST_TOOL.fullmatch(name)
     }
     script = str(_texts(package.get("scripts")).get("test", ""))
-    framework = _framework(tree, wanted, script)
+    framework = _framework(tree, dependencies, script)
     if framework is None:
-        other = next((name for name in _OTHERS if name in wanted or re.search(rf"\b{name}\b", script)), None)
+        other = next((name for name in _OTHERS if name in dependencies or re.search(rf"\b{name}\b", script)), None)
         reason = (
             f"tests of {other} cannot be run; those of node, vitest, jest and mocha can"
             if other
@@ -85,8 +85,10 @@ def read_node_project(tree: Path, *, is_resolved: bool = True) -> NodeProject:
     test_files = tuple(_test_files(tree, package, framework, script))
     if not is_resolved:
         return NodeProject(framework, {}, options, test_files)
-    left_out = sorted(name for name, wish in wanted.items() if not (_RANGE.fullmatch(wish) or wish in {"", "latest"}))
-    ranges = {name: wish for name, wish in wanted.items() if name not in left_out}
+    left_out = sorted(
+        name for name, wish in dependencies.items() if not (_RANGE.fullmatch(wish) or wish in {"", "latest"})
+    )
+    ranges = {name: wish for name, wish in dependencies.items() if name not in left_out}
     notes = (f"{', '.join(left_out)}: come from no registry, and are left out",) if left_out else ()
     packages, lock_notes = _resolved(tree, ranges, str(package.get("packageManager", "")))
     if framework == "vitest" and "vitest" in packages:
@@ -94,9 +96,9 @@ def read_node_project(tree: Path, *, is_resolved: bool = True) -> NodeProject:
     return NodeProject(framework, packages, options, test_files, (*notes, *lock_notes))
 
 
-def _framework(tree: Path, wanted: Mapping[str, str], script: str) -> ScriptFramework | None:
+def _framework(tree: Path, dependencies: Mapping[str, str], script: str) -> ScriptFramework | None:
     packages: tuple[ScriptFramework, ...] = ("vitest", "jest", "mocha")
-    if declared := next((name for name in packages if name in wanted), None):
+    if declared := next((name for name in packages if name in dependencies), None):
         return declared
     if "--test" in script:
         return "node"

@@ -83,9 +83,9 @@ def python_tools(project: PythonProject, beside: tuple[str, ...]) -> Iterator[To
 
     Each is tried if the one before cannot be installed. `beside` are the requirements of the test runner.
     """
-    for name, wanted, constraints in _attempts(project):
+    for name, requirements, constraints in _attempts(project):
         try:
-            yield Tools(python=pinned(wanted, beside, constraints), editable=project.install)
+            yield Tools(python=pinned(requirements, beside, constraints), editable=project.install)
         except ToolError as error:
             yield f"{name} cannot be installed: {str(error)[:_SHOWN]}"
 

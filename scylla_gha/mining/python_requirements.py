@@ -209,11 +209,11 @@ def setup_of_config(config: configparser.ConfigParser) -> dict[str, Any]:
 
 
 @functools.cache
-def pinned(wanted: tuple[str, ...], beside: tuple[str, ...], constraints: tuple[str, ...] = ()) -> dict[str, str]:
+def pinned(requirements: tuple[str, ...], beside: tuple[str, ...], constraints: tuple[str, ...] = ()) -> dict[str, str]:
     """Resolve requirements and their dependencies to exact, compatible versions.
 
     Args:
-        wanted: requirements.
+        requirements: those to resolve.
         beside: further requirements that must be compatible; the caller pins them.
         constraints: versions of packages, if they are required.
 
@@ -223,7 +223,7 @@ def pinned(wanted: tuple[str, ...], beside: tuple[str, ...], constraints: tuple[
     from uv import find_uv_bin
 
     argv = [find_uv_bin(), "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--python", sys.executable, "-"]
-    text = "".join(f"{requirement}\n" for requirement in (*wanted, *beside))
+    text = "".join(f"{requirement}\n" for requirement in (*requirements, *beside))
     env = {**os.environ, "VIRTUAL_ENV": ""}
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.writelines(f"{constraint}\n" for constraint in constraints)
@@ -231,5 +231,5 @@ def pinned(wanted: tuple[str, ...], beside: tuple[str, ...], constraints: tuple[
         argv += ["--constraint", file.name] if constraints else []
         done = process.capture(argv, env=env, stdin=text.encode(), seconds=_RESOLVE_SECONDS)
     if done.code:
-        raise ToolError(f"no versions of {', '.join(wanted)} are compatible: {done.message}")
+        raise ToolError(f"no versions of {', '.join(requirements)} are compatible: {done.message}")
     return dict(_PIN.findall(done.stdout.decode()))

@@ -363,9 +363,9 @@ def is_agent_file(path: str) -> bool:
 def reads_by_itself(agent: str, path: str, files: Collection[str]) -> bool:
     """Return whether an agent CLI reads one of these files for agents; True for unknown agents."""
     folder, _, name = path.rpartition("/")
-    instead = f"{folder}/CLAUDE.md".removeprefix("/")
+    preferred = f"{folder}/CLAUDE.md".removeprefix("/")
     if name == "AGENTS.md" and agent == "claude-code":
-        return instead not in files
+        return preferred not in files
     return agent not in PLACES or PathPatterns(PLACES[agent]).match(path)
 
 

@@ -78,20 +78,20 @@ class TaskTrial:
 
 
 def find_tasks(
-    states: ProjectStates, name: str, trial: TaskTrial, wanted: int, existing: Sequence[str] = ()
+    states: ProjectStates, name: str, trial: TaskTrial, goal: int, existing: Sequence[str] = ()
 ) -> list[ScaffoldTask]:
     """Return tasks from different commits of the repository's history, or the small example if there are none.
 
-    With `wanted` 0 it is the example. Commits of the suite's `existing` scenarios are not used again.
+    With `goal` 0 it is the example. Commits of the suite's `existing` scenarios are not used again.
     """
-    checkout, search = states.checkout, _Search(states, name, trial, wanted, existing)
+    checkout, search = states.checkout, _Search(states, name, trial, goal, existing)
     for candidate in candidates(states, folders_of(name)):
         if search.is_over():
             break
         search.consider(candidate)
     tasks = search.tasks
-    _report_total(trial, len(tasks), wanted, search.reasons)
-    if len(tasks) < wanted and is_shallow(checkout):
+    _report_total(trial, len(tasks), goal, search.reasons)
+    if len(tasks) < goal and is_shallow(checkout):
         trial.say("this clone is shallow: run `git fetch --unshallow` for the older commits, and then init again")
     if not tasks and not existing:
         tasks.append(example(checkout, folders_of(name)))
@@ -106,7 +106,7 @@ class _Search:
     states: ProjectStates
     name: str
     trial: TaskTrial
-    wanted: int
+    goal: int
     existing: Sequence[str]
     tasks: list[ScaffoldTask] = field(default_factory=list)
     reasons: Counter[str] = field(default_factory=Counter)
@@ -116,14 +116,14 @@ class _Search:
 
     def is_over(self) -> bool:
         """Return True if no more commits are tried; print the reason unless a maximum number is reached."""
-        if len(self.tasks) == self.wanted or self._tried == _MOST_TRIED * self.wanted:
+        if len(self.tasks) == self.goal or self._tried == _MOST_TRIED * self.goal:
             return True
         alike = len(self._last) == _MOST_EQUAL and len(set(self._last)) == 1
         if alike and self._last[0].startswith((_CANNOT_RUN, _FAIL)):
             advice = _advice(self._last[0])
             self.trial.say(f"no more commits are tried: {_MOST_EQUAL} in a row failed for the same reason; {advice}")
             return True
-        seconds = self.trial.seconds * self.wanted
+        seconds = self.trial.seconds * self.goal
         if time.monotonic() - self._start > seconds:
             self.trial.say(f"no more commits are tried: they took more than {seconds:.0f} s")
             return True
@@ -148,7 +148,7 @@ class _Search:
     def _accept(self, task: ScaffoldTask) -> None:
         self.tasks.append(task)
         self._last.clear()
-        self.trial.say(f"  accepted ({len(self.tasks)} of {self.wanted}): {task.id}")
+        self.trial.say(f"  accepted ({len(self.tasks)} of {self.goal}): {task.id}")
         self.trial.keep(task)
 
 
@@ -165,14 +165,14 @@ def _bare(scenario: str) -> str:
     return scenario.partition("-")[2]
 
 
-def _report_total(trial: TaskTrial, count: int, wanted: int, reasons: Counter[str]) -> None:
+def _report_total(trial: TaskTrial, count: int, goal: int, reasons: Counter[str]) -> None:
     """Print how many tasks were found; if there are too few, also the reasons and the number of commits of each."""
     looked_at = counted(count + reasons.total(), "commit")
-    if count < wanted:
-        trial.say(f"{count} of {counted(wanted, 'task')} found in {looked_at}{'; not used:' if reasons else ''}")
+    if count < goal:
+        trial.say(f"{count} of {counted(goal, 'task')} found in {looked_at}{'; not used:' if reasons else ''}")
         for reason, number in reasons.most_common():
             trial.say(f"  {counted(number, 'commit')}: {reason}")
-    elif wanted > 1:
+    elif goal > 1:
         trial.say(f"{counted(count, 'task')} found in {looked_at}")
 
 

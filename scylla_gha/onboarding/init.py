@@ -69,8 +69,8 @@ def toolkit_for(root: Path, ask: Callable[[str | None], Toolkit | None]) -> Tool
 
 
 @dataclass(frozen=True, slots=True)
-class InitWish:
-    """Wishes of the user of `init`.
+class InitSettings:
+    """Choices of the user of `init`.
 
     Attributes:
         name: name of the suite and its experiment.
@@ -89,7 +89,7 @@ class InitWish:
 
 def init_files(
     checkout: RepositoryCheckout,
-    wish: InitWish,
+    settings: InitSettings,
     report: Callable[[str], None],
     keep: Callable[[list[ScaffoldFile]], None] = lambda _: None,
 ) -> list[ScaffoldFile]:
@@ -97,14 +97,14 @@ def init_files(
 
     Args:
         checkout: the repository.
-        wish: the user's choices.
+        settings: the user's choices.
         report: gets lines of progress.
         keep: gets the files of each task when it is accepted, so that an interrupted search loses none.
 
     Raises:
         RefusedError: the folder of a fixture holds other files.
     """
-    name, toolkit = wish.name, wish.toolkit
+    name, toolkit = settings.name, settings.toolkit
     scenarios = suite_scenarios(checkout.root, name)
     for scenario in scenarios:
         report(f"scenarios/{name}/{scenario}: exists and is kept")
@@ -118,24 +118,24 @@ def init_files(
         scenarios.append(task.id)
         keep(new)
 
-    if not scenarios or len(scenarios) < wish.tasks:
+    if not scenarios or len(scenarios) < settings.tasks:
         try:
-            _find(checkout, wish, list(scenarios), report, accept)
+            _find(checkout, settings, list(scenarios), report, accept)
         except KeyboardInterrupt:
             if scenarios:
-                keep(_common_files(wish, scenarios, checkout.root))
+                keep(_common_files(settings, scenarios, checkout.root))
             raise
-    return [*files, *_common_files(wish, scenarios, checkout.root)]
+    return [*files, *_common_files(settings, scenarios, checkout.root)]
 
 
-def _common_files(wish: InitWish, scenarios: list[str], root: Path) -> list[ScaffoldFile]:
+def _common_files(settings: InitSettings, scenarios: list[str], root: Path) -> list[ScaffoldFile]:
     """Return the files that a suite has once."""
-    return [*suite_files(wish.name, scenarios, wish.toolkit.schemas), *suite_workflows(wish, root)]
+    return [*suite_files(settings.name, scenarios, settings.toolkit.schemas), *suite_workflows(settings, root)]
 
 
-def suite_workflows(wish: InitWish, root: Path) -> list[ScaffoldFile]:
+def suite_workflows(settings: InitSettings, root: Path) -> list[ScaffoldFile]:
     """Return the workflows of a suite, with the keys that its experiment in the repository `root` needs."""
-    return workflow_files(wish.name, wish.toolkit, _keys_of_experiment(root, wish.name))
+    return workflow_files(settings.name, settings.toolkit, _keys_of_experiment(root, settings.name))
 
 
 def _keys_of_experiment(root: Path, name: str) -> list[str]:
@@ -172,17 +172,17 @@ def workflow_files(name: str, toolkit: Toolkit, keys: Sequence[str] = ()) -> lis
 
 def _find(
     checkout: RepositoryCheckout,
-    wish: InitWish,
+    settings: InitSettings,
     scenarios: list[str],
     report: Callable[[str], None],
     accept: Callable[[ScaffoldTask], None],
 ) -> None:
     """Find tasks in the history, and prove each of them."""
-    missing = max(wish.tasks - len(scenarios), 0)
-    states = ProjectStates(checkout, wish.tests, wish.setup)
-    with proving(wish.name, wish.toolkit, report) as trial:
+    missing = max(settings.tasks - len(scenarios), 0)
+    states = ProjectStates(checkout, settings.tests, settings.setup)
+    with proving(settings.name, settings.toolkit, report) as trial:
         trial.say("looking for commits that changed code and its tests" if missing else "taking the example")
-        tasks = find_tasks(states, wish.name, replace(trial, keep=accept), missing, scenarios)
+        tasks = find_tasks(states, settings.name, replace(trial, keep=accept), missing, scenarios)
         if any(task.is_example for task in tasks):
             reason = "since no commit made a task" if missing else "as --example asks"
             trial.say(f"the small example is taken, {reason}: it shows the parts of a scenario, and measures little")

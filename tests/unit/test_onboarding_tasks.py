@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from scylla_gha.errors import ToolError
-from scylla_gha.mining.languages import NODE, PYTEST, SAFE_NAME, is_code, is_test
+from scylla_gha.mining.languages import NODE, PYTEST, SAFE_NAME, RunnerProgram, is_code, is_test
 from scylla_gha.mining.project_tests import ProjectStates
 from scylla_gha.mining.python_requirements import pinned
 from scylla_gha.mining.repository import RepositoryCheckout, checkout_of
@@ -162,32 +162,27 @@ def test_a_long_line_is_cut_between_words() -> None:
     assert shortened("x" * 20, 13) == "x" * 13
 
 
-@pytest.mark.parametrize("path", ["tests/test_a.py", "test_a.py", "pkg/a_test.py"])
-def test_python_tests_are_known_by_name(path: str) -> None:
-    assert PYTEST.default_files.match(path)
-    assert is_test(path)
-    assert not is_code(path, PYTEST)
-
-
 @pytest.mark.parametrize(
-    "path", ["a.test.js", "lib/a.spec.mjs", "test/a.js", "lib/__tests__/a.cjs", "test.js", "test-a.js"]
+    ("runner", "paths", "kinds"),
+    [
+        (PYTEST, ("tests/test_a.py", "test_a.py", "pkg/a_test.py"), {"test", "run"}),
+        (
+            NODE,
+            ("a.test.js", "lib/a.spec.mjs", "test/a.js", "lib/__tests__/a.cjs", "test.js", "test-a.js"),
+            {"test", "run"},
+        ),
+        (PYTEST, ("tests/conftest.py", "conftest.py", "tests/data/a.json", "spec/a.rb"), {"test"}),
+        (PYTEST, ("src/attest.py",), {"code"}),
+        (NODE, ("contest.js",), {"code"}),
+        (PYTEST, ("README.md", "a.js"), set()),
+    ],
 )
-def test_javascript_tests_are_known_by_name_or_folder(path: str) -> None:
-    assert NODE.default_files.match(path)
-    assert is_test(path)
-
-
-@pytest.mark.parametrize("path", ["tests/conftest.py", "conftest.py", "tests/data/a.json", "spec/a.rb"])
-def test_what_lies_among_tests_belongs_to_them_and_is_not_run(path: str) -> None:
-    assert is_test(path)
-    assert not PYTEST.default_files.match(path)
-
-
-def test_code_is_of_its_language() -> None:
-    assert is_code("src/attest.py", PYTEST)
-    assert is_code("contest.js", NODE)
-    assert not is_code("README.md", PYTEST)
-    assert not is_code("a.js", PYTEST)
+def test_tests_and_code_of_a_language_are_known_by_name_or_folder(
+    runner: RunnerProgram, paths: tuple[str, ...], kinds: set[str]
+) -> None:
+    for path in paths:
+        facts = {"run": runner.default_files.match(path), "test": is_test(path), "code": is_code(path, runner)}
+        assert {kind for kind, holds in facts.items() if holds} == kinds, path
 
 
 @pytest.mark.parametrize("name", ["a b.py", "-rf", "it's", "a\nb", "$(x)", 'a"b'])
