@@ -82,9 +82,13 @@ def running_toolkit() -> Toolkit | None:
     )
 
 
-def toolkit_of_checkout(root: Path) -> Toolkit | None:
-    """Return the repository of a checkout, at its newest commit that `origin` has too."""
-    return _at(root, None)
+def toolkit_of_checkout(root: Path, commit: str | None = None) -> Toolkit | None:
+    """Return the repository of a checkout at `commit`, or at its newest commit that `origin` has too."""
+    checkout, repository = _checkout(root), repository_of_checkout(root)
+    if checkout is None or repository is None:
+        return None
+    commit = commit or published_commit(checkout)
+    return Toolkit(repository, commit) if commit else None
 
 
 def toolkit_of_distribution(direct_url: dict[str, Any]) -> Toolkit | None:
@@ -95,7 +99,7 @@ def toolkit_of_distribution(direct_url: dict[str, Any]) -> Toolkit | None:
     url = str(direct_url.get("url", ""))
     commit = dict(direct_url.get("vcs_info") or {}).get("commit_id")
     if url.startswith("file://"):
-        return _at(Path(unquote(urlsplit(url).path)), commit)
+        return toolkit_of_checkout(Path(unquote(urlsplit(url).path)), commit)
     name = host_and_name(url)
     return Toolkit(name[1], str(commit)) if name and commit else None
 
@@ -111,15 +115,6 @@ def repository_of_checkout(root: Path) -> str | None:
     checkout = _checkout(root)
     name = host_and_name(origin_of(checkout) or "") if checkout else None
     return name[1] if name else None
-
-
-def _at(root: Path, commit: str | None) -> Toolkit | None:
-    """Return the repository of a checkout at `commit`, or at its newest published commit if that is None."""
-    checkout, repository = _checkout(root), repository_of_checkout(root)
-    if checkout is None or repository is None:
-        return None
-    commit = commit or published_commit(checkout)
-    return Toolkit(repository, commit) if commit else None
 
 
 def _checkout(root: Path) -> RepositoryCheckout | None:
