@@ -1,8 +1,8 @@
 """Report from rows: counts, rates, comparisons and warnings, all computed here from the rows.
 
-A hypothesis is read by verdicts alone, never by the sign of a difference: an experiment declares with `expected` which
-verdicts would support it. Verdicts of one family are adjusted for its size, so a single one is enough to claim that
-some comparison has it.
+Only verdicts decide on a hypothesis, never the sign of a difference: an experiment declares with `expected` which
+verdicts would support it. Verdicts of one family are adjusted for its size, so one of them is enough to claim that some
+comparison has it.
 """
 
 import math
@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Final, Literal
 import scylla_gha
 from scylla_gha.aggregate.row_counts import RowCounts, mean, whole
 from scylla_gha.aggregate.warnings import (
-    excess_exclusions,
-    excess_gaps,
     excused_attempts,
     refused_artifact_warnings,
     report_notes,
     report_warnings,
-    withheld,
+    withheld_answers,
     withheld_arms,
     without_verdicts,
 )
@@ -65,10 +63,10 @@ _WORDS: Final = {"better": "better", "worse": "worse", "differ": "different"}
 
 
 def simple_verdict(arm: str, baseline: str, passed: Passed, family: int) -> tuple[Verdict, str]:
-    """Return the verdict on a difference of pass rates, and its reason.
+    """Return the verdict on a difference of pass rates, and its reason, if the `report` extra is not installed.
 
-    Used if the `report` extra is not installed. It claims no more than the full statistics: p is adjusted by
-    Bonferroni, which is above Holm's, and leaves room for the noise of sampled sign-flips.
+    It never claims more than the full statistics: p is adjusted by Bonferroni, whose p is never below Holm's, and the
+    level leaves room for the noise of drawn sign flips.
 
     Args:
         arm: arm that is compared.
@@ -132,7 +130,7 @@ def aggregate(
         rows: rows of its trials; they are read once, one at a time.
         probes: results of the judges' controls.
         unstarted: why a run did not start some cells.
-        question: what the statistics are asked; None: there are none, or they are not installed.
+        question: of the statistics; None: the statistics are not wanted, or not installed.
         intake: result of reading rows that other machines sent.
 
     Raises:
@@ -215,7 +213,7 @@ def _analysis(counts: RowCounts, question: "Question") -> Analysis:
 
 
 def _delivery(counts: RowCounts) -> tuple[int, int] | None:
-    """Return the numbers of trials whose treatment was delivered, and of those with one; None without any."""
+    """Return the number of trials whose treatment was delivered, and the number of trials with a treatment, or None."""
     known = [value for value in counts.all_rows.values("delivered") if not math.isnan(value)]
     return (int(sum(known)), len(known)) if known else None
 
@@ -312,21 +310,6 @@ def _excluded(
             yield Excluded(cell=cell.id, outcome="missing", reason=missing.get(cell.id, _NO_TRIAL))
 
 
-def withheld_answers(analysis: Analysis, plan: Plan, arms: Sequence[ArmSummary]) -> Analysis:
-    """Return the analysis without verdicts of the declared family on sides of which too many cells do not count."""
-    summaries = {arm.arm: arm for arm in arms}
-
-    def reason(side: str) -> str | None:
-        members = [summaries[arm.id] for arm in plan.members(side) if arm.id in summaries]
-        return excess_exclusions(side, [arm.counts for arm in members]) or excess_gaps(side, members)
-
-    answers = []
-    for ruling in analysis.answers:
-        reasons = filter(None, map(reason, (ruling.arm, ruling.baseline)))
-        answers.append(withheld(ruling, "; ".join(reasons)))
-    return analysis.model_copy(update={"answers": tuple(answers)})
-
-
 def analysis_warnings(plan: Plan, analysis: Analysis | None) -> Iterator[str]:
     """Yield the warnings of the statistics, and one if the declared family compares nothing."""
     yield from analysis.warnings if analysis else ()
@@ -352,7 +335,7 @@ def hypothesis_reading(experiment: Experiment, answer: Sequence[Comparison | Rul
 
 
 def hypothesis_status(expected: Expectation, verdicts: Sequence[Verdict]) -> Status:
-    """Return what verdicts say of an expectation; a comparison without enough data may still turn out either way."""
+    """Decide on an expectation by the verdicts; a comparison without enough data may still turn out either way."""
     quantity, _, kind = expected.partition("_")
     hits = [verdict in _VERDICTS[kind] for verdict in verdicts]
     is_open = not verdicts or "not_enough_data" in verdicts
@@ -367,7 +350,7 @@ def hypothesis_status(expected: Expectation, verdicts: Sequence[Verdict]) -> Sta
 
 
 def _why(expected: Expectation, verdicts: Sequence[Verdict]) -> str:
-    """Name what was expected, and the number of verdicts of each kind."""
+    """Name the expectation, and the number of verdicts of each kind."""
     quantity, _, kind = expected.partition("_")
     counts = Counter(verdicts)
     shown = ", ".join(f"{count} {verdict.replace('_', ' ')}" for verdict, count in counts.most_common())

@@ -28,7 +28,7 @@ def mean(values: Iterable[float]) -> float | None:
 
 @dataclass(slots=True)
 class ApiCounts:
-    """API operations in one arm's trials that measure the agent."""
+    """Counts of API operations in one arm's trials that measure the agent."""
 
     scenarios: list[str] = field(default_factory=list)  # of each trial
     calls: Counter[str] = field(default_factory=Counter)
@@ -46,17 +46,14 @@ class ApiCounts:
     def means(self) -> ApiUse | None:
         """Means over the trials; None if there are none."""
         n = len(self.scenarios)
-        calls = {name: count / n for name, count in sorted(self.calls.items())}
-        return (
-            ApiUse(
-                trials=n,
-                scenarios=len(set(self.scenarios)),
-                calls=calls,
-                failed=self.failed / n,
-                repeated=self.repeated / n,
-            )
-            if n
-            else None
+        if not n:
+            return None
+        return ApiUse(
+            trials=n,
+            scenarios=len(set(self.scenarios)),
+            calls={name: count / n for name, count in sorted(self.calls.items())},
+            failed=self.failed / n,
+            repeated=self.repeated / n,
         )
 
 
@@ -66,10 +63,11 @@ class ArmTexts:
 
     grades: Counter[str] = field(default_factory=Counter)
     failures: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))  # cells, by kind
+    # By outcome: for each trial, the number of excused attempts and a reason
     excused: dict[str, list[tuple[int, str]]] = field(default_factory=lambda: defaultdict(list))
     versions: set[str] = field(default_factory=set)
     unverified: set[str] = field(default_factory=set)
-    beside_mode: int = 0  # trials with requests of clients that the mode has not
+    beside_mode: int = 0  # trials with requests of clients that the mode does not have
     other_clients: Counter[str] = field(default_factory=Counter)  # these requests, by client
     unadjusted: Counter[str] = field(default_factory=Counter)
     judge_unadjusted: Counter[str] = field(default_factory=Counter)
@@ -80,7 +78,7 @@ class ArmTexts:
             self.grades[row.grade] += 1
         if row.judged and not row.passed:
             self.failures[row.failure].append(row.cell)
-        for outcome, attempts in _excused(row).items():  # of each trial, by outcome: their number, and a reason
+        for outcome, attempts in _excused(row).items():
             self.excused[outcome].append((attempts, row.excuse or row.reason))
         self.versions.update(filter(None, [row.agent_version]))
         self.unverified.update(filter(None, [row.delivery_unverified]))
@@ -93,7 +91,7 @@ class ArmTexts:
 
 @dataclass(frozen=True, slots=True)
 class CountedRows:
-    """The rows of one arm in a table, all or the judged ones, and what they say in words."""
+    """The rows of one arm in a table, all or only the judged ones, and their texts."""
 
     table: RowTable
     rows: Sequence[int]
@@ -136,7 +134,7 @@ class CountedRows:
 
     @property
     def tokens(self) -> list[float]:
-        """Tokens of all kinds of each row; the given total if a row does not tell the kinds apart."""
+        """Tokens of all kinds of each row; the stated total if the kinds are unknown."""
         kinds = zip(*(self.values(name) for name in TOKENS), strict=True)
         sums = map(sum, kinds)
         return [
@@ -162,8 +160,8 @@ class RowCounts:
     """Counts of all rows.
 
     Attributes:
-        uncommon: scenarios that not all modes can do; operations on them are not counted, since modes are compared by
-            these counts.
+        uncommon: scenarios that not all modes can do; their API operations are not counted, since the counts of modes
+            are compared.
         table: the rows' numbers.
         verdicts: numbers of passed, judged and unjudged trials, by scenario and arm.
         left_out: outcome and reason of the cells that are not in the rates.
@@ -196,7 +194,8 @@ class RowCounts:
         group = self.verdicts.setdefault(row.scenario, {}).setdefault(row.arm, [0, 0, 0])
         group[0] += bool(row.judged and row.passed)
         group[1] += row.judged
-        group[2] += _is_unjudged(row)
+        # The agent did its part, and judging gave no verdict.
+        group[2] += not row.judged and (row.measures_agent or row.outcome is Outcome.JUDGE_ERROR)
         if not row.judged and not row.measures_agent:
             self.left_out[row.cell] = (row.outcome.value, row.reason)
         elif not row.judged:
@@ -244,13 +243,8 @@ def _between(passed: int, judged: int, unjudged: int) -> tuple[float, float]:
     return passed / (judged + unjudged), (passed + unjudged) / (judged + unjudged)
 
 
-def _is_unjudged(row: Result) -> bool:
-    """Return whether the agent did its part, but judging gave no verdict."""
-    return not row.judged and (row.measures_agent or row.outcome is Outcome.JUDGE_ERROR)
-
-
 def _excused(row: Result) -> dict[str, int]:
-    """Return the attempts that do not measure the agent; a row without this column counts by its own outcome."""
+    """Return the number of attempts that do not measure the agent, by outcome; an old row has only its own outcome."""
     if row.excused_attempts or row.measures_agent or row.outcome is Outcome.JUDGE_ERROR:
         return row.excused_attempts
     return {row.outcome.value: 1}

@@ -1,13 +1,13 @@
 """Warnings and notes of a report, and the rule that withholds verdicts from arms with too many excused trials.
 
-A trial is excused if it does not measure the agent. Excuses rest on evidence from outside the sandbox, but an agent
-that caused such evidence would remove its own failures from the rates. So excuses are shown by arm, and an arm
-that lost more than a few of its cells gets no verdict, nor does an arm that is compared with it.
+A trial is excused if it does not measure the agent. Excuses rest on evidence from outside the sandbox. Still, an agent
+could cause such evidence to remove its own failures from the rates. So excuses are shown by arm, and an arm that lost
+more than a few of its cells gets no verdict. Neither do arms that are compared with it.
 """
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final
 
@@ -15,7 +15,7 @@ from scylla_gha.aggregate.row_counts import CountedRows, RowCounts
 from scylla_gha.counting import counted, first_of
 from scylla_gha.model.analysis import Analysis, Ruling
 from scylla_gha.model.plan import Arm, CollectReport, Plan
-from scylla_gha.model.report import ArmSummary, Counts, Excused
+from scylla_gha.model.report import ArmSummary, Excused
 from scylla_gha.model.variant import file_changes
 
 _MOST_CELLS: Final = 2
@@ -29,39 +29,49 @@ _PREFIX: Final = "agent_files/"
 
 
 def withheld_arms(arms: Sequence[ArmSummary], pairs: Mapping[str, str | None]) -> dict[str, str]:
-    """Return why arms get no verdict: too many of their own or their baseline's trials do not count.
+    """Return why arms get no verdict: too many of their own or of their baseline's trials do not count.
 
     Args:
         arms: all arms of the report.
-        pairs: the baseline of each arm; None or missing: it is not compared.
+        pairs: baseline by arm; None or missing: the arm is not compared.
     """
-    lacking = {
-        arm.arm: reason
-        for arm in arms
-        if (reason := excess_exclusions(arm.arm, (arm.counts,)) or excess_gaps(arm.arm, (arm,)))
+    lacking = {arm.arm: reason for arm in arms if (reason := _why_withheld(arm.arm, (arm,)))}
+    reasons = {
+        arm: "; ".join(lacking[name] for name in (arm, baseline) if name in lacking)
+        for arm, baseline in pairs.items()
+        if baseline is not None
     }
-    withheld = {}
-    for arm, baseline in pairs.items():
-        reasons = [lacking[name] for name in (arm, baseline) if name in lacking]
-        if baseline is not None and reasons:
-            withheld[arm] = "; ".join(reasons)
-    return withheld
+    return {arm: reason for arm, reason in reasons.items() if reason}
 
 
 def without_verdicts(analysis: Analysis, reasons: Mapping[str, str]) -> Analysis:
     """Return the analysis without verdicts on the arms that have a reason; its numbers stay."""
-    rulings = tuple(withheld(ruling, reasons.get(ruling.arm)) for ruling in analysis.rulings)
+    rulings = tuple(_withheld(ruling, reasons.get(ruling.arm)) for ruling in analysis.rulings)
     return analysis.model_copy(update={"rulings": rulings})
 
 
-def withheld(ruling: Ruling, reason: str | None) -> Ruling:
+def withheld_answers(analysis: Analysis, plan: Plan, arms: Sequence[ArmSummary]) -> Analysis:
+    """Return the analysis without verdicts of the declared family on sides that lack too many counted trials."""
+    summaries = {arm.arm: arm for arm in arms}
+
+    def reason(side: str) -> str | None:
+        return _why_withheld(side, [summaries[arm.id] for arm in plan.members(side) if arm.id in summaries])
+
+    answers = tuple(
+        _withheld(ruling, "; ".join(filter(None, map(reason, (ruling.arm, ruling.baseline)))))
+        for ruling in analysis.answers
+    )
+    return analysis.model_copy(update={"answers": answers})
+
+
+def _withheld(ruling: Ruling, reason: str | None) -> Ruling:
     """Return the ruling without its verdict if there is a reason."""
     update = {"verdict": "not_enough_data", "why": reason, "is_withheld": True}
     return ruling.model_copy(update=update) if reason else ruling
 
 
 def excused_warnings(excused: Sequence[Excused]) -> Iterator[str]:
-    """Yield a warning for each excuse that an arm has more than once."""
+    """Yield a warning for each outcome that excused several attempts of an arm."""
     for entry in excused:
         if entry.attempts > 1:
             yield (
@@ -71,24 +81,19 @@ def excused_warnings(excused: Sequence[Excused]) -> Iterator[str]:
             )
 
 
-def excess_exclusions(name: str, counts: Iterable[Counts]) -> str | None:
-    """Return why an arm, or several arms of one name, get no verdict; None if enough of their cells count."""
-    planned, judged = map(sum, zip(*((arm.planned, arm.judged) for arm in counts), strict=True))
-    most = max(_MOST_CELLS, _MOST_SHARE * planned)
-    if planned - judged <= most:
-        return None
-    return (
-        f"{planned - judged} of {counted(planned, 'cell')} of {name} ended without a counted trial, and a "
-        f"verdict allows {int(most)}"
-    )
+def _why_withheld(name: str, arms: Sequence[ArmSummary]) -> str | None:
+    """Return why the arms of one name get no verdict: too few of their cells count, or the hub lacked too much.
 
-
-def excess_gaps(name: str, arms: Sequence[ArmSummary]) -> str | None:
-    """Return why an arm, or several arms of one name, get no verdict; None if few of their trials met a gap in the hub.
-
-    What an agent would have done on GitHub itself is not known of such a trial, whether it passed or not.
+    If a trial asked the hub for something that only GitHub has, nobody knows what its agent would have done on GitHub.
     """
-    gaps, judged = sum(arm.github_gaps for arm in arms), sum(arm.counts.judged for arm in arms)
+    planned, judged = sum(arm.counts.planned for arm in arms), sum(arm.counts.judged for arm in arms)
+    most = max(_MOST_CELLS, _MOST_SHARE * planned)
+    if planned - judged > most:
+        return (
+            f"{planned - judged} of {counted(planned, 'cell')} of {name} ended without a counted trial, and a "
+            f"verdict allows {int(most)}"
+        )
+    gaps = sum(arm.github_gaps for arm in arms)
     if gaps <= _MOST_GAPS * judged:
         return None
     return (
@@ -112,7 +117,7 @@ def excused_attempts(counts: RowCounts) -> Iterator[Excused]:
 
 
 def report_warnings(plan: Plan, arms: Sequence[ArmSummary], counts: RowCounts, *, analysed: bool) -> Iterator[str]:
-    """Yield all warnings of a report but those of refused artifacts, controls and statistics."""
+    """Yield all warnings of a report except those of refused artifacts, controls and statistics."""
     yield from _import_warnings(plan)
     yield from _mode_warnings(plan)
     yield from _unproved_warnings(plan)
@@ -156,8 +161,8 @@ def refused_artifact_warnings(intake: CollectReport | None) -> Iterator[str]:
     """Yield a warning about refused artifacts."""
     refused = intake.refused if intake else ()
     if refused:
-        named = first_of((f"{artifact.artifact}: {artifact.reason}" for artifact in refused), _REFUSALS, "; ")
-        yield f"Rows of {counted(len(refused), 'artifact')} were refused, none of them is counted: {named}."
+        names = first_of([f"{artifact.artifact}: {artifact.reason}" for artifact in refused], _REFUSALS, "; ")
+        yield f"Rows of {counted(len(refused), 'artifact')} were refused, none of them is counted: {names}."
 
 
 def _import_warnings(plan: Plan) -> Iterator[str]:
@@ -290,7 +295,7 @@ def _arm_warnings(arm: ArmSummary) -> Iterator[str]:
 
 
 def _withheld_warnings(arms: Sequence[ArmSummary], row_counts: RowCounts) -> Iterator[str]:
-    """Yield how often judges gave no verdict on an arm's trials, and whether that differs between arms."""
+    """Yield warnings about judges that gave no verdict, by arm, and about differences of that between arms."""
     shares = {arm.arm: arm.withheld / arm.counts.judged for arm in arms if arm.counts.judged}
     for arm in arms:
         if arm.withheld:
@@ -325,7 +330,7 @@ def _settings_warnings(counts: RowCounts) -> Iterator[str]:
 
 
 def _client_warnings(counts: RowCounts) -> Iterator[str]:
-    """Yield warnings about requests to GitHub by other means than the mode's tools."""
+    """Yield warnings about requests to GitHub by clients that the mode does not have."""
     for arm, texts in sorted(counts.texts.items()):
         if texts.beside_mode:
             clients = ", ".join(f"{name} {count}" for name, count in sorted(texts.other_clients.items()))
@@ -363,7 +368,7 @@ def _materials(arm: Arm) -> dict[str, str]:
 
 
 def _start_files(arms: dict[str, Arm], counts: RowCounts) -> Iterator[str]:
-    """Yield which files for agents the start states brought into arms that do not say which ones they have."""
+    """Yield a note on the files for agents that start states brought into arms without a list of such files."""
     files: dict[str, set[str]] = defaultdict(set)
     for (arm, scenario), paths in counts.agent_files.items():
         variant = arms[arm].variant
@@ -371,9 +376,8 @@ def _start_files(arms: dict[str, Arm], counts: RowCounts) -> Iterator[str]:
             for path in paths:
                 files[path].add(scenario)
     if files:
-        scenarios = set[str]().union(*files.values())
+        scenarios = counted(len(set[str]().union(*files.values())), "scenario")
         yield (
-            f"Start states brought files for agents into all arms without `agent_files`, in "
-            f"{counted(len(scenarios), 'scenario')} of {len(counts.table.scenarios)}: "
-            f"{first_of(sorted(files), _MOST_PATHS)}."
+            f"Start states brought files for agents into all arms without `agent_files`, in {scenarios} of "
+            f"{len(counts.table.scenarios)}: {first_of(sorted(files), _MOST_PATHS)}."
         )

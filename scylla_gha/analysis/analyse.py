@@ -1,7 +1,8 @@
 """The whole statistical analysis of an experiment, computed from its result rows alone.
 
-Beside what other modules compute: omnibus tests of any difference among several arms, unpaired tests of arms without a
-shared scenario, shrunk rates, and outliers, which a person should look at (they stay in every number).
+This module itself computes omnibus tests of any difference among several arms, unpaired tests of arms without a shared
+scenario, shrunk rates, the agreement of judges, and outliers. Outliers are for a person to look at, and stay in all
+numbers.
 """
 
 import math
@@ -56,12 +57,12 @@ _FEWEST_ARMS: Final = 3
 _MOST_UNPAIRED: Final = 40  # arms: all pairs are compared
 _FENCE: Final = 3.0  # interquartile ranges above the third quartile
 _FEWEST_IN_GROUP: Final = 5
-_LEAST_RATIO: Final = 2.0  # to the median: with a narrow interquartile range, a value may be far out and not much more
+_LEAST_RATIO: Final = 2.0  # to the median, since values just above a narrow interquartile range are no outliers
 _MOST_OUTLIERS: Final = 50
 _FEW_SCENARIOS: Final = 10
 _MOST_SHRUNK: Final = 200  # arms or scenarios: the fit takes minutes at 1,000
-_GRADES: Final = (0.2, 0.4, 0.6, 0.8)  # where F, D, C, B and A part; S takes more than a score
-_SCENARIOS: Final = 20  # fewer are too few clusters for a bootstrap
+_GRADES: Final = (0.2, 0.4, 0.6, 0.8)  # limits between F, D, C, B and A; S needs more than a score
+_SCENARIOS: Final = 20  # clusters that a bootstrap needs
 _DIGITS: Final = 9
 
 
@@ -73,15 +74,15 @@ class Question:
     models: Mapping[str, str | None]
     margin: float
     seed: int = 0
-    pairs: Mapping[str, str] | None = None  # the arm that each one is compared with, if not all with the baseline
-    family: Family = "baseline"  # that answers the question
-    parts: Mapping[str, ArmParts] = field(default_factory=dict)  # of the arms' treatments, where known
-    modes: Mapping[str, str] = field(default_factory=dict)  # of arms that have one
-    crossed: Mapping[str, ArmParts] = field(default_factory=dict)  # mode and model, where modes are compared
+    pairs: Mapping[str, str] | None = None  # arm to compare with, by arm; None: all with the baseline
+    family: Family = "baseline"  # comparisons that answer the question
+    parts: Mapping[str, ArmParts] = field(default_factory=dict)  # of the arms' treatments, if they are known
+    modes: Mapping[str, str] = field(default_factory=dict)  # by arm
+    crossed: Mapping[str, ArmParts] = field(default_factory=dict)  # mode and model of each arm, if modes are compared
 
 
 def analyse(frame: Frame, question: Question) -> Analysis:
-    """Compute the complete analysis; a value that needs more rows is null, with a reason."""
+    """Compute the complete analysis; a value is null, with a reason, if there are too few rows for it."""
     how = Resampling(seed=question.seed)
     pairs = baseline_pairings(frame, question.baseline, question.pairs)
     tiers = compare(frame, tier_pairings(frame), TIERS, how)
@@ -262,7 +263,7 @@ def _quantiles(ordered: Floats, starts: Ints, sizes: Ints, q: float) -> Floats:
 
 
 def agreement(frame: Frame, how: Resampling) -> Agreement | None:
-    """Compute the agreement of the panel's own scores, trial by trial; None without a panel."""
+    """Compute the agreement of the judges' scores, trial by trial; None without a panel."""
     judges = tuple(frame.scores)
     if len(judges) < 2:  # noqa: PLR2004 agreement takes two
         return None
@@ -309,7 +310,7 @@ def _kappa(table: Floats) -> float | None:
 
 
 def _decisive(table: Floats, threshold: Floats) -> float | None:
-    """Return the share of trials with scores on both sides of the threshold, where the consensus rule decides."""
+    """Return the share of trials whose judges score on both sides of the threshold, so that the consensus decides."""
     known = ~np.isnan(threshold)
     if not known.any():
         return None

@@ -1,7 +1,7 @@
 """Comparisons of arms, paired by scenario: intervals, p values, effect sizes, and the verdicts that they give.
 
-The headline is the mean difference of scenario means (for costs and times the geometric mean of their ratios), which is
-about scenarios like these. The exact stratified p (`p_here`) is about these scenarios alone.
+The main value is the mean difference of scenario means (for costs and times the geometric mean of their ratios). It is
+about scenarios like these; the exact stratified p (`p_here`) is about these scenarios alone.
 """
 
 import math
@@ -25,7 +25,7 @@ from scylla_gha.stats.significance import benjamini_hochberg, holm, stratified_e
 Scale = Literal["difference", "ratio"]
 PASS: Final = "pass_rate"  # noqa: S105 no password
 WIDE: Final = 0.95
-INNER: Final = 0.90  # two one-sided tests at 0.05 are an interval at this confidence
+INNER: Final = 0.90  # confidence of the interval that two one-sided tests at 0.05 give
 # Metrics that are compared beside the pass rate: name, column, scale.
 _SCREENED: Final[tuple[tuple[str, str, Scale], ...]] = (
     ("score", "score", "difference"),
@@ -38,7 +38,7 @@ _SCREENED: Final[tuple[tuple[str, str, Scale], ...]] = (
 _BOUNDED: Final = frozenset({PASS, "score", "progress_rate"})  # between 0 and 1
 _LIMITS: Final = ("low", "high", "inner_low", "inner_high", "equal_low", "equal_high")
 _TWO: Final = 2
-_FEWEST_UNBOUNDED: Final = 10  # scenarios for equivalence by t: with fewer, skewed data look more alike than they are
+_FEWEST_UNBOUNDED: Final = 10  # scenarios for equivalence by t: with fewer, skewed data look too much alike
 _SIGN_FLIP_FACTOR: Final = 1.08  # a verdict's smallest effect over that of a t-test
 _LARGEST: Final = 700.0  # whose exponential a double still holds
 ALPHA: Final = 0.05
@@ -58,7 +58,11 @@ def compare(
     frame: Frame, pairings: Sequence[Pairing], family: str, how: Resampling, metric: str = PASS
 ) -> tuple[Contrast, ...]:
     """Compare the pass rate of each pairing, or another metric; p adjusted by Holm for these pairings."""
-    contrasts = _contrasts(frame, _metric(frame, metric), pairings, how, len(pairings))
+    return holm_adjusted(_contrasts(frame, _metric(frame, metric), pairings, how, len(pairings)), family)
+
+
+def holm_adjusted(contrasts: Sequence[Contrast], family: str) -> tuple[Contrast, ...]:
+    """Adjust p by Holm for the contrasts, which are the whole family."""
     return _adjusted(contrasts, holm([contrast.p for contrast in contrasts]), family, "Holm")
 
 
@@ -77,7 +81,7 @@ def strictest(contrast: Contrast, family: int) -> Contrast:
 
 
 def screen(frame: Frame, pairings: Sequence[Pairing], how: Resampling) -> tuple[Contrast, ...]:
-    """Compare all other metrics of each pairing, for exploration: Benjamini-Hochberg over all of them."""
+    """Compare all other metrics of each pairing, for exploration; p adjusted by Benjamini-Hochberg over all of them."""
     contrasts = [contrast for metric in _screened(frame) for contrast in _contrasts(frame, metric, pairings, how, 1)]
     adjusted = benjamini_hochberg([contrast.p for contrast in contrasts])
     return _adjusted(contrasts, adjusted, "screening", "Benjamini-Hochberg")
@@ -112,7 +116,7 @@ def _screened(frame: Frame) -> list[_Metric]:
 def _contrasts(
     frame: Frame, metric: _Metric, pairings: Sequence[Pairing], how: Resampling, family: int
 ) -> list[Contrast]:
-    """Compare all pairings of one metric; a side of several arms has their mean, NaN if one of them has none."""
+    """Compare all pairings of one metric; a side of several arms has their mean, NaN if an arm has no value."""
     if not pairings:
         return []
     means = metric.groups.mean
@@ -138,10 +142,10 @@ def paired_contrasts(
     """Compare the scenario means of many pairs at once, with the same sign flips; without names and effect sizes.
 
     Args:
-        first: shape (pairs, scenarios), NaN if a side has none.
-        second: likewise.
-        metric: decides whether values lie between 0 and 1.
-        scale: of what is compared.
+        first: means of the first sides, shape (pairs, scenarios), NaN if a side has no value.
+        second: means of the second sides, likewise.
+        metric: its name, which decides whether values lie between 0 and 1.
+        scale: whether differences or ratios are compared.
         how: draws and seed of the sign-flip test.
         family: number of comparisons, for which equivalence and the smallest effect are adjusted (Bonferroni).
     """
@@ -203,7 +207,7 @@ def _estimate(d: Floats, mean: float, limits: Floats, blank: Contrast, family: i
 
 
 def _method(d: Floats, limits: Floats, blank: Contrast) -> tuple[str, str]:
-    """Return the method of the 95 % interval, and why there is none."""
+    """Return the method of the 95 % interval, or the reason why there is no interval."""
     if d.size < _TWO:
         return "", "with one scenario, no interval can be computed"
     if blank.metric in _BOUNDED:
@@ -218,8 +222,8 @@ def _method(d: Floats, limits: Floats, blank: Contrast) -> tuple[str, str]:
 def likely_effect(n: int, family: int) -> float | None:
     """Approximate the effect, in standard deviations, that the strictest verdict of a family detects with 80 % power.
 
-    The effect of a t-test, times what the sign-flip test (the verdict's second condition) adds to it. The simulation of
-    the command `power` starts here.
+    It is the effect of a t-test, enlarged for the sign-flip test, which is the second condition of a verdict. The
+    simulation of the command `power` starts with it.
     """
     effect = mde_paired(1.0, n, ALPHA / family)
     return None if effect is None else effect * _SIGN_FLIP_FACTOR
@@ -258,7 +262,7 @@ def rule(contrast: Contrast, margin: float) -> Ruling:
 
     Args:
         contrast: of the pass rate (or another metric), p adjusted within its family.
-        margin: a difference (of shares) or relative difference (of ratios) that counts as none.
+        margin: largest difference of shares, or largest relative difference of ratios, that counts as none.
     """
     verdict, why = _verdict(contrast, margin)
     return Ruling(
@@ -283,7 +287,7 @@ def _verdict(contrast: Contrast, margin: float) -> tuple[Verdict, str]:
 
 
 def _is_equivalent(contrast: Contrast, margin: float) -> bool:
-    """Tell whether the limits of equivalence lie within the margin; differences in USD, tokens or seconds have none."""
+    """Return whether the limits of equivalence lie within the margin; those of differences in USD or time never do."""
     low, high = contrast.equal_low, contrast.equal_high
     if low is None or high is None or (contrast.scale == "difference" and contrast.metric in LESS_IS_BETTER):
         return False
@@ -300,7 +304,7 @@ def _equivalence_limits(contrast: Contrast) -> str:
 
 
 def _missing_scenarios(contrast: Contrast, margin: float) -> str:
-    """Name the scenarios that equivalence needs at least, even if all are alike; empty if there are enough."""
+    """Name the number of scenarios that equivalence needs, even if all are alike; empty if there are enough."""
     need = scenarios_for_equivalence(margin, contrast.family_size)
     is_share = contrast.scale == "difference" and contrast.metric not in LESS_IS_BETTER
     if not is_share or contrast.scenarios >= need or abs(contrast.value or 0.0) >= margin:
@@ -311,8 +315,8 @@ def _missing_scenarios(contrast: Contrast, margin: float) -> str:
 def scenarios_for_equivalence(margin: float, family: int) -> int:
     """Return the fewest scenarios that can show equivalence of shares, if all are alike.
 
-    A change of 100 points in so few scenarios that the mean moves by the margin must have had a chance of at most 5 %
-    (over the family) to go unseen.
+    Suppose that the arms differ by 100 points in just so many scenarios that the mean moves by the margin. Then the
+    chance that no sampled scenario shows it must be at most 5 % over the family.
     """
     return math.floor(math.log(ALPHA / family) / math.log1p(-margin)) + 1
 
@@ -358,6 +362,6 @@ def scenarios_needed(family: int) -> int:
 
 
 def can_show(scenarios: int, family: int) -> bool:
-    """Tell whether so many scenarios can give a p, adjusted for the family, of at most 0.05."""
+    """Return whether so many scenarios can give a p of at most 0.05 after adjustment for the family."""
     floor = least_p_drawn(DRAWS) if scenarios > MOST_EXACT else 0.0
     return max(least_p_sign_flip(scenarios), floor) * family <= ALPHA

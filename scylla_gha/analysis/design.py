@@ -1,8 +1,9 @@
 """Power of designs and plans: the smallest effect that they detect, their cost, and whether a gate can be passed.
 
-Variances are those of a pilot's rows, or the usual ones. All of it is computed before anything is paid.
+Variances are those of a pilot's rows, or typical ones. All is computed before the first paid request.
 """
 
+import bisect
 import dataclasses
 import functools
 import itertools
@@ -44,7 +45,7 @@ class RepetitionCost:
 
 @dataclass(frozen=True, slots=True)
 class PowerQuestion:
-    """An experiment, its size, and the effect that it should detect."""
+    """An experiment, its size, and the effect that it should detect, as a difference of pass rates."""
 
     experiment: str
     arms: int
@@ -64,7 +65,7 @@ def pair_variances(frame: Frame, pairs: Mapping[str, str]) -> tuple[PairVariance
 
     Args:
         frame: rows of a pilot.
-        pairs: the other arm, by arm; pairs without repetitions or a shared scenario are skipped.
+        pairs: the arm to compare with, by arm; pairs without repetitions or a shared scenario are skipped.
     """
     tables = {arm: passes_by_repetition(frame, at) for at, arm in enumerate(frame.arms)}
     variances = []
@@ -88,14 +89,14 @@ def pair_variances(frame: Frame, pairs: Mapping[str, str]) -> tuple[PairVariance
 
 
 def split_of(variance: PairVariance) -> Split:
-    """Convert a pilot's variances."""
+    """Convert the variances of a pilot to those of a paired design."""
     return Split(variance.between, variance.within, variance.within_baseline, variance.rate_baseline)
 
 
 def repetition_cost(frame: Frame, arms: Sequence[str]) -> RepetitionCost:
-    """Sum over the arms the mean cost, judges included, and time of a trial that measures the agent.
+    """Sum over the arms the mean cost, judges included, and the mean time of a trial that measures the agent.
 
-    Unknown in one arm is unknown in the sum.
+    A sum is unknown if it is unknown for one arm.
     """
     columns = frame.columns
     usd, minutes = 0.0, 0.0
@@ -111,11 +112,11 @@ def repetition_cost(frame: Frame, arms: Sequence[str]) -> RepetitionCost:
 def power(wanted: PowerQuestion, variances: tuple[PairVariance, ...], price: RepetitionCost, basis: str) -> Power:
     """Compute the table of designs; of several arms, the one that is hardest to distinguish decides."""
     splits = sorted((split_of(variance) for variance in variances), key=lambda split: -split.of_difference(1, 1))
-    splits = splits or [USUAL_SPLIT]  # the hardest one first, which alone shows most designs to be too small
+    splits = splits or [USUAL_SPLIT]  # the hardest first, which alone shows that most designs are too small
     scenarios = sorted({*_SCENARIOS, max(1, wanted.scenarios)})
     repetitions = sorted({*_REPETITIONS, max(1, wanted.repetitions)})
     designs = tuple(_design(c, k, wanted, splits, price) for c in scenarios for k in repetitions)
-    # by cost, then by trials, then by scenarios, which somebody has to write
+    # Sorted by cost, then trials, then scenarios, which somebody has to write
     cheapest = min(
         (design for design in designs if design.sees),
         key=lambda design: (design.usd or 0.0, design.trials, design.scenarios),
@@ -151,7 +152,7 @@ def _design(
 
 
 def own_scenarios(wanted: PowerQuestion, splits: Sequence[Split]) -> str:
-    """Tell whether the experiment's own scenarios can show the effect, and with how many repetitions."""
+    """Describe whether the experiment's own scenarios can show the effect, and with how many repetitions."""
     c, points = wanted.scenarios, counted(100 * wanted.effect, "point", form="g")
     size = counted(c, "scenario")
     if not can_show(c, wanted.family):
@@ -165,11 +166,8 @@ def own_scenarios(wanted: PowerQuestion, splits: Sequence[Split]) -> str:
         return (
             f"the {size} at hand cannot show {points}, not with {_MOST_REPETITIONS} repetitions: it takes more of them"
         )
-    low, high = 0, _MOST_REPETITIONS
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if sees(middle) else (middle, high)
-    return f"the {size} at hand can show {points} with {counted(high, 'repetition')}"
+    fewest = bisect.bisect_left(range(_MOST_REPETITIONS), x=True, lo=1, key=sees)
+    return f"the {size} at hand can show {points} with {counted(fewest, 'repetition')}"
 
 
 def why_no_p(scenarios: int, family: int) -> str:
@@ -186,7 +184,7 @@ def why_no_p(scenarios: int, family: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlannedComparison:
-    """A planned arm, tier or model and its baseline: variances, shared scenarios, repetitions (harmonic means)."""
+    """A planned arm, tier or model and its baseline: variances, shared scenarios, mean (harmonic) repetitions."""
 
     arm: str
     split: Split
@@ -214,7 +212,7 @@ def planned_comparisons(plan: Plan, variances: Sequence[PairVariance]) -> tuple[
 
 
 def _sides(plan: Plan) -> dict[str, tuple[list[str], list[str]]]:
-    """Return the arms on both sides of each comparison that answers the question, by a name of it."""
+    """Return the arms on both sides of each comparison that answers the question, by the name of the comparison."""
     planned = dict.fromkeys(cell.arm for cell in plan.cells)
     arms = [plan.arm(name) for name in planned]
     names: set[str] = set()
@@ -231,14 +229,14 @@ def _sides(plan: Plan) -> dict[str, tuple[list[str], list[str]]]:
 
 
 def _fewest(counts: Sequence[Counter[str]]) -> Counter[str]:
-    """Return the fewest repetitions that each scenario has in any of several arms; a cautious size of their mean."""
+    """Return for each scenario the fewest repetitions in any of several arms, as a cautious size of their mean."""
     return functools.reduce(operator.and_, counts)
 
 
 def plan_notes(plan: Plan, variances: Sequence[PairVariance], basis: str) -> Iterator[str]:
     """Yield notes on a plan: the smallest effect that it can detect, and how likely its gate is passed.
 
-    None without an arm to compare.
+    There are none without an arm to compare.
 
     Args:
         plan: to be run.
@@ -312,13 +310,15 @@ def _never_not_worse(comparisons: Sequence[PlannedComparison], margin: float, ba
 
 
 def _needed(comparison: PlannedComparison, margin: float) -> str:
-    """Name the scenarios that give the wanted power, with the planned repetitions."""
-    low, high = 1, 2
+    """Name the number of scenarios at which the planned repetitions give enough power."""
+    high = 2
     while comparison.pass_chance(margin, high) < POWER:
-        low, high = high, 2 * high
+        high *= 2
         if high > _MOST_NEEDED:
             return "no number of scenarios that anybody runs would do"
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if comparison.pass_chance(margin, middle) >= POWER else (middle, high)
-    return f"with as many repetitions, {counted(high, 'scenario')} would make that {100 * POWER:g} %"
+
+    def is_enough(scenarios: int) -> bool:
+        return comparison.pass_chance(margin, scenarios) >= POWER
+
+    need = bisect.bisect_left(range(high), x=True, lo=high // 2 + 1, key=is_enough)
+    return f"with as many repetitions, {counted(need, 'scenario')} would make that {100 * POWER:g} %"

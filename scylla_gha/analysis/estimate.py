@@ -1,7 +1,8 @@
-"""Estimates of arms with the interval that fits each, and the cost of a pass: ratios, the cheapest arm, Pareto set.
+"""Estimates of arms with intervals, and the cost of a pass: ratios, the cheapest arm, and the Pareto set.
 
-Scenarios, not trials, are the independent units: with two or more scenarios, intervals use the spread of the scenarios'
-means and are about scenarios like these; with one, the spread of its repetitions, and they are about it alone.
+Scenarios, not trials, are the independent units. With two or more scenarios, intervals use the spread of the scenarios'
+means and are about scenarios like these; with one scenario, they use the spread of its repetitions and are about it
+alone.
 """
 
 import math
@@ -107,7 +108,7 @@ class Sample:
         return self.measure(metric, interval, "no trial passed" if cost.size and not passed.any() else "")
 
     def complete_mean(self, metric: str, values: Floats) -> Measure:
-        """Estimate a mean as `mean`, but unknown if one trial's value is unknown: the known ones alone are too low."""
+        """Estimate a mean as `mean`; unknown if one trial's value is unknown, since the known values are too low."""
         unknown = int(np.isnan(values).sum())
         if unknown:
             return self.undefined(metric, f"unknown in {unknown} of {counted(values.size, 'trial')}", unknown=True)
@@ -158,7 +159,7 @@ class Sample:
 
 
 def share(metric: str, hits: int, n: int, scenarios: int) -> Measure:
-    """Estimate the share of trials (or of other things that are counted), on these scenarios."""
+    """Estimate the share of `hits` among `n` trials or scenarios, on these scenarios."""
     limits = wilson(hits, n)
     if limits is None:
         return Measure(
@@ -177,7 +178,7 @@ def share(metric: str, hits: int, n: int, scenarios: int) -> Measure:
 
 
 def over_scenarios(metric: str, values: Floats, n: int, note: str = "") -> Measure:
-    """Estimate the mean of one share per scenario, NaN if it has none."""
+    """Estimate the mean of one share per scenario, which is NaN if the scenario has none."""
     known = values[~np.isnan(values)]
     sample = Sample(ClusterIndex(np.arange(known.size), known.size))
     return sample.measure(metric, share_mean_interval(known), note).model_copy(update={"n": n})
@@ -190,7 +191,7 @@ def _left_out(known: Bools) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _CostsAndPasses:
-    """Costs and passes of the trials of which both are known."""
+    """Costs and passes of the trials with a known cost and verdict."""
 
     usd: Groups
     passed: Groups
@@ -203,7 +204,7 @@ class _CostsAndPasses:
         return Attempts(self.usd.mean[arm][shared], rate, int(n.sum()), float((n * rate).sum()))
 
     def wins(self, one: int, other: int, shared: Bools) -> tuple[int, int, int]:
-        """Count scenarios where a pass of the first costs more, as much, and less; without a pass it is infinite."""
+        """Count the scenarios where a pass of `one` costs more, as much, and less; without a pass it is infinite."""
         with np.errstate(divide="ignore", invalid="ignore"):
             first, second = (self.usd.mean[arm][shared] / self.passed.mean[arm][shared] for arm in (one, other))
         more, less = int((first > second).sum()), int((first < second).sum())
@@ -211,9 +212,9 @@ class _CostsAndPasses:
 
 
 def pass_cost_contrasts(frame: Frame, pairings: Sequence[Pairing]) -> tuple[Contrast, ...]:
-    """Compare the cost of a pass of each pairing of single arms, on shared scenarios; none if nothing was paid.
+    """Compare the cost of a pass of each pairing of single arms, on shared scenarios; empty if all trials were free.
 
-    The ratio has an interval and no p, as a sign-flip test is not about the ratio of two sums.
+    The ratio has an interval and no p, since a sign-flip test does not fit the ratio of two sums.
     """
     usd, passed = frame.columns["usd"], frame.columns["passed"]
     both = ~np.isnan(usd) & ~np.isnan(passed)
@@ -288,7 +289,7 @@ def frontier(frame: Frame, how: Resampling) -> CostFrontier | None:
 
 
 def _pooled(usd: Floats, rate: Floats, n: int, limits: Interval | None) -> Measure:
-    """Use the scenarios that all arms tried: otherwise an arm that tried only the cheap ones would win."""
+    """Estimate it over the scenarios that all arms tried, or an arm that tried only cheap scenarios would win."""
     cost, scenarios = pooled_frontier(usd, rate).cost, usd.shape[1]
     note = "" if limits else f"no interval: it takes {_FEWEST} scenarios"
     if not scenarios:
@@ -321,7 +322,7 @@ def _resampled(usd: Floats, rate: Floats, how: Resampling) -> ResampledFrontier 
 
 
 def _is_known(frame: Frame, arm: int, priced: Floats, judged: Floats) -> bool:
-    """Tell whether every judged trial has a cost, and not all are free."""
+    """Return whether every judged trial of an arm has a cost, and not all of them are free."""
     rows = frame.rows_of(arm)
     return bool(rows.size) and bool(np.all(priced == judged)) and float(frame.columns["usd"][rows].sum()) > 0
 

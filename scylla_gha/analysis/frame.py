@@ -1,7 +1,7 @@
 """Result rows as columns of numbers (NaN: unknown), their means by scenario and arm, and the arms that are compared.
 
-Arms are compared in families: arms with the baseline, arms with the same arm in the baseline's mode, adjacent tiers,
-models with each other. A family is declared by the plan and not by the outcome, and its p values are adjusted for its
+Arms are compared in families: arms with the baseline, arms with the same arm in the baseline's mode, adjacent tiers, or
+models with each other. The plan declares the family before the outcome is known, and p values are adjusted for its
 size.
 """
 
@@ -13,12 +13,11 @@ from typing import Final
 
 import numpy as np
 
-from scylla_gha.analysis.row_table import TOKENS, RowTable, ScenarioFacts
+from scylla_gha.analysis.row_table import NO_NAMES, TOKENS, RowTable, ScenarioFacts
 from scylla_gha.model.analysis import FAMILIES
 from scylla_gha.model.result import Result
 from scylla_gha.stats.arrays import Bools, Floats, Ints
 
-_NO_NAMES: Final[Mapping[str, str]] = {}
 BASELINE: Final = FAMILIES["baseline"]
 TIERS: Final = FAMILIES["tiers"]
 MODELS: Final = FAMILIES["models"]
@@ -40,7 +39,7 @@ class Frame:
         measures: whether the row measures the agent, judged or not, shape (n,).
         cells: ids.
         columns: numbers by name, each of shape (n,).
-        about: of each scenario.
+        about: facts of each scenario.
         variants: of each arm, if it has one.
         tools: calls by tool of each arm, in judged rows.
         scores: by judge, each of shape (n,).
@@ -74,7 +73,7 @@ class Frame:
 
     @property
     def tokens(self) -> Floats:
-        """Tokens of all kinds of each row; the given total if a row does not tell the kinds apart."""
+        """Tokens of all kinds of each row; the stated total if the kinds are unknown."""
         parts = np.sum([self.columns[part] for part in TOKENS], axis=0)
         return np.where(np.isnan(parts), self.columns["total_tokens"], parts)
 
@@ -84,7 +83,7 @@ class Frame:
 
 
 def frame_of(table: RowTable) -> Frame:
-    """Return the columns of a table as arrays, which share its memory: no row can be added afterwards."""
+    """Return the columns of a table as arrays, which share its memory, so no row can be added afterwards."""
     names = sorted(table.scenarios)
     sorted_index = np.zeros(len(names), dtype=np.int64)
     sorted_index[[table.scenarios[name] for name in names]] = np.arange(len(names))
@@ -111,7 +110,7 @@ def frame_of(table: RowTable) -> Frame:
 
 
 def build_frame(
-    rows: Iterable[Result], arms: Iterable[str] = (), planned_variants: Mapping[str, str] = _NO_NAMES
+    rows: Iterable[Result], arms: Iterable[str] = (), planned_variants: Mapping[str, str] = NO_NAMES
 ) -> Frame:
     """Convert rows to columns; `arms` and `planned_variants` as in `RowTable`."""
     table = RowTable(arms, planned_variants)
@@ -180,7 +179,7 @@ def baseline_pairings(frame: Frame, baseline: str, pairs: Mapping[str, str] | No
 
 
 def arms_by_tier(frame: Frame) -> dict[str, tuple[int, ...]]:
-    """Group the arms by the tier in their variant's name (T0 of T0/00-empty), tiers sorted; others have none."""
+    """Group the arms that have a tier in their variant's name (T0 of T0/00-empty) by it; the tiers are sorted."""
     tiers: dict[str, list[int]] = defaultdict(list)
     for at, arm in enumerate(frame.arms):
         tier, slash, _ = (frame.variants.get(arm) or "").partition("/")
@@ -196,12 +195,12 @@ def tier_pairings(frame: Frame) -> list[Pairing]:
 
 
 def model_pairings(
-    frame: Frame, model_of: Mapping[str, str | None], mode_of: Mapping[str, str] = _NO_NAMES
+    frame: Frame, model_of: Mapping[str, str | None], mode_of: Mapping[str, str] = NO_NAMES
 ) -> list[Pairing]:
-    """Pair the models with each other, over the settings that both have as one arm; none if there are too many models.
+    """Pair the models with each other over the settings that both have; empty if there are too many models.
 
-    A setting is a variant and a mode. If several arms have one model and setting, nothing tells which of them stands
-    for the model, so none does.
+    A setting is a variant and a mode. If several arms have the same model and setting, no single arm stands for the
+    model, so the setting is left out.
     """
     arms: dict[str, dict[tuple[str | None, str | None], list[int]]] = defaultdict(lambda: defaultdict(list))
     for at, arm in enumerate(frame.arms):

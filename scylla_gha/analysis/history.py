@@ -1,6 +1,6 @@
 """Arms over time: each result set compared with a pinned one, changes of level, and slow drift.
 
-The paired comparison is a gate for the newest result; E-divisive and CUSUM look at all of them.
+The paired comparison is a gate for the newest result set; E-divisive and CUSUM use all result sets.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,8 +22,8 @@ from scylla_gha.stats.change_points import change_points, cusum, first_signal
 from scylla_gha.stats.resampling import Resampling
 
 Metric = Literal["pass_rate", "usd", "seconds"]
-SHORT: Final = 9  # result sets: of fewer, no order has a p as small as 0.05 over three metrics
-_NO_SPREAD: Final = "drift is not looked for: without repetitions that differ, nothing tells what chance does"
+SHORT: Final = 9  # result sets: with fewer, no order has a p as small as 0.05 over three metrics
+_NO_SPREAD: Final = "drift is not looked for: the variation by chance is unknown, since no repetitions differ"
 _INDEPENDENT: Final = (
     "a change takes p of at most 0.05 / 3, as three metrics are looked at, and result sets that vary independently: "
     "where neighbours resemble each other (a busy week, a slow provider), stable series show changes more often"
@@ -43,7 +43,7 @@ class ResultSet:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """The result set that others are compared with, and the margin that counts as no difference."""
+    """The result set that others are compared with, and the largest difference that counts as none."""
 
     name: str
     margin: float
@@ -62,7 +62,7 @@ def history(sets: Sequence[ResultSet], arms: Sequence[str], pin: Pin) -> History
 
 
 def _series(arm: str, sets: Sequence[ResultSet], pin: Pin) -> Series:
-    """Treat the result sets as arms, so that all analyses of arms apply to them."""
+    """Follow one arm; its result sets are treated as arms, so that the analyses of arms apply to them."""
     names = tuple(results.name for results in sets)
     rows = (
         row.model_copy(update={"arm": results.name, "variant": None})
@@ -113,7 +113,7 @@ def _notes(rates: Groups, shared: int) -> Iterator[str]:
 
 
 def _ruled(frame: Frame, pin: Pin) -> dict[str, Ruling]:
-    """Compare each set with the pinned one as a family of its own, since it was judged before later ones came."""
+    """Compare each set with the pinned one, each as its own family, since its verdict came before the later sets."""
     pinned = frame.arms.index(pin.name)
     pairings = [
         Pairing(name, pin.name, (at,), (pinned,))
@@ -165,7 +165,7 @@ class Track:
 
 
 def changes(track: Track, seed: int, level: float = 0.05) -> Iterator[Shift]:
-    """Find changes of level, in the order of time; none in a series that is too short.
+    """Find changes of level, in the order of time; a series that is too short has none.
 
     Args:
         track: of one metric.
@@ -215,9 +215,9 @@ def drift(track: Track, baseline: int) -> tuple[Shift, ...] | None:
 def residuals(track: Track, baseline: int) -> tuple[Sequence[int], Floats] | None:
     """Return the indices of the sets after the baseline runs, and their standardised recursive residuals.
 
-    Each compares a set's mean with that of all sets before it, in standard deviations due to repetitions. Compared with
-    the baseline runs alone, residuals would share the chance of these and their sum would drift; recursive ones are
-    independent if nothing changes.
+    A residual compares a set's mean with the mean of all sets before it, in standard deviations due to repetitions.
+    Residuals from the baseline runs alone would share the chance deviation of these runs, so their sum would drift;
+    recursive residuals are independent if nothing changes.
     """
     n, values = track.groups.n[:, track.shared], track.values()
     spare = np.maximum(n - 1, 0).sum()
@@ -238,7 +238,7 @@ def residuals(track: Track, baseline: int) -> tuple[Sequence[int], Floats] | Non
 
 
 def shared_scenarios(rates: Groups) -> Bools:
-    """Mask the scenarios of every set with rows: others would make a change of suite look like one of the agent."""
+    """Mask the scenarios that all sets with rows have, since a change of suite would look like one of the agent."""
     tried = rates.n > 0
     has_rows = tried.any(axis=1)
     return np.asarray(tried[has_rows].all(axis=0)) if has_rows.any() else np.zeros(tried.shape[1], dtype=np.bool_)

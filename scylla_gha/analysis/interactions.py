@@ -1,10 +1,9 @@
 """Interactions: the effect of a configuration compared with the sum of the effects of its parts.
 
-A whole is an arm whose parts are those of two or more other arms together, none of them twice. With an arm that has
-none of the parts, its interaction is (whole - none) minus the sum of (part - none): 0 if the parts do not touch each
-other.
+A whole is an arm that has the parts of two or more other arms, which share no part. With an arm that has none of the
+parts, the interaction is (whole - none) minus the sum of (part - none): 0 if the parts do not affect each other.
 
-With several modes and models, the same is asked of them: whether what a mode changes depends on the model.
+With several modes and models, a mode and a model are parts too: does the effect of a mode depend on the model?
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,13 +12,12 @@ from typing import Final
 
 import numpy as np
 
-from scylla_gha.analysis.contrasts import paired_contrasts
+from scylla_gha.analysis.contrasts import holm_adjusted, paired_contrasts
 from scylla_gha.analysis.frame import Frame, grouped
 from scylla_gha.model.analysis import MODE_BY_MODEL, Interaction
 from scylla_gha.model.plan import Plan
 from scylla_gha.stats.arrays import Floats
 from scylla_gha.stats.resampling import Resampling
-from scylla_gha.stats.significance import holm
 
 METRIC: Final = "interaction"
 _WHOLES: Final = "wholes of three parts or more against the sums of their parts"
@@ -29,7 +27,7 @@ _PAIR: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class ArmParts:
-    """Parts of an arm, and what it shares with the arms that it can be compared with, such as agent and model."""
+    """Parts of an arm, and its entrant: the rest, such as agent and model, that arms of one comparison share."""
 
     entrant: str
     parts: frozenset[str]
@@ -59,7 +57,7 @@ def treatment_parts(plan: Plan) -> dict[str, ArmParts]:
 
 
 def mode_and_model_parts(plan: Plan) -> dict[str, ArmParts]:
-    """Return mode and model of each arm as its parts, if they are not those of the baseline."""
+    """Return mode and model of each arm as its parts, except those of the baseline."""
     models = {arm.id: arm.model for arm in plan.arms}
     baseline = models.get(plan.experiment.baseline)
     parts = {}
@@ -80,8 +78,7 @@ def mode_interactions(frame: Frame, parts: Mapping[str, ArmParts], how: Resampli
 def interactions(frame: Frame, parts: Mapping[str, ArmParts], how: Resampling) -> tuple[Interaction, ...]:
     """Compare each whole with the sum of its parts.
 
-    Whether a sum is more than its parts, and whether two parts touch each other, are two questions: p is adjusted by
-    Holm for wholes of two parts, and for the others.
+    Wholes of two parts, and wholes of more parts, answer different questions, so p is adjusted by Holm for each kind.
     """
     wholes = _all_wholes(frame, parts)
     pairs = [whole for whole in wholes if len(whole.parts) == _PAIR]
@@ -112,20 +109,10 @@ def _compared(frame: Frame, wholes: Sequence[_Whole], family: str, how: Resampli
 def _adjusted(
     wholes: Sequence[_Whole], first: Floats, second: Floats, family: str, how: Resampling
 ) -> Iterator[Interaction]:
-    contrasts = paired_contrasts(first, second, METRIC, "difference", how, len(wholes))
-    adjusted = holm([contrast.p for contrast in contrasts])
+    contrasts = holm_adjusted(paired_contrasts(first, second, METRIC, "difference", how, len(wholes)), family)
     for at, (whole, contrast) in enumerate(zip(wholes, contrasts, strict=True)):
         shared = ~np.isnan(first[at]) & ~np.isnan(second[at])
         effect, total = (float(side[at][shared].mean()) if shared.any() else None for side in (first, second))
-        p = None if np.isnan(adjusted[at]) else float(adjusted[at])
-        update = {
-            "arm": whole.name,
-            "baseline": whole.without,
-            "family": family,
-            "family_size": len(wholes),
-            "p_adjusted": p,
-            "adjustment": "Holm",
-        }
         yield Interaction(
             whole=whole.name,
             parts=whole.parts,
@@ -133,7 +120,7 @@ def _adjusted(
             kinds=whole.kinds,
             effect=effect,
             sum_of_parts=total,
-            contrast=contrast.model_copy(update=update),
+            contrast=contrast.model_copy(update={"arm": whole.name, "baseline": whole.without}),
         )
 
 
@@ -148,7 +135,7 @@ def _wholes(parts: Mapping[str, frozenset[str]]) -> Iterator[_Whole]:
     for whole, name in by_parts.items():
         larger = [other - whole for other in by_parts if whole < other]
         if len(whole) > _PAIR and any(len(missing) == 1 and missing in by_parts for missing in larger):
-            continue  # all but one part of another whole: it is asked about as one of its two parts
+            continue  # a larger whole has it and one more part, so it counts there as one of two parts
         smaller = {own: arm for own, arm in by_parts.items() if own < whole}
         splits = [_smallest(whole, smaller), *_halves(whole, smaller)]
         for split in dict.fromkeys(split for split in splits if split):
@@ -157,7 +144,7 @@ def _wholes(parts: Mapping[str, frozenset[str]]) -> Iterator[_Whole]:
 
 
 def _smallest(whole: frozenset[str], smaller: Mapping[frozenset[str], str]) -> tuple[str, ...]:
-    """Return the arms with the smallest parts that make up the whole; none if they do not fit."""
+    """Return the arms with the smallest parts that make up the whole; none if no arms do."""
     left, names = set(whole), []
     for own in sorted(smaller, key=lambda own: (len(own), smaller[own])):
         if own <= left:

@@ -1,6 +1,6 @@
 """Metrics of arms, pass rates of parts of their trials, their times and costs, and the best sub-test of each tier.
 
-The metrics are those of the Scylla paper (section 5), with their intervals, and others beside them.
+The metrics of the Scylla paper (section 5) are among them. Each has an interval if one can be computed.
 """
 
 from collections.abc import Iterator
@@ -28,10 +28,10 @@ from scylla_gha.stats.clusters import (
 )
 from scylla_gha.stats.means import wilson_effective, wilson_limits
 
-_TAIL_TRIALS: Final = 20  # below that, the 90th percentile is the largest but one or two
+_TAIL_TRIALS: Final = 20  # with fewer trials, the 90th percentile is one of the two largest values
 _MANY: Final = 2
 _HALF: Final = 0.5
-_SEVERAL: Final = -1  # in the place of one arm's index
+_SEVERAL: Final = -1  # index of several arms together
 By = Literal["scenario", "category", "difficulty", "size", "tier"]
 _PARTS: Final[tuple[By, ...]] = ("category", "difficulty", "size")
 _METRICS: Final[tuple[SpreadMetric, ...]] = ("seconds", "usd")
@@ -45,13 +45,14 @@ _DIGITS: Final = 5  # significant ones
 def arm_measures(frame: Frame) -> tuple[ArmMeasures, ...]:
     """Compute the metrics of each arm, in the frame's order; every metric is there, with or without a value.
 
-    Those of treatments are left out if no row has any.
+    Metrics of treatments are left out if no row has a treatment.
     """
-    return tuple(ArmMeasures(arm=name, measures=tuple(_Arm.of(frame, at).all())) for at, name in enumerate(frame.arms))
+    arms = [_Arm.of(frame, (at,), at) for at in range(len(frame.arms))]
+    return tuple(ArmMeasures(arm=frame.arms[arm.index], measures=tuple(arm.all())) for arm in arms)
 
 
 def tier_measures(frame: Frame) -> tuple[TierMeasures, ...]:
-    """Compute costs and tokens of each tier, the trials of its sub-tests together; none of fewer than two tiers."""
+    """Compute costs and tokens of each tier over the trials of all its sub-tests; empty with fewer than two tiers."""
     tiers = arms_by_tier(frame)
     if len(tiers) < _MANY:
         return ()
@@ -59,7 +60,7 @@ def tier_measures(frame: Frame) -> tuple[TierMeasures, ...]:
         TierMeasures(
             tier=tier,
             arms=tuple(frame.arms[arm] for arm in arms),
-            measures=tuple(_Arm.together(frame, arms).spending()),
+            measures=tuple(_Arm.of(frame, arms).spending()),
         )
         for tier, arms in tiers.items()
     )
@@ -67,7 +68,7 @@ def tier_measures(frame: Frame) -> tuple[TierMeasures, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Arm:
-    """One arm's judged rows."""
+    """The judged rows of one arm, or of several arms together."""
 
     frame: Frame
     index: int
@@ -75,18 +76,12 @@ class _Arm:
     sample: Sample
 
     @classmethod
-    def of(cls, frame: Frame, index: int) -> "_Arm":
-        rows = frame.rows_of(index)
+    def of(cls, frame: Frame, arms: tuple[int, ...], index: int = _SEVERAL) -> "_Arm":
+        rows = np.concatenate([frame.rows_of(arm) for arm in arms])
         return cls(frame, index, rows, Sample.of(frame.scenario[rows]))
 
     def column(self, name: str) -> Floats:
         return self.frame.columns[name][self.rows]
-
-    @classmethod
-    def together(cls, frame: Frame, arms: tuple[int, ...]) -> "_Arm":
-        """Return the judged rows of several arms as those of one; it has no row that is not judged."""
-        rows = np.concatenate([frame.rows_of(arm) for arm in arms])
-        return cls(frame, _SEVERAL, rows, Sample.of(frame.scenario[rows]))
 
     def all(self) -> Iterator[Measure]:
         yield from self._success()
@@ -189,7 +184,7 @@ class _Arm:
         yield sample.ratio("request_retry_rate", self.column("repeated_requests"), self.column("requests"))
 
     def _ends(self) -> Iterator[Measure]:
-        """Yield how trials ended: of all that are stored, judged or not."""
+        """Yield the shares of outcomes among all stored trials, judged or not."""
         mine = np.flatnonzero(self.frame.arm == self.index)
         ends = [self.frame.outcomes[row] for row in mine]
         scenarios = np.unique(self.frame.scenario[mine]).size
@@ -200,16 +195,16 @@ class _Arm:
 
 
 def _censored_median(values: Floats, censored: Bools) -> float | None:
-    """Compute the median if some values are known only as longer than a limit; None if these are half or more."""
+    """Compute the median if some values are only known to be above a limit; None if these are half or more."""
     if not values.size or censored.mean() >= _HALF:
         return None
     return float(np.median(np.where(censored, np.inf, values)))
 
 
 def slices(frame: Frame) -> Iterator[Slice]:
-    """Yield all slices; an arm without a judged trial in a slice has none.
+    """Yield the pass rates of all parts of the trials; an arm without a judged trial in a part has none.
 
-    A tier's are over the scenarios that all of its sub-tests tried: the mean of some would be another tier.
+    The rate of a tier is over the scenarios that all of its sub-tests tried, so that each sub-test has the same weight.
     """
     groups = grouped(frame, frame.columns["passed"])
     for by in _PARTS:
@@ -247,7 +242,7 @@ def _scenarios(frame: Frame, groups: Groups) -> Iterator[Slice]:
 
 
 def _slices(by: By, name: str, arms: tuple[str, ...], n: Ints, mean: Floats) -> Iterator[Slice]:
-    """Yield one slice per row, by Wilson: of its trials if it has one scenario, else of their effective number."""
+    """Yield one slice per row, by Wilson for its trials, or in several scenarios for their effective number."""
     count, trials = (n > 0).sum(axis=1), n.sum(axis=1)
     hits = np.rint(np.nansum(mean * n, axis=1))
     known = np.where(n > 0, mean, np.nan)
@@ -275,7 +270,8 @@ def _slices(by: By, name: str, arms: tuple[str, ...], n: Ints, mean: Floats) -> 
 def _effective(known: Floats, rate: Floats, count: Ints, trials: Ints) -> Floats:
     """Return how many independent trials have a rate as precise: p (1 - p) over the variance of the mean.
 
-    Between the numbers of scenarios and of trials; the former, which is safe, if scenarios show no spread.
+    It lies between the numbers of scenarios and of trials. Without a spread between scenarios it is the number of
+    scenarios, which is the safe choice.
     """
     offset = np.where(np.isnan(known), 0.0, known - rate[:, None])
     variance = (offset * offset).sum(axis=1) / np.where(count > 1, count - 1, np.nan) / np.maximum(count, 1)
@@ -287,7 +283,7 @@ def _effective(known: Floats, rate: Floats, count: Ints, trials: Ints) -> Floats
 def best_subtests(frame: Frame) -> Iterator[BestSubtest]:
     """Find the best sub-test of each tier with two or more of them.
 
-    The best of several is also the luckiest: odd repetitions choose it, and even ones estimate its rate.
+    The best of several is also the luckiest, so odd repetitions choose it, and even repetitions estimate its rate.
     """
     odd = frame.repetition % 2 == 1
     means = grouped(frame, np.where(odd, frame.columns["passed"], np.nan)).mean
@@ -307,7 +303,7 @@ def _half_rate(frame: Frame, arm: int, half: Bools) -> Measure:
 
 
 def spreads(frame: Frame) -> Iterator[Spread]:
-    """Yield the spread of each metric over the judged trials of each arm; none where no trial knows its value."""
+    """Yield the spread of each metric over the judged trials of each arm, unless all its values are unknown."""
     most = max(_LEAST_OF_ARM, min(_MOST_OF_ARM, _MOST_VALUES // max(1, len(frame.arms))))
     timed_out = np.array([outcome == "timeout" for outcome in frame.outcomes], dtype=np.bool_)
     for metric in _METRICS:
@@ -321,7 +317,7 @@ def spreads(frame: Frame) -> Iterator[Spread]:
 
 
 def _spread(label: tuple[str, SpreadMetric], values: Floats, timed_out: Bools, most: int) -> Spread:
-    """Keep sorted values at equal distances in rank; those of timeouts are listed by themselves."""
+    """Keep sorted values at equal distances in rank; values of timeouts are listed apart."""
     ended, late = values[~timed_out], values[timed_out]
     least, first, median, third, largest = _rounded(np.quantile(values, _QUARTILES))
     return Spread(

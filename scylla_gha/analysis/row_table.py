@@ -1,6 +1,6 @@
-"""Result rows as columns, grouped by arm: what both the counts of a report and its statistics are computed from.
+"""Result rows as columns, grouped by arm: the source of both the counts of a report and its statistics.
 
-Plain Python without NumPy, since a report with simple intervals is made without it; `frame` gives the columns to NumPy.
+It is plain Python, since a report with simple intervals is made without NumPy; `frame` converts the columns for NumPy.
 """
 
 import math
@@ -45,7 +45,7 @@ COLUMNS: Final = (
 TOKENS: Final = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 COMPONENTS: Final = ("system_prompt", "tool_schemas", "tool_input", "tool_output", "conversation")
 TREATMENT: Final = ("prompt", "skills", "agents", "mcp", "tools")  # parts of a treatment
-# Numbers of a row that reports count, and statistics do not use.
+# Numbers that reports count and statistics do not use.
 EVENTS: Final = (
     "judges_withheld",
     "items_unjudged",
@@ -65,7 +65,7 @@ EVENTS: Final = (
 _numbers: Final = attrgetter(*COLUMNS, *EVENTS)
 _NAMES: Final = (*COLUMNS, *EVENTS, *COMPONENTS, *(f"treatment_{part}" for part in TREATMENT))
 _NO_COMPONENTS: Final = (None,) * len(COMPONENTS)
-_NO_NAMES: Final[Mapping[str, str]] = {}
+NO_NAMES: Final[Mapping[str, str]] = {}
 _NO_TREATMENT: Final = (None,) * len(TREATMENT)
 
 
@@ -79,17 +79,17 @@ class ScenarioFacts:
 
 
 class RowTable:
-    """The rows of one experiment, added one at a time, so that they need not all be in memory as records.
+    """The rows of one experiment, added one at a time, so that not all records are in memory.
 
     Arms and scenarios have indices in the order in which they appear. `columns` has numbers by name (NaN: unknown),
     and `rows` the indices of each arm's rows.
 
     Args:
         arms: the planned ones, in their order; arms that only rows name follow.
-        planned_variants: by arm; else an arm without any row would be missing in its tier, and nobody would see it.
+        planned_variants: by arm, so that an arm without rows still belongs to its tier.
     """
 
-    def __init__(self, arms: Iterable[str] = (), planned_variants: Mapping[str, str] = _NO_NAMES) -> None:
+    def __init__(self, arms: Iterable[str] = (), planned_variants: Mapping[str, str] = NO_NAMES) -> None:
         self.arms = {name: at for at, name in enumerate(arms)}
         self.scenarios: dict[str, int] = {}
         self.arm, self.scenario, self.repetition = array("q"), array("q"), array("q")

@@ -1,4 +1,4 @@
-"""Comparison of two result sets: B's arms with A's, paired by shared scenarios, and what else differs between them."""
+"""Comparison of two result sets: B's arms with A's, paired by shared scenarios, and other differences of the sets."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,12 +1,12 @@
-"""Verdicts whose truth is known: on simulated experiments with given variances, on arms compared with themselves.
+"""Verdicts whose truth is known: on simulated experiments with given variances, and on arms compared with themselves.
 
-Each trial passes where a normal number falls below its arm's threshold. The numbers of two trials are correlated, more
+Each trial passes if a normal number falls below its arm's threshold. The numbers of two trials are correlated, more
 within a scenario and arm than between the arms of a scenario, so that the variances are the given ones. Without an
 effect and with typical variances, the true rates of scenarios are uniform and correlated by 0.8 between arms.
 
-An A/A test compares each arm with itself by the code of a verdict, so that every difference found is false: once with
-odd against even repetitions, which shows drift or a warm cache; and over random halves, which estimate how often a
-verdict on such rows is false, and how often it would differ the next time.
+An A/A test compares each arm with itself by the code of a verdict, so that every difference it finds is false. Odd
+against even repetitions show drift or a warm cache. Random halves estimate how often a verdict on such rows is false,
+and how often a repetition of the experiment would give another verdict.
 """
 
 import functools
@@ -44,7 +44,7 @@ Singles: TypeAlias = NDArray[np.float32]
 POWER: Final = 0.8  # of verdicts that are planned for
 _Z, _W = np.polynomial.hermite_e.hermegauss(48)
 _WEIGHTS: Final = _W / _W.sum()
-_EPSILON: Final = 1e-9  # as near as a correlation comes to 1
+_EPSILON: Final = 1e-9  # the least distance of a correlation from 1
 _STEPS: Final = 40
 _FEW_DRAWS: Final = 999  # of a test's signs, if its p need not be small
 _SMALL_FAMILY: Final = 5
@@ -73,7 +73,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class _Latent:
-    """The mean rate of the baseline (None: effects are symmetric about a half), and correlations of latent numbers."""
+    """Mean rate of the baseline (None: the rates of both arms lie symmetrically about 0.5), and latent correlations."""
 
     rate: float | None
     within: float
@@ -95,7 +95,7 @@ class _Latent:
 def _latent(split: Split) -> _Latent:
     rate = 0.5 if split.rate is None else min(max(split.rate, 0.01), 0.99)
     threshold, within = float(ndtri(rate)), (split.within_x + split.within_y) / 2
-    both = rate - min(within, rate * (1 - rate))  # two trials of a scenario pass
+    both = rate - min(within, rate * (1 - rate))  # chance that two trials of a scenario pass
     correlation = _correlation(threshold, both)
     across = _correlation(threshold, both - split.between / 2)
     return _Latent(None if split.rate is None else rate, correlation, across)
@@ -146,11 +146,11 @@ def _pass_rates(chance: Singles, rate: float, latent: Floats, within: float) -> 
 
 
 def differs(d: Floats, family: int) -> Bools:
-    """Tell for each experiment if its verdict is better or worse, as the strictest comparison of its family.
+    """Mark the experiments with the verdict better or worse, as the strictest comparison of their family.
 
     Args:
         d: shape (experiments, scenarios).
-        family: comparisons.
+        family: number of comparisons.
     """
     how = Resampling(draws=_FEW_DRAWS if family <= _SMALL_FAMILY else DRAWS)
     low, high = mean_limits_bounded(d)
@@ -182,13 +182,13 @@ def hardest_effect(splits: Sequence[Split], layout: Layout, family: int) -> floa
     Args:
         splits: the variances of each pair.
         layout: scenarios and repetitions.
-        family: comparisons; the strictest one decides.
+        family: number of comparisons; the strictest one decides.
     """
     if not can_show(layout.scenarios, family):
         return None
     hardest = 0.0
     for split in sorted(dict.fromkeys(splits), key=lambda split: -_variance(split, layout)):
-        # The effects of most pairs are smaller than that of the pair with the largest variance: one look shows it.
+        # The largest variance comes first. One simulation shows that most other pairs need no larger effect.
         if hardest and power_to_differ(split, layout, hardest, family) >= POWER + _NEAR:
             continue
         effect = _smallest_effect(split, layout, family)
@@ -242,14 +242,14 @@ def power_not_worse(split: Split, layout: Layout, margin: float) -> float:
 
 
 def _power_of_many(variance: float, layout: Layout, margin: float) -> float:
-    """Use the normal distribution; the lower limit is that of the mean after a value of -1 was added."""
+    """Approximate by the normal distribution; the lower limit is that of the mean with an added value of -1."""
     n = layout.scenarios
     error = math.sqrt((n * variance + 1) / (n + 1) / (n + 2))
     return float(ndtr((margin - 1 / n - float(ndtri(1 - ALPHA)) * error) / math.sqrt(max(variance, _EPSILON) / n)))
 
 
 def not_worse(d: Floats, margin: float) -> Bools:
-    """Tell for each experiment if its arm passes the gate `not_worse`."""
+    """Mark the experiments whose arm passes the gate `not_worse`."""
     return np.asarray(rare_limits(d, INNER)[0] > -margin)
 
 

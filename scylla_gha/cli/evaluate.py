@@ -8,14 +8,13 @@ import click
 from scylla_gha.cli import options
 from scylla_gha.config.library import ConfigSources
 from scylla_gha.errors import ConfigError
-from scylla_gha.evaluate.context import RunOptions, RunSettings
+from scylla_gha.evaluate.context import RunOptions, RunSettings, stored_trials
 from scylla_gha.evaluate.judge_run import (
     JudgingOptions,
     judge_overrides,
     judge_trials,
     judged_trials,
     require_all_judged,
-    stored_trials,
 )
 from scylla_gha.evaluate.model_access import open_services
 from scylla_gha.evaluate.run_experiment import (

@@ -1,4 +1,4 @@
-"""Step `collect`: rows from the records of a run's cells; cells whose files were changed are reported instead."""
+"""Step `collect`: rows from the records of a run's cells, or a reason if the files of a cell were changed."""
 
 import functools
 from collections import Counter
@@ -21,8 +21,8 @@ from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Trial, Usage
 from scylla_gha.store.records import digest_mismatch, read_record, write_lines, write_record
 from scylla_gha.store.run_folder import JUDGE_TRAFFIC, CellFolder, RunFolder, find_judgment, traffic_of
 
-_SOURCES: Final = ("traffic.jsonl", "diff.patch", "github.json")  # files of an attempt that a row is read from
-# Columns of a row that an attempt has under the same name.
+_SOURCES: Final = ("traffic.jsonl", "diff.patch", "github.json")  # files of an attempt that a row depends on
+# Columns of a row that are fields of an attempt, with the same name.
 _SAME_NAMES: Final = (
     "started_at",
     "seconds",
@@ -51,7 +51,7 @@ def collect(plan: Plan, folder: RunFolder, library: Library) -> None:
             "import` again to read them anew"
         )
     broken: dict[str, str] = {}
-    # Rows are made while they are written: those of a large run do not fit into memory as records
+    # Rows are made while they are written, since all records of a large run do not fit into memory
     write_lines(folder.results, rows(plan, folder, library, broken))
     folder.refused.unlink(missing_ok=True)
     if broken:
@@ -86,7 +86,7 @@ def rows(plan: Plan, folder: RunFolder, library: Library, broken: dict[str, str]
             scenario, image = library.scenario(cell.scenario), plan.check_images.get(cell.scenario)
             judged = find_judgment(cell_folder, judgment_key(trial, scenario.judging_digest, panel, image))
             judging = judging_digest(scenario.judging_digest, panel, image)
-            # From the traffic, so the cost includes judgments that do not count.
+            # The traffic also has the cost of judgments that do not count.
             journals = (attempt.file(JUDGE_TRAFFIC) for attempt in cell_folder.attempts())
             usage = functools.reduce(Usage.plus, (summarise_traffic(path).usage for path in journals), NO_USAGE)
             yield _row(plan, cell, _CellRecords(trial, judged, scenario, judging), usage.usd)
@@ -224,7 +224,7 @@ def _github_counts(attempt: Attempt) -> dict[str, Any]:
 
 
 def _other_clients(arm: Arm, attempt: Attempt) -> dict[str, int]:
-    """Return the requests of clients that the arm's mode has not; none if it may have any."""
+    """Return the requests of clients that the arm's mode does not have; empty if the mode allows all clients."""
     if arm.mode is None or arm.mode.clients is None or attempt.github is None:
         return {}
     own = {"git", *arm.mode.clients}
@@ -242,14 +242,14 @@ def _treatment_tokens(attempt: Attempt) -> dict[str, int]:
 
 
 def _side(trial: Trial) -> dict[str, Any]:
-    """Return the columns of requests to other models than the arm's; an attempt without requests had none."""
+    """Return the columns of requests to other models than the arm's; attempts without any request do not count."""
     asked = [attempt for attempt in trial.attempts if attempt.requests or attempt.usage.usd != 0]
     columns = {name: [getattr(attempt, name) for attempt in asked] for name in ("side_requests", "side_usd")}
     return {name: None if None in values else sum(values) for name, values in columns.items()}
 
 
 def _control_rows(plan: Plan, folder: RunFolder, library: Library) -> Iterator[JudgeControl]:
-    """Yield all controls with their cost by traffic, also those that the report does not rest on."""
+    """Yield all controls with their cost by traffic; `stands` marks those that the report uses."""
     for path in folder.probes():
         control = read_record(path, JudgeControl)
         if control is not None:
@@ -260,7 +260,7 @@ def _control_rows(plan: Plan, folder: RunFolder, library: Library) -> Iterator[J
 
 
 def _current_key(control: JudgeControl, plan: Plan, folder: RunFolder, library: Library) -> str | None:
-    """Return the key that the same control would have now, or None."""
+    """Return the key that the same control would have now; None if it would not be planned."""
     judge, prompts = Judge(control.judge), read_prompt_texts(library.roots)
     planned = [cell for cell in plan.cells if control.subject in {cell.id, cell.scenario}]
     if not planned:

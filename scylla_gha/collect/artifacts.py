@@ -1,9 +1,9 @@
-"""Rows from the artifacts of a wave: which row counts for a cell, and what is missing.
+"""Rows from the artifacts of a wave: the row that counts for each cell, and the missing rows with reasons.
 
 An artifact is accepted or refused as a whole. It is a folder `scylla-rows-<experiment>-<shard>-<attempt>` with
-`manifest.json` and, if there are rows, `results.jsonl`. The plan limits the sizes, a list the names of files, the
-shard's cells the rows. download-artifact unpacks a single match without its folder; such an artifact gets its name from
-its manifest.
+`manifest.json` and, if there are rows, `results.jsonl`. Other files, files that are too large for the plan, and rows of
+other cells than the shard's are refused. download-artifact unpacks a single match without its folder; such an artifact
+gets its name from its manifest.
 """
 
 import hashlib
@@ -48,7 +48,7 @@ _FILES: Final = frozenset({MANIFEST, "results.jsonl"})
 _EMPTY_SHA256: Final = hashlib.sha256(b"").hexdigest()
 _REASON_CHARS: Final = 300
 _ROW_BYTES: Final = 16 * 1024  # on average
-_MANIFEST_BYTES: Final = 64 * 1024  # and more for each cell
+_MANIFEST_BYTES: Final = 64 * 1024  # without the part of each cell
 _MANIFEST_CELL_BYTES: Final = 1024
 _MOST_ENTRIES: Final = 10_000
 _PLAIN_NAME: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,200}", re.ASCII)
@@ -79,7 +79,7 @@ class ReceivedArtifact:
 
 
 def shard_bytes(cells: int) -> int:
-    """Return the highest size in bytes of the rows of a shard."""
+    """Return the maximum size in bytes of the rows of a shard."""
     return _ROW_BYTES * cells + LINE_BYTES
 
 
@@ -110,7 +110,7 @@ class ArtifactReader:
         return (int(match[1]), int(match[2])) if match else None
 
     def name(self, path: Path) -> str:
-        """Return the name of an artifact that has no folder of its own: from its manifest, or a description."""
+        """Return the name of an artifact without a folder of its own, by its manifest; without one, a description."""
         try:
             manifest = self._manifest(path / MANIFEST, max(map(len, self._shards.values()), default=0))
         except UntrustedFileError:
@@ -162,7 +162,7 @@ class ArtifactReader:
         return ReceivedArtifact(manifest.shard, manifest.attempt, rows, unstarted, size)
 
     def _checked_name(self, name: str) -> tuple[int, int]:
-        """Return shard and attempt of an artifact that may be read."""
+        """Return shard and attempt from an artifact's name, after checking that this run may read the artifact."""
         claim = self.parse_name(name)
         if claim is not None and self._attempt is not None and claim[1] > self._attempt:
             raise UntrustedFileError(f"it is of attempt {claim[1]}, and this is attempt {self._attempt}")
@@ -219,7 +219,7 @@ class ArtifactReader:
 
 @dataclass(slots=True)
 class ReceivedRows:
-    """Accepted rows. `latest_attempts` and `refusals` are by shard."""
+    """Accepted rows, and refused artifacts; `latest_attempts` and `refusals` are by shard."""
 
     rows: dict[str, ReceivedRow] = field(default_factory=dict)
     unstarted: dict[str, str] = field(default_factory=dict)
@@ -232,12 +232,12 @@ class ReceivedRows:
 
 
 def read_artifacts(source: Path, reader: ArtifactReader, most: int) -> ReceivedRows:
-    """Read all artifacts in a folder; a missing folder holds none.
+    """Read all artifacts in a folder, which may be missing.
 
     Args:
-        source: folder with a folder per artifact, or with the files of the only one.
+        source: folder with a folder per artifact, or with the files of a single artifact.
         reader: reader of the artifacts.
-        most: highest total size in bytes of the rows.
+        most: maximum total size in bytes of the rows.
 
     Raises:
         ConfigError: the folder holds far more than the artifacts of one run.
@@ -294,7 +294,7 @@ def _add(received: ReceivedRows, sent: ReceivedArtifact, most: int) -> None:
 
 
 def missing_cells(packing: WavePacking, received: ReceivedRows, reused: frozenset[str]) -> dict[str, str]:
-    """Return the cells of a wave that should have a row and have none, with the reason."""
+    """Return the cells of a wave without a row that they should have, with the reason."""
     missing = {
         cell: _missing_reason(shard.number, received)
         for shard in packing.shards
@@ -322,7 +322,7 @@ def collect_from(
     Args:
         plan: plan of the experiment.
         folder: its run folder, with `shards.json`, and `reused.jsonl` if rows are reused.
-        source: folder with a folder per artifact, or with the files of the only one; all is checked before use.
+        source: folder with a folder per artifact, or with the files of a single artifact; all are checked.
         attempt: this run's attempt; None: any.
         prefix: prefix of artifact names.
         since: attempt in which the wave was planned; artifacts of earlier ones are skipped.

@@ -1,4 +1,4 @@
-"""Verdicts on arms: of a comparison of two result sets, with its gate, and as read from stored files.
+"""Verdicts on arms: those of a comparison of two result sets, with its gate, and those in stored files.
 
 A file is a report, a comparison (`compare --json`) or a history (`history --json`). A report compares arms with the
 experiment's baseline arm, the other two with a pinned result.
@@ -36,13 +36,13 @@ def compare(a: "LoadedResults", b: "LoadedResults", pairs: ArmPairs, metric: Met
     Args:
         a: the first set.
         b: the set that is compared with it.
-        pairs: arms that belong together; empty: arms of the same name, or the only arm of each set.
-        metric: what the verdict is about.
+        pairs: an arm of A with its arm of B; empty: arms of the same name, or the only arm of each set.
+        metric: metric of the verdict.
         margin: largest difference that counts as none.
 
     Raises:
-        ConfigError: an arm does not exist, nothing says which arms belong together, or some rows are of the hub and
-            some of github.com.
+        ConfigError: an arm does not exist, A and B have no arm of the same name, or some rows are of the hub and some
+            of github.com.
     """
     from scylla_gha.analysis.side_by_side import confounders, side_by_side
 
@@ -110,7 +110,7 @@ def _notes(a: "LoadedResults", b: "LoadedResults") -> Iterator[str]:
 
 
 def _unpaired(a: "LoadedResults", b: "LoadedResults", pairs: ArmPairs, *, is_chosen: bool) -> Iterator[str]:
-    """Warn of sets without a row, and of arms that were left out although nobody chose the pairs."""
+    """Warn of sets without a row, and of arms without a partner, unless the user chose the pairs."""
     for letter, results in (("A", a), ("B", b)):
         if not results.rows:
             yield f"{letter} ({results.name}) has no row: nothing can be compared."
@@ -126,7 +126,7 @@ def arm_verdicts(path: Path) -> tuple[ArmVerdict, ...]:
     """Return the verdicts of all arms in a file.
 
     Raises:
-        ConfigError: the file does not exist, or is not one of the three.
+        ConfigError: the file does not exist, or is not a report, comparison or history.
     """
     try:
         content = orjson.loads(path.read_bytes())
@@ -171,7 +171,7 @@ def _compared(report: Report) -> Iterator[ArmVerdict]:
 
 
 def _newest(series: Series, baseline: str) -> ArmVerdict:
-    """Return the verdict of the newest result set, and name a downward change that lasts."""
+    """Return the verdict on the newest result set; the reason names the last downward change of the pass rate."""
     last = series.points[-1] if series.points else None
     if last is None or last.verdict is None:
         return ArmVerdict(
@@ -196,9 +196,9 @@ def worse_arms(verdicts: Iterable[ArmVerdict]) -> list[ArmVerdict]:
 
 
 def arm_globs(alarms: Sequence[ArmVerdict], known: Iterable[str]) -> str:
-    """Return globs of the cells that a confirming run measures: all of each arm, and of its baseline if that is known.
+    """Return globs of the cells that a confirming run measures: all cells of each arm, and of its known baseline.
 
-    Not only scenarios that went down: chosen because they were high before, they would be lower by chance alone.
+    Scenarios that went down are not enough: they were chosen for a high earlier rate, so chance alone lowers it.
     """
     baselines = set(known)
     arms = [alarm.arm for alarm in alarms] + [alarm.against for alarm in alarms if alarm.against in baselines]

@@ -45,11 +45,11 @@ _UNVERIFIED: Final = "its rows are another tool's, and not verified by this tool
 
 @dataclass(frozen=True, slots=True)
 class LoadedResults:
-    """Rows with the name that they were asked for by.
+    """Rows with the name by which the user asked for them.
 
     Attributes:
-        toolkit: version that reported on them; None if it is unknown.
-        notes: what a reader of a comparison should know about them.
+        toolkit: version of the toolkit that made their report; None: unknown.
+        notes: for readers of a comparison.
     """
 
     name: str
@@ -69,7 +69,7 @@ def load_result_set(name: str, runs: Path, foreign: ImportOptions) -> LoadedResu
     Args:
         name: a run, a run's folder, a results.jsonl, or another tool's file or folder.
         runs: the folder of runs.
-        foreign: how another tool's rows are read.
+        foreign: options for reading another tool's rows.
 
     Raises:
         ConfigError: nothing has that name, or it has no readable rows.
@@ -93,7 +93,7 @@ def load_result_set(name: str, runs: Path, foreign: ImportOptions) -> LoadedResu
 
 
 def _of_run(name: str, folder: RunFolder) -> LoadedResults:
-    """Read a run's rows; those of its plan, if it has one."""
+    """Read a run's rows; with a plan, only the rows of planned cells."""
     plan = read_record(folder.plan, Plan)
     keys = {cell.id: cell.key for cell in plan.cells} if plan else None
     stored = list(read_lines(folder.results, Result))
@@ -223,7 +223,7 @@ def read_rows(path: Path) -> tuple[Result, ...]:
 
 
 def _with_offset(row: Result) -> Result:
-    """Return the row with a time that can be compared: rows imported by earlier versions may state no offset."""
+    """Return the row with a time zone, which rows that earlier versions imported may lack."""
     return row if row.started_at is None else row.model_copy(update={"started_at": as_utc(row.started_at)})
 
 

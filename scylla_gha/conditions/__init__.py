@@ -1,23 +1,22 @@
 r"""Conditions on GitHub's state: what text a page shows, patterns, and operators.
 
-Untrusted text meets these functions, so they run in a process of their own (`python -m scylla_gha.conditions`), whose
-time and memory are limited. Nothing here knows scenarios, trials or records.
+These functions read untrusted text, so they run in a process of their own (`python -m scylla_gha.conditions`) with
+limited time and memory. They know nothing of scenarios, trials or records.
 
-Patterns have RE2's syntax: linear time whatever the pattern is, `\Z` for the end of the text as in Python, and `^` and
-`$` at each line.
+Patterns have RE2's syntax, whose time is linear in the text. In addition, `\Z` is the end of the text as in Python, and
+`^` and `$` match at each line.
 """
 
 import functools
 import re
 from typing import Any, Final
 
-TOO_MUCH: Final = 99  # its exit code if it needs more memory
+TOO_MUCH: Final = 99  # exit code of the process if it needs more memory
 CPU_SECONDS: Final = 60
 MEMORY_BYTES: Final = 2 * 1024**3
 TEXT_CHARS: Final = 250_000  # of Markdown that conditions read of a trial
 _END: Final = re.compile(r"((?<!\\)(?:\\\\)*)\\Z")
 _UNKNOWN: Final = {"(?=": "look-ahead", "(?!": "negative look-ahead", "(?<=": "look-behind", "(?<!": "look-behind"}
-
 _WITHOUT: Final = (
     "RE2, whose time is linear in the text, has no {}; `extract` with `absent`, or `stdout_never_matches`, say "
     "what must not be there"
@@ -47,7 +46,7 @@ def is_match(pattern: str, text: str) -> bool:
 
 
 def all_matches(pattern: str, text: str) -> list[str]:
-    """Return the different matches of a pattern in a text, in their order; of a pattern with a group, the group."""
+    """Return the distinct matches of a pattern (of its group, if it has one) in a text, in their order."""
     matches = _compiled(pattern).finditer(_encodable(text))
     return list(dict.fromkeys((match[1] if match.re.groups else match[0]) or "" for match in matches))
 

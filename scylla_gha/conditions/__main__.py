@@ -1,6 +1,6 @@
 """Process that evaluates conditions: a request in JSON on standard input, the answer on standard output.
 
-Its exit code is that of `TOO_MUCH` if the texts take more time or memory than it may use.
+The exit code is `TOO_MUCH` if the texts need more memory than the limit.
 """
 
 import json

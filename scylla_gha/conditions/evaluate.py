@@ -1,6 +1,6 @@
 """Evaluation of conditions on GitHub's state: selection by jmespath, then the operators, on JSON alone.
 
-Texts that GitHub shows as Markdown are replaced by what its page shows; the Markdown is `source`.
+Markdown texts are replaced by the text that GitHub's page shows; the Markdown is in `source`.
 """
 
 import functools
@@ -25,17 +25,17 @@ Condition = Mapping[str, Any]
 
 
 class UnselectableError(Exception):
-    """Selection that cannot be made of this state; the message is evidence."""
+    """The state has no value for a selection; the message is evidence."""
 
 
 class StateReader:
     """Reader of the objects that conditions select from.
 
     Args:
-        objects: by name, `json` with a query's result, or `gone` with the reason why there is none.
-        written_by: logins of those who wrote each object in the trial, by its id.
-        commits: first lines of the messages of all commits, by their names.
-        invisible: matches characters that nobody sees.
+        objects: by name: `json` with a query's result, or `gone` with the reason why there is no result.
+        written_by: logins of the users who wrote each object in the trial, by the object's id.
+        commits: first lines of the messages of all commits, by hash.
+        invisible: pattern of invisible characters.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class StateReader:
         self._shown = functools.cache(self._read)
 
     def verdict(self, condition: Condition) -> tuple[str | None, str]:
-        """Return why a condition does not hold, or None, and what it selected."""
+        """Return why a condition does not hold (None if it holds), and the selected value."""
         is_absent = condition.get("absent", False)
         try:
             value = self._selected(condition)
@@ -92,7 +92,7 @@ class StateReader:
         return page_text(markdown, self._invisible)
 
     def _visible(self, value: Json) -> Json:
-        """Return an object in which texts are as the page shows them."""
+        """Return an object with its texts as the page shows them."""
         if isinstance(value, list):
             return [self._visible(part) for part in value]
         if not isinstance(value, dict):
@@ -209,7 +209,7 @@ def _count_faults(value: Json, count: Mapping[str, int | None]) -> Iterator[str]
 
 
 def _objects(value: Json) -> list[dict[str, Any]]:
-    """Return the selected objects that have an id and a place in the order of the writes."""
+    """Return the selected objects that have an id, and thus a place in the order of the writes."""
     elements = value if isinstance(value, list) else [value]
     return [element for element in elements if isinstance(element, dict) and "id" in element]
 

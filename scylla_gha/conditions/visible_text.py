@@ -1,10 +1,10 @@
-r"""Visible text of Markdown: what somebody reads on GitHub's page, one line for each line, item, row or heading.
+r"""Visible text of Markdown: the text on GitHub's page, one line for each line, item, row or heading.
 
-Not visible, or not said: HTML comments, attributes, targets and titles of links, reference definitions, alternative
-texts of images, text that is struck through, invisible characters, text behind a mark that reverses its direction,
-the text of elements that GitHub removes, mathematics with TeX commands or comments (`\phantom`), and diagrams. Visible
-are code, what a closed `<details>` has, attributes such as `hidden` or `style` notwithstanding (GitHub removes them),
-and footnotes that the text refers to.
+Not visible: HTML comments, attributes, targets and titles of links, reference definitions, alternative texts of images,
+text that is struck through, invisible characters, text behind a mark that reverses its direction, the text of elements
+that GitHub removes, mathematics with TeX commands or comments (`\phantom`), and diagrams. Visible: code, the text of a
+closed `<details>`, text in elements with `hidden` or `style` (GitHub removes these attributes), and footnotes that the
+text refers to.
 """
 
 import functools
@@ -40,14 +40,14 @@ _STRUCK: Final = re.compile(r"(?<!~)~(?![\s~])[^~]*(?<![\s~])~(?!~)")
 _LITERAL: Final = {"$": "\ue000", "~": "\ue001"}  # stand for these signs in code, until the block is complete
 _ADDRESS: Final = re.compile(r"https?://[^\s<>()\"'`\[\]]+")
 _FOOTNOTE: Final = re.compile(r"\[\^([^\]\s]{1,100})\]:")
-_NESTING: Final = 20  # of blocks and brackets; what is deeper is not read, and hostile texts take quadratic time in it
+_NESTING: Final = 20  # of blocks and brackets; deeper ones are not read, since hostile texts take quadratic time
 _DIGITS: Final = 10  # of the number of an item
 _END_OF_ADDRESS: Final = "?!.,:;*_~"
 
 
 @dataclass(frozen=True, slots=True)
 class HtmlPiece:
-    """Text, the name of a tag with its attributes, or what nobody sees."""
+    """A text, a tag (its name and attributes), or a comment."""
 
     kind: Literal["text", "open", "close", "comment"]
     value: str
@@ -59,7 +59,7 @@ class HtmlPiece:
 
 
 def html_pieces(html: str) -> Iterator[HtmlPiece]:
-    """Yield the pieces of a document. What a tag or comment without its end swallows is a comment."""
+    """Yield the pieces of a document. A tag or comment without an end is a comment up to the document's end."""
     position = 0
     while position < len(html):
         begin = html.find("<", position)
@@ -126,7 +126,7 @@ class PageText:
 
     Attributes:
         lines: pairs of the level of a heading, or 0, and the line. Items of lists begin with `- ` or their number.
-        links: targets of the links that have a text, and addresses that stand in the text.
+        links: targets of the links with a text, and addresses in the text.
         hidden: whether the source has text that the page does not show.
     """
 
@@ -152,12 +152,12 @@ class PageText:
 
 
 def plain_text(text: str, invisible: "re.Pattern[str]") -> str:
-    """Return a text that is no Markdown, such as a title, without what nobody sees."""
+    """Return a text without Markdown, such as a title, without its invisible characters."""
     return unicodedata.normalize("NFC", invisible.sub("", _REVERSED.sub("", text)).replace("\u2800", " "))
 
 
 def page_text(markdown: str, invisible: "re.Pattern[str]") -> PageText:
-    """Return what GitHub's page shows of a Markdown text; `invisible` matches characters that nobody sees."""
+    """Return the text that GitHub's page shows of a Markdown text; `invisible` matches invisible characters."""
     clean = plain_text(markdown.replace("\r\n", "\n"), invisible)
     footnotes: dict[str, str] = {}
     environment: dict[str, Any] = {"footnotes": footnotes}
@@ -200,7 +200,7 @@ def _parser() -> Any:  # noqa: ANN401 imported late
 
 
 def _footnote_rule(state: Any, start: int, end: int, silent: bool) -> bool:  # noqa: ANN401 markdown-it's rule
-    """Take the definition of a footnote out of the text: its first line, and what is indented or follows at once."""
+    """Take the definition of a footnote out of the text: its first line, and the lines up to the next empty one."""
     text = _line(state, start)
     label = _FOOTNOTE.match(text)
     if label is None or state.is_code_block(start):

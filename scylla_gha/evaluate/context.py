@@ -3,7 +3,7 @@
 import datetime
 import functools
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,10 +19,12 @@ from scylla_gha.hub.client import HubProcess
 from scylla_gha.images import SandboxPool
 from scylla_gha.judge.judge_trial import JudgingContext
 from scylla_gha.judge.panel import GatewayPanel, open_panel
-from scylla_gha.model.plan import Cell, Plan
+from scylla_gha.model.experiment import agent_name
+from scylla_gha.model.plan import Arm, Cell, Plan
 from scylla_gha.model.trial import Trial
 from scylla_gha.plan.budget import CellBudget
 from scylla_gha.plan.estimate import is_for_judges, panel_worst
+from scylla_gha.plan.selection import select_cells
 from scylla_gha.prepare.scenario import Keep, PreparedScenario, prepare_scenario
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.redaction import Redactor
@@ -110,6 +112,10 @@ class RunSettings:
         """The sandboxes of agents and checks."""
         return SandboxPool(self.plan.sandbox, self.library, self.plan.experiment.limits, self.sources)
 
+    def installed(self, arm: Arm) -> InstalledAgent:
+        """Return the agent of an arm on this machine."""
+        return next(agent for name, agent in self.agents.items() if agent_name(name)[0] == arm.agent)
+
     def scenario(self, scenario: str) -> ScenarioFolder:
         """Return a scenario with the rubric that it is judged by."""
         return self.overrides.scenarios.get(scenario) or self.library.scenario(scenario)
@@ -127,7 +133,7 @@ class RunSettings:
         return judgment_key(trial, judging, panel, self.plan.check_images.get(cell.scenario))
 
     def stored_trial(self, cell: Cell) -> Trial | None:
-        """Return the stored trial that stands for a cell; None if there is none, if it is too old, or for --fresh."""
+        """Return the stored trial that is reused for a cell; None if it is missing, too old, or --fresh is set."""
         return None if self.options.fresh else stored_trial(cell, self.folder.cell(cell.id), self.plan.not_before)
 
     def needs_judgment(self, cell: Cell, trial: Trial) -> bool:
@@ -136,12 +142,11 @@ class RunSettings:
         return trial.outcome.measures_agent and (judgment is None or judgment.error is not None)
 
     def judges_usd(self, cell: Cell) -> float:
-        """Return the maximum cost of one request to each judge of a cell; what it leaves over pays for a second one."""
+        """Return the maximum cost of one request to each judge of a cell; the unused part pays for a second request."""
         experiment = self.plan.experiment
-        judges = (
-            experiment.judges if self.options.judging and is_for_judges(self.scenario(cell.scenario).rubric) else ()
-        )
-        return panel_worst(judges, self.library.priced_models(experiment.prices))
+        if not self.options.judging or not is_for_judges(self.scenario(cell.scenario).rubric):
+            return 0.0
+        return panel_worst(experiment.judges, self.library.priced_models(experiment.prices))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +154,10 @@ class RunServices:
     """Processes that serve the cells of a run.
 
     Attributes:
-        gateway: None: no agent or judge uses a model.
-        hub: None: no planned scenario has GitHub state.
-        budget: None: without a gateway.
-        redactor: of what is stored.
+        gateway: between agents or judges and the models; None: neither uses a model.
+        hub: GitHub of the cells; None: no planned scenario has GitHub state.
+        budget: reservations of the running cells; None: there is no gateway.
+        redactor: removes secrets from stored files.
     """
 
     gateway: GatewayProcess | None = None
@@ -170,9 +175,9 @@ class RunState:
         stopped: arms of which no further cell is started, with the reason.
         unstarted: cells that were not started, with the reason.
         full_disk: message about a disk that is too full for a further cell.
-        halted: reason why no further cell is started: no request can reach a model.
-        prepared: scenarios, each with its start state, or with the reason why it has none.
-        lock: of `prepared`.
+        halted: why no request can reach a model, so that no further cell is started.
+        prepared: scenarios, each with its start state, or with the error of its preparation.
+        lock: held while `prepared` changes.
     """
 
     cancel: Cancel = field(default_factory=Cancel)
@@ -186,7 +191,7 @@ class RunState:
 
 @dataclass(frozen=True)
 class RunContext:
-    """All that the worker of a cell needs: settings and services, which stay, and the state, which changes."""
+    """Settings, services and shared state that the worker of a cell needs; only the state changes."""
 
     settings: RunSettings
     services: RunServices = RunServices()
@@ -194,7 +199,7 @@ class RunContext:
 
     @property
     def is_budget_spent(self) -> bool:
-        """True if a budget kept a cell from starting, or cut one off."""
+        """True if a budget kept a cell from starting, or interrupted one."""
         return bool(self.services.budget and self.services.budget.is_spent)
 
     @functools.cached_property
@@ -257,8 +262,20 @@ class RunContext:
 
 
 def stored_trial(cell: Cell, folder: CellFolder, not_before: datetime.datetime | None = None) -> Trial | None:
-    """Return the stored trial that can stand for the cell; None if there is none, or if it is too old."""
+    """Return a cell's stored trial if it has the cell's key, is not too old, and measures the agent; None otherwise."""
     trial = read_record(folder.trial, Trial)
     if trial is None or trial.key != cell.key or trial.is_older_than(not_before):
         return None
     return trial if trial.outcome.measures_agent else None
+
+
+def stored_trials(plan: Plan, folder: RunFolder, only: Sequence[str] = ()) -> list[tuple[Cell, Trial]]:
+    """Return the stored trials of the cells that match a glob of `only`, as `stored_trial` does; without globs, all.
+
+    Raises:
+        ConfigError: no planned cell matches.
+    """
+    trials = (
+        (cell, stored_trial(cell, folder.cell(cell.id), plan.not_before)) for cell in select_cells(plan.cells, only)
+    )
+    return [(cell, trial) for cell, trial in trials if trial]

@@ -1,8 +1,8 @@
 """Quality controls of the judges: known answers, reversed order of items, and repeated questions.
 
-The questions go through the same gateway, with the same prompt, and blind like those about trials. Each judge is asked
-about the reference solution of a scenario and about a wrong one, whose items it also gets in reverse; and on request
-about the same trial again. A control is a record under a key; a stored one is not asked again.
+The questions use the gateway and the prompt of trials, and are as blind. Each judge is asked about the reference
+solution of a scenario and about a wrong solution, also with the items in reverse order; and, on request, about the same
+trial again. A control is a record with a key; a stored control is not asked again.
 """
 
 import functools
@@ -47,7 +47,7 @@ AskQuestions = Callable[[Ask, Judge], tuple[ControlResult, ...]]
 
 @dataclass(frozen=True, slots=True)
 class ControlTarget:
-    """Subject of controls: a control for each judge, and the trial to ask about (None: the known answers)."""
+    """Controls of all judges on one subject: a judged trial, or (None) the known answers of a scenario."""
 
     controls: tuple[JudgeControl, ...]
     judged: JudgedTrial | None = None
@@ -78,7 +78,7 @@ def control_targets(
 def pending_controls(
     settings: RunSettings, targets: Iterable[ControlTarget], replay: Path | None
 ) -> list[ControlTarget]:
-    """Return the targets with the controls that are not stored or undecided; in a replay, only recorded ones."""
+    """Return the targets with those controls that have no decided result; in a replay, only recorded controls."""
 
     def is_pending(control: JudgeControl) -> bool:
         stored = read_record(_control_file(settings, control), JudgeControl)
@@ -106,12 +106,9 @@ def stored_controls(settings: RunSettings, targets: Iterable[ControlTarget]) -> 
 
 
 def _known_answer_target(settings: RunSettings, scenario: str, texts: PromptTexts) -> ControlTarget:
-    folder = settings.scenario(scenario)
-    controls = tuple(
-        JudgeControl(key=canary_key(judge, texts, folder), judge=judge.model, scenario=scenario)
-        for judge in unique_judges(settings.judges)
-    )
-    return ControlTarget(controls)
+    folder, judges = settings.scenario(scenario), unique_judges(settings.judges)
+    keys = {judge.model: canary_key(judge, texts, folder) for judge in judges}
+    return ControlTarget(tuple(JudgeControl(key=key, judge=judge, scenario=scenario) for judge, key in keys.items()))
 
 
 def _known_answer_questions(context: RunContext, scenario: str) -> AskQuestions:
@@ -122,7 +119,7 @@ def _known_answer_questions(context: RunContext, scenario: str) -> AskQuestions:
     good, bad = (judge_evidence(_answer(prepared, patch, limit), prepared, judging_context) for patch in patches)
 
     def ask_questions(asked: Ask, judge: Judge) -> tuple[ControlResult, ...]:
-        once = functools.cache(asked)  # the reversed order is compared with the answer to the canary
+        once = functools.cache(asked)  # both controls use the answer about the wrong solution
         results = [canary_control(once, judge, good, bad)] if good.items else []
         results += [order_swap_control(once, judge, bad)] if len(bad.items) > 1 else []
         return tuple(results)
@@ -138,8 +135,8 @@ def _answer(prepared: PreparedScenario, patch: Path, limit: int) -> JudgedChange
         return JudgedChange(*snapshot(prepared.start, workspace, limit), _FINAL_MESSAGE)
 
 
-def _repeat_target(settings: RunSettings, judged_trials: JudgedTrial, times: int, texts: PromptTexts) -> ControlTarget:
-    cell, trial, _ = judged_trials
+def _repeat_target(settings: RunSettings, judged: JudgedTrial, times: int, texts: PromptTexts) -> ControlTarget:
+    cell, trial, _ = judged
     folder = settings.scenario(cell.scenario)
     controls = tuple(
         JudgeControl(
@@ -151,11 +148,11 @@ def _repeat_target(settings: RunSettings, judged_trials: JudgedTrial, times: int
         )
         for judge in unique_judges(settings.judges)
     )
-    return ControlTarget(controls, judged_trials)
+    return ControlTarget(controls, judged)
 
 
-def _repeated_questions(context: RunContext, judged_trials: JudgedTrial, times: int) -> AskQuestions:
-    cell, trial, judgment = judged_trials
+def _repeated_questions(context: RunContext, judged: JudgedTrial, times: int) -> AskQuestions:
+    cell, trial, judgment = judged
     prepared, folder = context.prepared_scenario(cell.scenario), context.settings.folder.cell(cell.id)
     with github_state(trial.last, prepared, folder) as github:
         answer = judged_change(trial, folder, github)
@@ -168,19 +165,17 @@ def _repeated_questions(context: RunContext, judged_trials: JudgedTrial, times: 
     return lambda asked, judge: (repeat_control(asked, judge, blind, times, first.get(judge.model)),)
 
 
-def _questions(context: RunContext, target: ControlTarget) -> AskQuestions:
-    control = target.controls[0]
-    if target.judged is None:
-        return _known_answer_questions(context, control.scenario)
-    return _repeated_questions(context, target.judged, control.times)
-
-
 def _run_target(context: RunContext, target: ControlTarget) -> None:
     """Ask all judges of a target at once."""
     if context.state.cancel.is_set:
         return
     try:
-        ask_questions = _questions(context, target)
+        first = target.controls[0]
+        ask_questions = (
+            _repeated_questions(context, target.judged, first.times)
+            if target.judged
+            else _known_answer_questions(context, first.scenario)
+        )
     except (FixtureError, ToolError, OSError) as error:
         for control in target.controls:
             path = _control_file(context.settings, control)
@@ -192,7 +187,7 @@ def _run_target(context: RunContext, target: ControlTarget) -> None:
 
 
 def _run_control(context: RunContext, control: JudgeControl, ask_questions: AskQuestions) -> None:
-    """Ask one judge; an earlier result stays if the new one is undecided."""
+    """Ask one judge; keep the earlier result if the new one is undecided."""
     path = _control_file(context.settings, control)
     earlier = read_record(path, JudgeControl) or control
     write_record(path, earlier.model_copy(update={"error": _KILLED}))

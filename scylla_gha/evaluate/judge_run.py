@@ -10,7 +10,7 @@ from scylla_gha.config.library import Library
 from scylla_gha.config.materials import prompt_texts
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, IncompleteError
-from scylla_gha.evaluate.context import JudgeOverrides, RunSettings, stored_trial
+from scylla_gha.evaluate.context import JudgeOverrides, RunSettings
 from scylla_gha.evaluate.judge_controls import (
     ControlTarget,
     JudgedTrial,
@@ -28,24 +28,23 @@ from scylla_gha.evaluate.model_access import (
 )
 from scylla_gha.evaluate.run_experiment import run_all_cells
 from scylla_gha.model.judgment import JudgingSummary, Judgment, PanelSummary, Score
-from scylla_gha.model.plan import Cell, Plan
+from scylla_gha.model.plan import Cell
 from scylla_gha.model.trial import Trial
 from scylla_gha.plan.checks import require_judges
-from scylla_gha.plan.selection import select_cells
 from scylla_gha.sandboxes import SANDBOXES
-from scylla_gha.store.run_folder import RunFolder, find_judgment, lock_run
+from scylla_gha.store.run_folder import find_judgment, lock_run
 
 JudgmentsByCell = Mapping[str, Judgment | None]  # None: not judged
 StoredTrials = Sequence[tuple[Cell, Trial]]
 
 
 class JudgingOptions(NamedTuple):
-    """Options of `judge`: questions about a trial, whether to judge known answers, confirmations."""
+    """Options of the command `judge`."""
 
-    repeat: int | None
-    controls: bool
+    repeat: int | None  # questions about each trial
+    controls: bool  # judge the known answers too
     yes: bool
-    exposed: bool
+    exposed: bool  # keys may be exposed in the sandbox
 
 
 def judge_overrides(
@@ -58,7 +57,7 @@ def judge_overrides(
         scenarios: ids of the scenarios of the trials to judge.
         judges: models, also by aliases.
         prompt: a folder with `system_prompt.md` and `user_template.md`.
-        rubric: the rubric of the only scenario, or a folder with `<scenario>.yaml` for each.
+        rubric: file with the rubric of the only scenario, or a folder with `<scenario>.yaml` for each scenario.
 
     Raises:
         ConfigError: a file is missing or invalid.
@@ -96,21 +95,10 @@ def _rubrics(rubric: Path, scenarios: list[str]) -> dict[str, Path]:
     return dict.fromkeys(scenarios, rubric)
 
 
-def stored_trials(plan: Plan, folder: RunFolder, only: tuple[str, ...]) -> StoredTrials:
-    """Return the stored trials of the cells that match `only`.
-
-    Raises:
-        ConfigError: no planned cell matches.
-    """
-    cells = select_cells(plan.cells, only)
-    pairs = ((cell, stored_trial(cell, folder.cell(cell.id), plan.not_before)) for cell in cells)
-    return [(cell, trial) for cell, trial in pairs if trial]
-
-
 def judge_trials(
     settings: RunSettings, trials: StoredTrials, recording: RecordingOptions, options: JudgingOptions
 ) -> JudgingSummary:
-    """Judge the trials that have no judgment under the key of the context's judges, and run their controls.
+    """Judge the trials that have no judgment by the judges of the settings, and run the controls of these judges.
 
     Raises:
         RefusedError: the cost is not confirmed, the sandbox exposes keys, or another command works in the folder.
@@ -143,7 +131,7 @@ def judge_trials(
 
 
 def judged_trials(settings: RunSettings, trials: StoredTrials) -> list[JudgedTrial]:
-    """Return the trials with the judgments of the context's judges."""
+    """Return the trials with the judgments by the judges of the settings."""
     return [
         (cell, trial, find_judgment(settings.folder.cell(cell.id), settings.key(cell, trial))) for cell, trial in trials
     ]
@@ -182,7 +170,7 @@ def require_all_judged(judged: Sequence[JudgedTrial]) -> None:
 def summarise_panels(
     panel: str, judges: Sequence[str], judgments: JudgmentsByCell, own: JudgmentsByCell | None = None
 ) -> PanelSummary:
-    """Summarise a panel's judgments; compare them with the experiment's `own` panel if that is another."""
+    """Summarise a panel's judgments, and compare them with those of the experiment's own panel, if they are given."""
     results, own_results = _results(judgments), _results(own or {})
     scores, own_scores = _scores(results), _scores(own_results)
     gaps = [abs(score - own_scores[cell]) for cell, score in scores.items() if cell in own_scores]

@@ -1,6 +1,6 @@
 """Repositories on github.com for the cells of a shard, leased and reset in a step of its own, before agents work.
 
-That step alone has the administrator's token. It leaves `lanes/<cell>.json`, which holds no secret.
+Only that step has the administrator's token. It writes `lanes/<cell>.json`, which contains no secret.
 """
 
 import tempfile
@@ -38,7 +38,7 @@ from scylla_gha.store.run_folder import RunFolder
 from scylla_gha.system.process import Cancel
 
 Report = Callable[[str], None]
-_JOB_MINUTES: Final = 360  # GitHub ends a job after so many
+_JOB_MINUTES: Final = 360  # GitHub's time limit of a job
 
 
 def lease_lanes(plan: Plan, folder: RunFolder, library: Library, environ: Mapping[str, str], report: Report) -> int:
@@ -80,7 +80,7 @@ def lease_lanes(plan: Plan, folder: RunFolder, library: Library, environ: Mappin
 
 
 def free_lanes(plan: Plan, folder: RunFolder, library: Library, environ: Mapping[str, str], report: Report) -> None:
-    """Free the repositories of a shard's cells. One that cannot be freed is reported: its lease ends by itself."""
+    """Free the repositories of a shard's cells; report each that cannot be freed, whose lease ends by itself."""
     for fixture, cells in _cells_by_fixture(plan, library).items():
         for cell in cells:
             lane = read_record(lane_record(folder.root, cell.id), TrialLane)
@@ -96,7 +96,7 @@ def free_lanes(plan: Plan, folder: RunFolder, library: Library, environ: Mapping
 
 
 def require_tokens(plan: Plan, library: Library, folder: RunFolder) -> None:
-    """Check that the environment has the tokens which the first trial on github.com needs.
+    """Check that the environment has the tokens that the first trial on github.com needs.
 
     Raises:
         ConfigError: some are missing; all are named.
@@ -128,7 +128,7 @@ def _pool(library: Library, fixture: str, environ: Mapping[str, str], report: Re
 
 @contextmanager
 def fixture_reference(library: Library, fixture: str, pool: RepositoryPool) -> Iterator[FixtureReference]:
-    """Make the wanted state of a fixture for the accounts of its repositories."""
+    """Build the state that a fixture declares, for the accounts of its repositories."""
     folder = library.fixture(fixture).resolve()
     with tempfile.TemporaryDirectory(prefix="fixture-") as scratch:
         own_files = own_files_commit(folder, cache_root())
@@ -137,8 +137,7 @@ def fixture_reference(library: Library, fixture: str, pool: RepositoryPool) -> I
 
 
 def _lease(cell: Cell, library: Library, pool: LanePool) -> TrialLane:
-    folder = library.scenario(cell.scenario)
-    identity = identity_of(folder, folder.scenario.github.identity if folder.scenario.github else "")
+    identity = identity_of(library.scenario(cell.scenario))
     with fixture_reference(library, pool.fixture, pool.pool) as reference:
         terms = LeaseTerms(f"{default_holder(pool.environ)}/{cell.id}", time.sleep)
         return lease_lane(pool, reference, terms, _JOB_MINUTES, identity)

@@ -1,11 +1,11 @@
 """Measurement of agent CLIs: what they have by default, what variants give them, and what a newer version changes.
 
-No provider is asked: the CLI's sessions are answered by a scripted one on this machine, and the starts of sub-tests by
-none at all.
+No provider is asked. A scripted provider on this machine answers the CLI's sessions; the starts of sub-tests get no
+answer.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ _TURNS: Final = 2  # of a session: the use of the shell, and the text
 
 @dataclass(frozen=True, slots=True)
 class FileSize:
-    """Number of parts of one kind that a variant names, and of their files, lines and bytes."""
+    """Number of parts of one kind in a variant, and of their files, lines and bytes."""
 
     parts: int
     files: int
@@ -65,11 +65,11 @@ class FileSize:
 
 
 def file_sizes(variant: Variant, library: Library) -> dict[str, FileSize]:
-    """Return the sizes of what a variant names, by kind (blocks, skills, agents, mcp), without empty kinds."""
+    """Return the sizes of a variant's parts by kind (blocks, skills, agents, mcp), without empty kinds."""
     sizes = {}
     for kind, names in material_names(variant.treatment).items():
         paths = [material_path(library.roots, kind, name) for name in names]
-        texts = [file.read_bytes() for path in paths for file in (_texts(path) if path.is_dir() else [path])]
+        texts = [file.read_bytes() for path in paths for file in (_files(path) if path.is_dir() else [path])]
         if paths:
             lines = sum(text.count(b"\n") for text in texts)
             sizes[kind] = FileSize(len(paths), len(texts), lines, sum(map(len, texts)))
@@ -81,13 +81,13 @@ def tokens_of(characters: int) -> int:
     return round(characters / _CHARACTERS_PER_TOKEN)
 
 
-def _texts(folder: Path) -> list[Path]:
+def _files(folder: Path) -> list[Path]:
     return [path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
 
 
 @dataclass(frozen=True, slots=True)
 class AgentStart:
-    """An agent that is started without a provider: its place, and its limits."""
+    """An installed agent CLI (name@version), with the gateway, the sandboxes and the limits of its starts."""
 
     name: str
     installed: InstalledAgent
@@ -96,16 +96,21 @@ class AgentStart:
     limits: TrialLimits = _LIMITS
 
     @property
-    def aliases(self) -> Collection[str]:
-        """Return the agent's short names of models."""
+    def aliases(self) -> list[str]:
+        """The agent's short names of models, sorted."""
         package = self.installed.agent.package
-        return package.aliases.keys() if package else ()
+        return sorted(package.aliases) if package else []
+
+    def arm(self, arm_id: str, model: str, variant: Variant | None = None) -> Arm:
+        """Return an arm of the agent."""
+        name, version = agent_name(self.name)[0], self.installed.version
+        return Arm(id=arm_id, agent=name, version=version, model=model, variant=variant)
 
     @contextmanager
     def attempt(
         self, arm: Arm, resources: AgentResources = AgentResources(), inventory: Inventory | None = None
     ) -> Iterator[tuple[Attempt, AttemptFolder]]:
-        """Start it once, on a start state that brings nothing for agents; the folder is there inside of the context."""
+        """Start the agent once, on a start state without files for agents; yield attempt and temporary folder."""
         own = Library((toolkit_root(),))  # a user's scenario may bring skills, which are not the CLI's
         prepared = prepare_scenario(own.scenario(next(iter(own.scenarios))), own, cache_root())
         target = self.sandboxes.target(prepared.folder.scenario.tools, arm)
@@ -130,7 +135,7 @@ class AgentStart:
 def startable(
     agent: str, sandbox: SandboxWish, library: Library, settings: GatewaySettings = NO_PROVIDER
 ) -> Iterator[AgentStart]:
-    """Install an agent (name@version), and start a gateway for it, by default without a provider.
+    """Install an agent (name@version), and start a gateway for it, which has no provider by default.
 
     Raises:
         ConfigError: the agent is built in.
@@ -152,21 +157,14 @@ def start_variants(
     jobs: int,
     measured: Inventory | None = None,
 ) -> Iterator[tuple[Variant, Attempt]]:
-    """Start the agent once with each variant, several at once; yield the attempts in the order of the variants.
+    """Start the agent once with each variant, `jobs` at once; yield the attempts in the order of the variants.
 
     The proof of delivery uses the inventory `measured`; None: the stored one.
     """
     inventory = measured or library.inventory(agent_name(start.name)[0], start.installed.version)
 
     def attempt(variant: Variant) -> Attempt:
-        name = agent_name(start.name)[0]
-        arm = Arm(
-            id=f"variant-{variant.id.replace('/', '-').lower()}",
-            agent=name,
-            version=start.installed.version,
-            model=model,
-            variant=variant,
-        )
+        arm = start.arm(f"variant-{variant.id.replace('/', '-').lower()}", model, variant)
         with start.attempt(arm, agent_resources(variant, library.roots), inventory) as (record, _):
             return record
 
@@ -175,21 +173,21 @@ def start_variants(
 
 
 def measure_baseline(agent: str, sandbox: SandboxWish, library: Library) -> Inventory:
-    """Start an agent without any treatment, once with each model, and return what it has.
+    """Start an agent without any treatment, once with each model, and return its inventory.
 
     Args:
         agent: name@version.
-        sandbox: where it runs; auto: where trials run.
+        sandbox: of the agent; auto: that of trials.
         library: the configuration.
 
     Raises:
         ConfigError: the agent is built in.
-        ToolError: the agent did not come as far as its first request.
+        ToolError: the agent sent no model request.
     """
     models = sorted(library.models())
     with startable(agent, sandbox, library) as start:
         observations = [seen for model in models for seen in _observe(start, model)]
-        aliases = {name: _requested_model(start, name) for name in sorted(start.aliases)}
+        aliases = {name: _requested_model(_observe(start, name)) or name for name in start.aliases}
     return Inventory(
         agent=agent_name(agent)[0],
         version=str(start.installed.version),
@@ -205,8 +203,7 @@ def measure_baseline(agent: str, sandbox: SandboxWish, library: Library) -> Inve
 
 
 def _observe(start: AgentStart, model: str) -> Sequence[Observed]:
-    arm = Arm(id="inventory", agent=agent_name(start.name)[0], version=start.installed.version, model=model)
-    with start.attempt(arm) as (attempt, folder):
+    with start.attempt(start.arm("inventory", model)) as (attempt, folder):
         files = folder.file("transcript.jsonl"), folder.file("first-request.json")
         observations = start.installed.agent.observe(*files)
     if not {observation.source for observation in observations} >= ALWAYS_SEEN:
@@ -214,10 +211,9 @@ def _observe(start: AgentStart, model: str) -> Sequence[Observed]:
     return observations
 
 
-def _requested_model(start: AgentStart, alias: str) -> str:
-    """Return the id of the model that the agent requests if it is started with an alias."""
-    ids = [seen.model for seen in _observe(start, alias) if seen.source == "first request"]
-    return ids[0] or alias
+def _requested_model(observations: Iterable[Observed]) -> str | None:
+    """Return the id of the model in the first request."""
+    return next((seen.model for seen in observations if seen.source == "first request"), None)
 
 
 def _union(lists: Iterable[tuple[str, ...] | None]) -> tuple[str, ...]:
@@ -235,7 +231,7 @@ class UpdateOptions:
 
 
 def packaged_agents(names: Sequence[str]) -> dict[str, AgentPackage]:
-    """Return the packages of agent CLIs by name, or `name@version`; without names of all.
+    """Return the packages of agent CLIs by `name` or `name@version`; without names, those of all CLIs.
 
     Raises:
         ConfigError: there is no such agent CLI.
@@ -250,7 +246,7 @@ def packaged_agents(names: Sequence[str]) -> dict[str, AgentPackage]:
 def measure_update(
     agent: str, package: AgentPackage, library: Library, options: UpdateOptions, report: Callable[[str], None]
 ) -> AgentUpdate:
-    """Measure an agent CLI at its newest version (or `name@version`), and compare it with what is stored.
+    """Measure an agent CLI at its newest version (or `name@version`), and compare it with the stored measurements.
 
     Raises:
         ToolError: the registry or the sandbox cannot be used.
@@ -275,28 +271,23 @@ def measure_update(
     with startable(f"{name}@{version}", options.sandbox, library) as start:
         attempts = start_variants(variants, options.model, start, library, options.jobs, inventory)
         differences += [
-            _difference(f"delivery of {variant.id}", _shortfall(attempt))
+            _difference(f"delivery of {variant.id}", attempt.delivery.shortfall if attempt.delivery else attempt.reason)
             for variant, attempt in attempts
             if not (attempt.delivery and attempt.delivery.proved)
         ]
     return update.model_copy(update={"differences": tuple(differences[:500]), "sub_tests": len(variants)})
 
 
-def _shortfall(attempt: Attempt) -> str:
-    return attempt.reason if attempt.delivery is None else attempt.delivery.shortfall
-
-
 def measure_sessions(
     agent: str, sandbox: SandboxWish, library: Library, jobs: int
 ) -> tuple[SessionFacts, Sequence[AgentDifference]]:
-    """Run one session of an agent CLI (name@version) with each model and each short name of one.
+    """Run one session of an agent CLI (name@version) with each model and each short name of a model.
 
-    Return the facts, and what the reader of its transcript does not understand.
+    Return the facts, and the faults of reading its transcripts.
     """
     models = sorted(library.models())
     with scripted_provider() as url, startable(agent, sandbox, library, GatewaySettings.local(url)) as start:
-        package = start.installed.agent.package
-        aliases = sorted(package.aliases) if package else []
+        aliases = start.aliases
         with ThreadPoolExecutor(jobs) as workers:
             results = workers.map(partial(_session, start), (*models, *aliases))
             sessions = dict(zip((*models, *aliases), results, strict=True))
@@ -326,12 +317,10 @@ class _Session:
 
 
 def _session(start: AgentStart, model: str) -> _Session:
-    arm = Arm(id="session", agent=agent_name(start.name)[0], version=start.installed.version, model=model)
     agent = start.installed.agent
-    with start.attempt(arm) as (attempt, folder):
+    with start.attempt(start.arm("session", model)) as (attempt, folder):
         transcript = folder.file("transcript.jsonl")
-        seen = agent.observe(transcript, folder.file("first-request.json"))
-        requested = next((source.model for source in seen if source.source == "first request"), None)
+        requested = _requested_model(agent.observe(transcript, folder.file("first-request.json")))
         trajectory = read_record(folder.file("trajectory.json"), Trajectory) or Trajectory()
         calls = [call for step in trajectory.steps for call in step.tool_calls]
         faults = []
@@ -345,7 +334,7 @@ def _session(start: AgentStart, model: str) -> _Session:
 
 
 def event_fields(transcript: Path) -> dict[str, set[str]]:
-    """Return the fields of a transcript's events by their kind: type, subtype, and type of the event inside."""
+    """Return the fields of a transcript's events by kind (type, subtype, and type of an inner event)."""
     fields: dict[str, set[str]] = {}
     with transcript.open("rb") as lines:
         for line in lines:
@@ -366,7 +355,7 @@ F = TypeVar("F", Inventory, SessionFacts)
 
 
 def _newest(stored: Iterable[F], name: str, version: str) -> F | None:
-    """Return what is stored of this version, else of the newest version before it, else of the newest one."""
+    """Return the facts of this version, else of the newest earlier version, else of the newest version."""
     own = [facts for facts in stored if facts.agent == name]
     limit = _numbers(version)
     return max(own, key=lambda facts: (_numbers(facts.version) <= limit, _numbers(facts.version)), default=None)
@@ -377,14 +366,14 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def inventory_differences(stored: Inventory, measured: Inventory) -> Iterator[AgentDifference]:
-    """Yield what an inventory has more or less than the stored one, but for agent and version."""
+    """Yield the differences between an inventory and the stored one, except agent and version."""
     for field in Inventory.model_fields:
         old, new = getattr(stored, field), getattr(measured, field)
         if field not in {"agent", "version"} and old != new:
             is_prompt = field == "prompt_lines"
             lines = (counted(len({*new} - {*old}), "new line"), counted(len({*old} - {*new}), "old line"))
             yield _difference(
-                f"inventory, {field}", f"{lines[0]}; {lines[1]} missing" if is_prompt else _sets(old, new)
+                f"inventory, {field}", f"{lines[0]}; {lines[1]} missing" if is_prompt else _changes(old, new)
             )
 
 
@@ -393,7 +382,7 @@ def session_differences(stored: SessionFacts, measured: SessionFacts) -> Iterato
     for kind in sorted(stored.events.keys() | measured.events.keys()):
         fields = stored.events.get(kind, ()), measured.events.get(kind, ())
         if fields[0] != fields[1]:
-            yield _difference(f"transcript, event {kind}", _sets(*fields))
+            yield _difference(f"transcript, event {kind}", _changes(*fields))
     for name in sorted(stored.models.keys() | measured.models.keys()):
         old, new = stored.models.get(name), measured.models.get(name)
         if old != new:
@@ -406,14 +395,13 @@ def session_differences(stored: SessionFacts, measured: SessionFacts) -> Iterato
             yield _difference("prices", f"{stated}; {dollars(costs[0])} is stored{change}")
 
 
-def _sets(old: Iterable[str], new: Iterable[str]) -> str:
-    """Return what was added and removed, in a text."""
-    changes = (("added", sorted({*new} - {*old})), ("removed", sorted({*old} - {*new})))
-    return "; ".join(f"{what}: {_listed(names)}" for what, names in changes if names) or "another order"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return first_of((clipped(name, _LONGEST_NAME) for name in names), _MOST_NAMES)
+def _changes(old: Iterable[str], new: Iterable[str]) -> str:
+    """Describe the added and the removed names."""
+    changes = {"added": sorted({*new} - {*old}), "removed": sorted({*old} - {*new})}
+    lists = {
+        word: first_of([clipped(name, _LONGEST_NAME) for name in names], _MOST_NAMES) for word, names in changes.items()
+    }
+    return "; ".join(f"{word}: {names}" for word, names in lists.items() if names) or "another order"
 
 
 def _difference(part: str, text: str) -> AgentDifference:

@@ -1,4 +1,4 @@
-"""Access of a run to paid models: its gateway, which alone holds the provider's key, and what has to hold before.
+"""Access of a run to paid models: its gateway, which alone holds the provider's key, and the checks before it starts.
 
 A sandbox in which untrusted code could read a real key is refused unless the user allows it. A key is real if requests
 go to a provider. A key for a loopback address is not (a scripted provider of a test, or the user's own proxy), and a
@@ -67,7 +67,7 @@ def guard_checks(plan: Plan, recording: RecordingOptions, sandbox: Sandbox, *, a
     """Refuse a sandbox in which checks, which execute code that agents wrote, could read a real key.
 
     Raises:
-        RefusedError: as above.
+        RefusedError: as in `require_safe_sandbox`.
     """
     agents = sorted({plan.arm(cell.arm).agent for cell in plan.cells if plan.arm(cell.arm).model is not None})
     _guard(f"checks of what {', '.join(agents)} wrote" if agents else "", recording, sandbox, allowed=allowed)
@@ -104,15 +104,14 @@ def has_real_key(recording: RecordingOptions, environ: Mapping[str, str]) -> boo
 
 
 def _accesses(environ: Mapping[str, str]) -> tuple[ProviderAccess, ...]:
-    """Return the access to each provider of which this environment has credentials."""
-    accesses = (ProviderAccess.of(name, environ) for name in PROVIDERS)
-    return tuple(access for access in accesses if access)
+    """Return the access to each provider that has credentials in this environment."""
+    return tuple(access for name in PROVIDERS if (access := ProviderAccess.of(name, environ)))
 
 
 def require_credentials(
     agents: Mapping[str, InstalledAgent], experiment: Experiment, library: Library, recording: RecordingOptions
 ) -> None:
-    """Check that there is a key of each provider whose models the agents, or the judges of an experiment, use.
+    """Check that there is a key for each provider whose models the agents or the judges of an experiment use.
 
     Raises:
         ToolError: there is neither a key nor a recording.
@@ -145,7 +144,7 @@ def open_services(
     """Start the gateway and the hub, if the run needs them; yield the context of its cells.
 
     Agents and judges with a model need the gateway; scenarios with GitHub state need the hub. The gateway enforces the
-    budgets; the cost of all traffic in the run's folder counts as spent.
+    budgets, and the cost of all traffic in the run's folder counts as spent.
     """
     found_secrets, unfit = secrets_in(fixture_environment(provider_environment()), KEYS)
     for name, reason in unfit.items():
@@ -154,18 +153,14 @@ def open_services(
     services = RunServices(redactor=Redactor(secrets))
     agents = any(installed.agent.uses_model for installed in settings.agents.values())
     with ExitStack() as stack:
-        if _needs_hub(settings):
+        scenarios = {cell.scenario for cell in settings.plan.cells}
+        if settings.plan.experiment.github == "hub" and any(settings.scenario(name).github for name in scenarios):
             services = replace(services, hub=stack.enter_context(HubProcess.start()))
         if agents or settings.judges:
             gateway = stack.enter_context(GatewayProcess.start(_gateway_settings(settings, recording, secrets)))
             budget = CellBudget(settings.plan.experiment, gateway)
             services = replace(services, gateway=gateway, budget=budget)
         yield RunContext(settings, services, state or RunState())
-
-
-def _needs_hub(settings: RunSettings) -> bool:
-    scenarios = {cell.scenario for cell in settings.plan.cells}
-    return settings.plan.experiment.github == "hub" and any(settings.scenario(name).github for name in scenarios)
 
 
 def _gateway_settings(settings: RunSettings, recording: RecordingOptions, secrets: tuple[str, ...]) -> GatewaySettings:
@@ -204,7 +199,7 @@ def spent_usd(folder: RunFolder) -> dict[Role, float]:
 
 
 def confirm_spending(settings: RunSettings, recording: RecordingOptions, *, yes: bool, controls: int = 0) -> None:
-    """Ask the user to confirm the paid work of a run that is not stored yet; ask nothing if there is none.
+    """Ask the user to confirm the cost of the work that is not stored yet; ask nothing if no work is due.
 
     Args:
         settings: of the run; `judging` and `fresh` change which work is due.
@@ -234,7 +229,7 @@ def confirm_spending(settings: RunSettings, recording: RecordingOptions, *, yes:
 
 
 def confirm(question: str) -> bool:
-    """Ask on the terminal; False also if nobody is there to answer."""
+    """Ask on the terminal; return False if the user declines or input ends."""
     with suppress(click.Abort):
         return click.confirm(question, err=True)
     return False

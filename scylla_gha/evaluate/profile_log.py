@@ -26,11 +26,11 @@ def profile_path(folder: RunFolder, shard: Shard | None = None) -> Path:
 class ProfileLog:
     """Writer of the lines of a run, or of one of its shards, used by several threads.
 
-    A line is appended by one write. A line that is stored already is not written again, and one that no longer holds
-    (of another key, or of another judgment) is replaced; then the file is written anew.
+    A new line is appended by one write. An equal line is not written again. If the line of a cell changed (another key
+    or judgment), the file is written anew.
 
     Args:
-        path: of the file. Torn lines, second lines of a cell, and those of cells that are not planned are removed.
+        path: of the file. Torn lines, second lines of a cell, and lines of unplanned cells are removed.
         cells: ids of the planned cells.
     """
 
@@ -46,7 +46,7 @@ class ProfileLog:
             self._rewrite({})
 
     def add_cell(self, settings: RunSettings, cell: Cell) -> None:
-        """Append the line of a cell that was worked on; none if no row can be collected of it."""
+        """Append the line of a finished cell, if a row can be collected."""
         for row in rows(settings.plan.model_copy(update={"cells": (cell,)}), settings.folder, settings.library):
             self.add(settings, row)
 

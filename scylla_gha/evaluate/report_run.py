@@ -1,4 +1,4 @@
-"""Report of a run: rows are collected and aggregated, and `report.html`, `report.md` and charts are made of them."""
+"""Report of a run: rows are collected, aggregated, and rendered as `report.html`, `report.md` and charts."""
 
 import importlib.util
 from collections.abc import Iterator, Sequence
@@ -35,14 +35,14 @@ def finish_run(plan: Plan, folder: RunFolder, library: Library) -> Report:
 
 
 def aggregate_and_render(plan: Plan, folder: RunFolder) -> Report:
-    """Aggregate and render the rows that a folder holds."""
+    """Aggregate and render the rows in a run's folder."""
     report = aggregate_run(plan, folder)
     render_report(report, folder, plan)
     return report
 
 
 def aggregate_run(plan: Plan, folder: RunFolder) -> Report:
-    """Aggregate the rows that a folder holds, and write `report.json`."""
+    """Aggregate the rows in a run's folder, and write `report.json`."""
     rows, unstarted = read_lines(folder.results, Result), read_record(folder.unstarted, UnstartedCells)
     collected = read_record(folder.refused, CollectReport)
     controls = read_lines(folder.controls, JudgeControl) if folder.controls.exists() else ()
@@ -67,7 +67,7 @@ def print_report(report: Report, folder: RunFolder, *, as_json: bool) -> None:
 
 
 def render_report(report: Report, folder: RunFolder, plan: Plan | None = None) -> None:
-    """Write all renderings of a report into the folder of its run, whose plan is read if it is not given.
+    """Write all renderings of a report into the folder of its run; without `plan`, the run's plan is read.
 
     Raises:
         ConfigError: a record beside the report is invalid.
@@ -91,7 +91,7 @@ def draw_charts(report: Report) -> tuple[Chart, ...]:
 
 
 def run_page(report: Report, charts: Sequence[Chart], folder: RunFolder, plan: Plan | None) -> str:
-    """Return `report.html`: failing trials are inside it first, then others, as far as there is room.
+    """Return `report.html`, with the records of failing trials first, then of others, as far as there is room.
 
     Args:
         report: the report of the run.
@@ -100,7 +100,7 @@ def run_page(report: Report, charts: Sequence[Chart], folder: RunFolder, plan: P
         plan: of the run, if it was read already; a plan of 50,000 cells takes 75 MB.
 
     Raises:
-        ConfigError: the plan or the rows are invalid; a trial's records that cannot be read are named in the page.
+        ConfigError: the plan or the rows are invalid. Unreadable records of a trial are named in the page instead.
     """
     view = report_view(report)
     plan = plan or read_record(folder.plan, Plan)

@@ -1,8 +1,8 @@
 """Worker threads that take cells from trial to judgment, the trial of one cell, and progress on standard error.
 
-Keys alone decide what is done: a stored trial under the planned key that measures the agent is used as it is, and so is
-a judgment under the key of that trial and of what judges it. Everything else is done again. A trial is a record of
-attempts until an outcome counts.
+Keys alone decide what is reused: a stored trial with the planned key that measures the agent, and a judgment with the
+key of that trial, its checks, its rubric and the judges. Other cells are run or judged again. A trial records all
+attempts up to the first outcome that counts.
 """
 
 import datetime
@@ -12,8 +12,7 @@ import shutil
 import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
@@ -57,7 +56,7 @@ if TYPE_CHECKING:
 _EVERY_SECONDS: Final = 2.0  # between two lines of progress
 OnCellDone = Callable[[Cell, Trial, Judgment | None], None]
 CellLines = Callable[[Cell, Trial, Judgment | None], Iterable[str] | None]
-_LASTING: Final = (Outcome.PROVIDER_ERROR, Outcome.DELIVERY_ERROR)  # the next cell of the arm would fail alike
+_LASTING: Final = (Outcome.PROVIDER_ERROR, Outcome.DELIVERY_ERROR)  # the arm's next cell would fail for the same reason
 
 
 class Progress:
@@ -113,9 +112,9 @@ class Progress:
                 click.echo(self._line(), err=True)
 
     def _line(self) -> str:
-        usd = f"{'at least ' if self._has_unknown else ''}{dollars(self._usd)}"
-        if self._has_unknown and not self._usd:
-            usd = dollars(None)
+        usd = dollars(None if self._has_unknown and not self._usd else self._usd)
+        if self._has_unknown and self._usd:
+            usd = f"at least {usd}"
         budget = f" of {dollars(self._budget)}" if self._budget else ""
         elapsed = time.monotonic() - self._started
         left = elapsed / self._done * (self._total - self._done) if self._done else None
@@ -125,12 +124,12 @@ class Progress:
 
 
 def run_cells_with_progress(context: RunContext, cells: Iterable[Cell], lines_of: CellLines | None = None) -> None:
-    """Run cells as `run_cells` does, with a progress display, and print the lines on each cell that is done."""
+    """Run cells as `run_cells` does, show their progress, and print what `lines_of` returns for each finished cell."""
     plan = context.settings.plan
     with Progress(len(plan.cells), plan.experiment.budget_usd) as progress:
 
         def advance(cell: Cell, trial: Trial, judgment: Judgment | None) -> None:
-            for line in (lines_of(cell, trial, judgment) if lines_of is not None else None) or ():
+            for line in (lines_of and lines_of(cell, trial, judgment)) or ():
                 progress.say(line)
             passed = judgment is not None and judgment.result is not None and judgment.result.passed
             progress.advance(trial.usage.usd, passed=passed)
@@ -149,13 +148,13 @@ def run_cells(context: RunContext, cells: Iterable[Cell], on_done: OnCellDone) -
     Raises:
         KeyboardInterrupt: the user interrupted; finished cells are stored.
     """
-    queue = deque(_unjudged_first(context.settings, cells))
+    queue = iter(list(_unjudged_first(context.settings, cells)))  # two threads never get the same cell of a list
     jobs = context.settings.options.workers
     run_at_once([functools.partial(_work, context, queue, on_done)] * jobs, jobs, context.state.cancel.set)
 
 
 def _unjudged_first(settings: RunSettings, cells: Iterable[Cell]) -> Iterable[Cell]:
-    """Sort stored trials without a judgment first if there is a budget, so no new agent spends their judges' money."""
+    """With a budget, put stored trials without a judgment first, so that agents cannot spend their judges' money."""
     if settings.options.fresh or not settings.judges or settings.plan.experiment.budget_usd is None:
         return cells
 
@@ -166,17 +165,9 @@ def _unjudged_first(settings: RunSettings, cells: Iterable[Cell]) -> Iterable[Ce
     return sorted(cells, key=is_later)
 
 
-def _next_cell(cells: deque[Cell]) -> Cell | None:
-    """Take the next cell, which no other thread gets; None if there is none."""
-    try:
-        return cells.popleft()
-    except IndexError:
-        return None
-
-
-def _work(context: RunContext, queue: deque[Cell], on_done: OnCellDone) -> None:
+def _work(context: RunContext, queue: Iterator[Cell], on_done: OnCellDone) -> None:
     options, state = context.settings.options, context.state
-    while not state.cancel.is_set and (cell := _next_cell(queue)):
+    while not state.cancel.is_set and (cell := next(queue, None)):
         if options.deadline is not None and time.monotonic() >= options.deadline:
             state.unstarted[cell.id] = TIME_OVER
             continue
@@ -232,7 +223,7 @@ def low_disk_space(folders: Sequence[Path], least_mb: int) -> str | None:
 
 
 def _reserve(context: RunContext, cell: Cell, trial: Trial | None) -> AbstractContextManager[str | None]:
-    """Reserve the maximum cost of the work on a cell until it is judged; the value is the reason if that is refused."""
+    """Reserve the maximum cost of a cell until it is judged; the context's value is the reason if that is refused."""
     settings, budget = context.settings, context.services.budget
     if budget is None or (trial is not None and not settings.needs_judgment(cell, trial)):
         return nullcontext()
@@ -243,7 +234,7 @@ def _reserve(context: RunContext, cell: Cell, trial: Trial | None) -> AbstractCo
 
 
 def _judge(context: RunContext, cell: Cell, trial: Trial) -> Judgment | None:
-    """Return the judgment of a trial that measures the agent: the stored one if nothing that judges has changed."""
+    """Return the judgment of a trial that measures the agent: the stored one if checks, rubric and judges are equal."""
     if not trial.outcome.measures_agent:
         return None
     settings = context.settings
@@ -264,7 +255,7 @@ def _judge(context: RunContext, cell: Cell, trial: Trial) -> Judgment | None:
 
 
 def run_trial(context: RunContext, cell: Cell) -> Trial:
-    """Run a cell's agent and store the trial; a trial of another key that is in its folder is archived."""
+    """Run a cell's agent and store the trial; archive a stored trial that has another key."""
     cell_folder = context.settings.folder.cell(cell.id)
     _archive_stale_records(context.settings, cell, cell_folder)
     attempts = [_stored_attempt(folder, context.services.redactor) for folder in cell_folder.attempts()]
@@ -276,7 +267,7 @@ def run_trial(context: RunContext, cell: Cell) -> Trial:
 
 
 def _archive_stale_records(settings: RunSettings, cell: Cell, cell_folder: CellFolder) -> None:
-    """Move records that are too old or of another key aside; they may have been paid for."""
+    """Archive records that are too old or have another key, since they may have been paid for."""
     owner, stored = read_record(cell_folder.cell, Cell), read_record(cell_folder.trial, Trial)
     is_old = stored is not None and stored.is_older_than(settings.plan.not_before)
     if owner is not None and (settings.options.fresh or is_old or owner.key != cell.key):
@@ -337,23 +328,19 @@ def _run_one_attempt(context: RunContext, cell: Cell, folder: AttemptFolder) -> 
             return attempt
     except (FixtureError, ToolError) as error:
         now = datetime.datetime.now(datetime.UTC)
-        usage = Usage() if folder.file("transcript.jsonl").exists() else NO_USAGE  # what an agent did was paid for
+        usage = Usage() if folder.file("transcript.jsonl").exists() else NO_USAGE  # an agent that started was paid for
         lost = isinstance(error, SandboxError)
-        outcome = Outcome.SANDBOX_ERROR if lost else Outcome.FIXTURE_ERROR
         attempt = Attempt(
             number=folder.number,
-            outcome=outcome,
+            outcome=Outcome.SANDBOX_ERROR if lost else Outcome.FIXTURE_ERROR,
             reason=str(error) or repr(error),
             retryable=lost,
             started_at=now,
             seconds=0.0,
             usage=usage,
         )
-        attempt = (
-            RedactionSession(context.services.redactor)
-            .record(attempt)
-            .model_copy(update={"files": file_digests(folder)})
-        )
+        redacted = RedactionSession(context.services.redactor).record(attempt)
+        attempt = redacted.model_copy(update={"files": file_digests(folder)})
         write_record(folder.file("attempt.json"), attempt)
         return attempt
 
@@ -366,8 +353,7 @@ def agent_runner(context: RunContext, cell: Cell) -> AgentRunner:
     """
     folder, experiment = context.settings.scenario(cell.scenario), context.settings.plan.experiment
     arm = folder.arm(context.settings.plan.arm(cell.arm))
-    agent_id = next(name for name in experiment.agents if name.partition("@")[0] == arm.agent)
-    installed = context.settings.agents[agent_id]
+    installed = context.settings.installed(arm)
     target = context.settings.sandboxes.target(folder.scenario.tools, arm)
     return AgentRunner(
         arm=arm,
@@ -399,7 +385,7 @@ def _lanes(context: RunContext, cell: Cell, folder: ScenarioFolder) -> "LaneSour
 
 
 def _other_programs(settings: RunSettings, arm: Arm) -> tuple[str, ...]:
-    """Return the names of the programs that other modes have and an arm's mode has not."""
+    """Return the names of the programs of other modes that an arm's mode does not have."""
     if arm.mode is None:
         return ()
     modes = map(settings.library.mode, settings.library.mode_names())
@@ -408,9 +394,9 @@ def _other_programs(settings: RunSettings, arm: Arm) -> tuple[str, ...]:
 
 
 def _share_usd(settings: RunSettings, cell: Cell) -> float | None:
-    """Return a trial's equal share of the agents' budget; None if it has a limit of its own, or there is no budget.
+    """Return a trial's equal share of the agents' budget; None if trials have their own limit, or there is no budget.
 
-    The reserve for the judges of all cells that run at once is not part of the agents' budget.
+    The agents' budget is without the reserve for the judges of the cells that run at once.
     """
     experiment, cells = settings.plan.experiment, len(settings.plan.cells)
     if experiment.limits.usd is not None:

@@ -1,4 +1,4 @@
-"""Run of an experiment: its plan, approval, cells and report, and what is missing of it."""
+"""Run of an experiment: plan, approval, cells, report, and the check that the run is complete."""
 
 import shutil
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from scylla_gha.agents import find_agents
 from scylla_gha.config.library import ConfigSources
 from scylla_gha.counting import counted, dollars
 from scylla_gha.errors import BudgetError, IncompleteError, RefusedError, ToolError
-from scylla_gha.evaluate.context import RunContext, RunOptions, RunSettings, stored_trial
+from scylla_gha.evaluate.context import RunContext, RunOptions, RunSettings, stored_trials
 from scylla_gha.evaluate.model_access import (
     RecordingOptions,
     confirm,
@@ -57,7 +57,7 @@ def print_plan(plan: Plan, jobs: int) -> None:
 
 
 def open_run(request: PlanRequest, recording: RecordingOptions, options: RunOptions) -> RunSettings:
-    """Plan an experiment with the agents of this machine, after checking what its first cell needs.
+    """Check that git, agents and credentials are there, and plan an experiment with the agents of this machine.
 
     Raises:
         ToolError: git, an agent or its credentials are missing.
@@ -84,7 +84,7 @@ def open_run(request: PlanRequest, recording: RecordingOptions, options: RunOpti
 
 
 def _confirm_rerun(trials: Sequence[Trial], *, yes: bool) -> None:
-    """Print the stored trials that --fresh would run, and perhaps pay for, again, and ask for consent."""
+    """Print the number and cost of the stored trials that --fresh runs again, and ask for consent."""
     costs = [attempt.usage.usd for trial in trials for attempt in trial.attempts]
     usd = sum(cost for cost in costs if cost is not None)
     unknown = f", and {counted(costs.count(None), 'attempt')} of unknown cost" if None in costs else ""
@@ -103,9 +103,9 @@ def approve_run(
         RefusedError: one of them does not allow the run.
     """
     plan = settings.plan
-    trials = _stored_trials(settings)
+    trials = stored_trials(plan, settings.folder)
     if settings.options.fresh:
-        _confirm_rerun(trials, yes=yes)
+        _confirm_rerun([trial for _, trial in trials], yes=yes)
     elif trials:
         click.echo(f"reused under the same keys: {len(trials)} of {counted(len(plan.cells), 'trial')}", err=True)
     print_plan(plan, settings.options.workers)
@@ -121,7 +121,7 @@ def approve_run(
 
 
 def store_plan(settings: RunSettings, request: PlanRequest) -> Plan:
-    """Lock the run's folder and write the plan of its report, with the cells that were planned there before.
+    """Lock the run's folder and write the plan of its report, which keeps cells of the plan that was there before.
 
     Raises:
         RefusedError: another command works in the folder.
@@ -147,7 +147,7 @@ def store_plan(settings: RunSettings, request: PlanRequest) -> Plan:
 def evaluate_cells(settings: RunSettings, recording: RecordingOptions, plan: Plan) -> tuple[RunContext, Report]:
     """Run and judge all cells, and make the report of `plan`, even if the run is interrupted.
 
-    Each cell that is done leaves a line in `profile-rows.jsonl`.
+    Each finished cell adds a line to `profile-rows.jsonl`.
     """
     from scylla_gha.evaluate.report_run import finish_run
 
@@ -188,7 +188,7 @@ def require_complete_run(context: RunContext) -> None:
     """Check that all cells were started.
 
     Raises:
-        BudgetError: a budget kept a cell from starting, or cut one off.
+        BudgetError: a budget kept a cell from starting, or interrupted one.
         IncompleteError: a disk is full, or no request can reach the provider.
     """
     settings, state = context.settings, context.state
@@ -199,10 +199,10 @@ def require_complete_run(context: RunContext) -> None:
 
 
 def require_complete_report(context: RunContext, report: Report, choice: CellSelection) -> None:
-    """Check that each cell has a judged trial, and that the gate holds; a part of an experiment has no gate.
+    """Check that each cell has a judged trial, and that the gate holds, unless only a part of the cells was run.
 
     Raises:
-        BudgetError: a budget kept a cell from starting, or cut one off.
+        BudgetError: a budget kept a cell from starting, or interrupted one.
         GateError: the gate of the experiment does not hold.
         IncompleteError: a cell has no judged trial.
     """
@@ -214,13 +214,10 @@ def require_complete_report(context: RunContext, report: Report, choice: CellSel
         _require_budget(context, shortage)
         stopped = "; ".join(f"{arm} was stopped: {reason}" for arm, reason in state.stopped.items())
         reason = state.full_disk or state.halted or stopped or "the report lists them, with reasons"
-        raise IncompleteError(f"{shortage}: {reason}; {_stored_part(settings)}; {_what_next(settings)}")
+        advice = "record the rest anew" if settings.plan.replayed else "run the same command again for the rest"
+        raise IncompleteError(f"{shortage}: {reason}; {_stored_part(settings)}; {advice}")
     if not choice.only:
         require_gate(settings.plan.experiment, report)
-
-
-def _what_next(settings: RunSettings) -> str:
-    return "record the rest anew" if settings.plan.replayed else "run the same command again for the rest"
 
 
 def _require_budget(context: RunContext, shortage: str) -> None:
@@ -233,12 +230,5 @@ def _require_budget(context: RunContext, shortage: str) -> None:
 
 def _stored_part(settings: RunSettings) -> str:
     """Return how many planned trials are stored, and where."""
-    stored, cells = len(_stored_trials(settings)), len(settings.plan.cells)
+    stored, cells = len(stored_trials(settings.plan, settings.folder)), len(settings.plan.cells)
     return f"{stored} of {counted(cells, 'trial')} are stored in {settings.folder.root}"
-
-
-def _stored_trials(settings: RunSettings) -> list[Trial]:
-    """Return the stored trials of the planned cells, those that --fresh runs again included."""
-    plan, folder = settings.plan, settings.folder
-    trials = (stored_trial(cell, folder.cell(cell.id), plan.not_before) for cell in plan.cells)
-    return [trial for trial in trials if trial]

@@ -1,12 +1,12 @@
 """Local server of a folder of runs: their progress, their pages and their files, on loopback only.
 
-A web site cannot read it through a name that it points to loopback (DNS rebinding): the Host header must be loopback's.
-Files of trials were written by agents, so all but the toolkit's pages are served as plain text in a sandbox.
+The Host header must name loopback, so that no web site can read the server by DNS rebinding. Agents wrote the files of
+trials, so all files except the toolkit's pages are served as plain text in a sandbox.
 """
 
 import asyncio
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -32,7 +32,7 @@ from scylla_gha.report.page.progress_page import (
     runs_page,
 )
 from scylla_gha.store.records import read_record
-from scylla_gha.store.run_folder import CellFolder, RunFolder
+from scylla_gha.store.run_folder import CellFolder, RunFolder, lock_holder
 
 _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
@@ -141,19 +141,17 @@ class _RunServer:
 
 
 def runs_in(root: Path) -> list[RunFolder]:
-    """Return the folders below `root` that hold a plan, the last one that was planned first."""
-    plans = [(RunFolder(path).plan.stat().st_mtime, RunFolder(path)) for path in _folders(root)]
-    return [folder for _, folder in sorted(plans, key=lambda plan: -plan[0])]
-
-
-def _folders(root: Path) -> Iterator[Path]:
-    yield from (path for path in root.glob("*/") if not path.is_symlink() and RunFolder(path).plan.is_file())
+    """Return the folders below `root` that hold a plan, the newest plan first."""
+    folders = [RunFolder(path) for path in root.glob("*/") if not path.is_symlink()]
+    planned = [folder for folder in folders if folder.plan.is_file()]
+    return sorted(planned, key=lambda folder: -folder.plan.stat().st_mtime)
 
 
 def run_progress(folder: RunFolder) -> RunProgress:
     """Read the progress of a run; a plan that cannot be read has no cells."""
     cells = tuple(CellProgress(cell.id, _cell_state(folder.cell(cell.id), cell)) for cell in _cells(folder))
-    return RunProgress(folder.root.name, cells, _is_locked(folder.root), folder.report("html").is_file())
+    is_locked = lock_holder(folder.root.stat()) is not None
+    return RunProgress(folder.root.name, cells, is_locked, folder.report("html").is_file())
 
 
 def _cells(folder: RunFolder) -> tuple[Cell, ...]:
@@ -195,20 +193,10 @@ def _judged_state(folder: CellFolder, judged: int, ended: int, key: str) -> Cell
     return "passed" if judgment.result.passed else "failed"
 
 
-def _is_locked(folder: Path) -> bool:
-    """Return whether a command works in the folder. The kernel's table is read, since trying the lock would take it."""
-    number = str(folder.stat().st_ino)
-    try:
-        locks = [line.split() for line in Path("/proc/locks").read_text(encoding="ascii").splitlines()]
-    except OSError:
-        return False
-    return any(fields[1:2] == ["FLOCK"] and fields[5].rpartition(":")[2] == number for fields in locks)
-
-
 def live_trial(folder: RunFolder, cell_id: str, redactor: Redactor) -> LiveTrial | None:
     """Read the conversation of a cell's last attempt so far, without secrets; None: no attempt was started.
 
-    The transcript is cleaned in memory, since its file is cleaned only when the attempt ends.
+    Secrets are removed in memory, since they are removed from the file only when the attempt ends.
     """
     plan = read_record(folder.plan, Plan)
     cell = next((cell for cell in plan.cells if cell.id == cell_id), None) if plan else None
@@ -228,5 +216,5 @@ def live_trial(folder: RunFolder, cell_id: str, redactor: Redactor) -> LiveTrial
         newest=newest,
         requests=traffic.requests,
         usd=traffic.usage.usd,
-        is_running=_is_locked(folder.root) and _cell_state(folder.cell(cell_id), cell) == "working",
+        is_running=lock_holder(folder.root.stat()) is not None and _cell_state(folder.cell(cell_id), cell) == "working",
     )

@@ -1,4 +1,4 @@
-"""Job of one shard: its cells are run by the stored plan until its time is over, and each leaves a row at once."""
+"""Job of one shard: its cells are run until its time is over, and the row of each cell is written when it is done."""
 
 import datetime
 import hashlib
@@ -45,7 +45,7 @@ _REASON_CHARACTERS: Final = 600  # of a reason, which is stored for each cell
 
 @dataclass(frozen=True, slots=True)
 class ShardCells:
-    """A shard with a plan of its cells alone, in the order in which they are started."""
+    """A shard, its wave, and a plan of the shard's cells alone, in the order in which they are started."""
 
     plan: Plan
     packing: WavePacking
@@ -57,7 +57,7 @@ def load_shard(folder: RunFolder, number: int) -> ShardCells:
     """Read the cells of a shard.
 
     Raises:
-        ConfigError: there is no plan, no packing, or no such shard in it; or the packing is of another plan.
+        ConfigError: the plan, the packing or the shard is missing, or the packing belongs to another plan.
     """
     plan, packing = stored_plan(folder), stored_packing(folder)
     account_for(packing, plan)
@@ -83,10 +83,10 @@ def load_shard(folder: RunFolder, number: int) -> ShardCells:
 class ShardWriter:
     """Writer of a shard's rows, used by several threads.
 
-    All rows are written again after each cell, so a job that is killed loses only the cells at work.
+    All rows are written again after each cell, so a job that is killed loses only the cells that are running.
 
     Args:
-        shard_cells: whose rows they are.
+        shard_cells: the shard.
         attempt: of the workflow run.
         paths: of the files.
         reused: earlier rows, by cell.
@@ -104,7 +104,7 @@ class ShardWriter:
         return len(self._rows)
 
     def add(self, plan: Plan, cell: Cell, folder: RunFolder, library: Library) -> Result | None:
-        """Collect the row of a cell that was worked on, write all rows, and return it; None if there is none."""
+        """Collect the row of a finished cell, write all rows, and return the cell's row; None if there is none."""
         row = next(rows(plan.model_copy(update={"cells": (cell,)}), folder, library), None)
         with self._lock:
             self._rows.update({cell.id: row.model_dump_json()} if row else {})
@@ -153,27 +153,27 @@ class ShardWriter:
 
 @dataclass(frozen=True, slots=True)
 class ShardOptions:
-    """Options of a job: cells at once, the monotonic time at which it stops to start them, and two confirmations."""
+    """Options of a job."""
 
-    workers: int
-    deadline: float
-    yes: bool
-    exposed: bool
+    workers: int  # cells at once
+    deadline: float  # of the monotonic clock; no cell is started after it
+    yes: bool  # the cost is confirmed
+    exposed: bool  # keys may be exposed in the sandbox
 
 
 @dataclass(frozen=True, slots=True)
 class ShardOutcome:
-    """Cells without a row, with the reason; whether a budget is spent; and a fault that has to be corrected."""
+    """End of a shard's job."""
 
-    cells: Mapping[str, str]
+    cells: Mapping[str, str]  # without a row, with the reason
     is_budget_spent: bool = False
-    fault: str | None = None
+    fault: str | None = None  # which somebody has to correct
 
 
 def run_shard(
     shard_cells: ShardCells, folder: RunFolder, sources: ConfigSources, writer: ShardWriter, options: ShardOptions
 ) -> ShardOutcome:
-    """Run the cells that have no row yet. Whatever happens, the rows and their manifest are written.
+    """Run the cells that have no row yet. The rows and their manifest are written in any case.
 
     Raises:
         ScyllaError: no cell could be started; the manifest has the reason.
@@ -212,7 +212,7 @@ def run_shard(
 def _open_run(
     plan: Plan, packing: WavePacking, folder: RunFolder, sources: ConfigSources, options: ShardOptions
 ) -> RunSettings:
-    """Check what the first cell needs: agents, credentials, sandbox, consent, and that the planned keys are valid."""
+    """Check agents, credentials, sandbox, consent, and that the planned keys are valid, before the first cell."""
     remove_stale_workspaces()
     remove_stale_folders()
     arms = {arm.id: arm.agent for arm in plan.arms}

@@ -19,7 +19,6 @@ from scylla_gha.evaluate.context import RunContext, RunSettings
 from scylla_gha.evaluate.run_cells import agent_runner
 from scylla_gha.evaluate.stored_cell import CellRef
 from scylla_gha.hub.client import HubProcess
-from scylla_gha.model.experiment import agent_name
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.trial import Trial
 from scylla_gha.plan import key_of
@@ -60,7 +59,7 @@ def run_in_cell(
     *,
     after: bool,
 ) -> FinishedProcess:
-    """Run a program in a cell's sandbox; without one, a shell at a terminal, or else what standard input says.
+    """Run a program in a cell's sandbox; by default a shell at a terminal, or else the script on standard input.
 
     Args:
         cell_ref: a planned cell.
@@ -71,7 +70,7 @@ def run_in_cell(
         after: whether the workspace is as the cell's agent left it, instead of the start.
 
     Raises:
-        ConfigError: the cell is not planned, or nothing of its trial is stored.
+        ConfigError: the cell is not planned, or its trial is not stored.
     """
     context, cell = _context(cell_ref, library)
     context.settings.sandboxes.check()
@@ -97,7 +96,7 @@ class _OpenGitHub:
 
 @contextlib.contextmanager
 def _github_of(context: RunContext, cell: Cell, root: Path) -> Iterator[_OpenGitHub | None]:
-    """Serve the GitHub of a cell's scenario, as it is at the start; None if the scenario has none."""
+    """Serve the GitHub of a cell's scenario in its start state; None if the scenario has none."""
     prepared = context.prepared_scenario(cell.scenario)
     if prepared.folder.github is None:
         yield None
@@ -150,18 +149,18 @@ def _context(cell_ref: CellRef, library: Library) -> tuple[RunContext, Cell]:
 
 
 def _stored_patch(cell_ref: CellRef) -> bytes:
-    """Return what the last attempt's agent changed."""
+    """Return the diff of the last attempt."""
     trial = read_record(cell_ref.folder.trial, Trial)
     if trial is None:
         raise ConfigError(f"{cell_ref.id}: has no trial yet; leave out --after to open its start")
     if trial.last.diff is None:
-        raise ConfigError(f"{cell_ref.id}: no diff of it is stored ({trial.last.reason}); leave out --after")
+        raise ConfigError(f"{cell_ref.id}: its diff is not stored ({trial.last.reason}); leave out --after")
     patch = cell_ref.folder.attempt(trial.last.number).file("diff.patch")
     return patch.read_bytes() if trial.last.diff.files else b""
 
 
 def _description(settings: RunSettings, cell: Cell, runner: AgentRunner, *, after: bool, is_terminal: bool) -> str:
-    """Name the sandbox, and what differs from what the agent had."""
+    """Describe the sandbox and its differences from the agent's."""
     target = runner.target
     image = f", image {target.digest}" if target.digest else ""
     differences = [
@@ -187,7 +186,7 @@ def _later_changes(settings: RunSettings, cell: Cell) -> list[str]:
     current = settings.library.tiers.current(arm.variant) if arm.variant else None
     if arm.variant and (current is None or current.digest != arm.variant.digest):
         changes.append(f"the variant {arm.variant.id} was changed since it was planned")
-    version = next(agent.version for name, agent in settings.agents.items() if agent_name(name)[0] == arm.agent)
+    version = settings.installed(arm).version
     if version not in {None, arm.version}:
         changes.append(f"{arm.agent} is version {version}, and was {arm.version}")
     return changes

@@ -1,4 +1,4 @@
-"""The site of a results branch: its runs are read and checked one by one, and pages are made of what can be read."""
+"""The site of a results branch: its runs are read and checked one by one, and the readable ones get pages."""
 
 import contextlib
 import fcntl
@@ -82,7 +82,7 @@ def site_files(copy: BranchClone, options: SiteOptions) -> Iterator[SiteFile]:
 
 
 class _ExperimentReader:
-    """Reads the runs of one experiment, and makes its pages."""
+    """Reader of the runs of one experiment, which makes the experiment's pages."""
 
     def __init__(self, copy: BranchClone, options: SiteOptions, entries: Sequence[RunIndexEntry]) -> None:
         self._copy, self._options = copy, options
@@ -114,7 +114,7 @@ class _ExperimentReader:
         self._row_count = 0
 
     def _run(self, entry: RunIndexEntry) -> SiteRun:
-        """Read the report of a run; what cannot be read, or contradicts itself, is said instead."""
+        """Read the report of a run, or the reason why it cannot be read or contradicts itself."""
         try:
             stored = StoredRun(self._copy, entry)
             report, readiness = stored.report(), stored.readiness()
@@ -151,7 +151,7 @@ class _ExperimentReader:
         yield SiteFile(path, page(report_view(report), PageParts(charts, table, (), run.readiness), links).encode())
 
     def _table(self, run: SiteRun, report: Report) -> TrialTable:
-        """Return the trials of a run, of which those that are needed again are kept; none if they cannot be read."""
+        """Return the table of a run's trials, empty if they cannot be read; keep the rows that other pages need."""
         view, name = report_view(report), str(run.entry.name)
         try:
             rows = tuple(StoredRun(self._copy, run.entry).results())
@@ -168,7 +168,7 @@ class _ExperimentReader:
         return table
 
     def _history(self) -> "History | None":
-        """Return the pass rates over the runs that can be read, with changes if there are enough of them."""
+        """Return the pass rates over the readable runs, with changes of level if there are enough runs."""
         runs = self._history_runs[-self._options.last :]
         all_reports = [(name, run.report) for name, run in _named(runs) if run.report is not None]
         reports = reports_of_same_github(all_reports)
@@ -206,7 +206,7 @@ class _ExperimentReader:
 
 
 def _named(runs: Sequence[SiteRun]) -> list[tuple[str, SiteRun]]:
-    """Return the runs with unique names: the time, and a number if two were published in the same minute."""
+    """Return the runs with unique names: the time, with a number if several were published in the same minute."""
     names: dict[str, int] = {}
     unique_names = []
     for run in runs:
@@ -216,14 +216,14 @@ def _named(runs: Sequence[SiteRun]) -> list[tuple[str, SiteRun]]:
 
 
 def _main_branch(entries: Sequence[RunIndexEntry]) -> str | None:
-    """Return the branch that most runs are of; of several, the one with the newest run."""
+    """Return the branch with most runs; of several such branches, the one with the newest run."""
     branches = [entry.origin.branch for entry in entries if entry.origin.branch is not None]
     newest_first = list(reversed(branches))
     return max(dict.fromkeys(newest_first), key=branches.count, default=None)
 
 
 def _workflow_run(entry: RunIndexEntry, server: str) -> str:
-    """Return the address of a run of GitHub Actions, made of parts that are checked; empty: it is none."""
+    """Return the address of a run of GitHub Actions, made of checked parts; empty if the entry names no such run."""
     name, repository = entry.name, entry.origin.repository
     if not name.run.isdecimal() or repository is None:
         return ""
@@ -234,24 +234,24 @@ def _workflow_run(entry: RunIndexEntry, server: str) -> str:
 
 
 class SiteFileList(Record):
-    """Files that a build wrote, with their digests: a later build removes those that it does not make."""
+    """Files that a build wrote, with their digests: a later build removes files that it does not make itself."""
 
     schema_version: int = 1
     files: Annotated[dict[str, Sha256], Field(description="by path inside the site")]
 
 
 def write_site(folder: Path, files: Iterable[SiteFile]) -> SiteFileList:
-    """Write a site; equal files make equal folders, whatever build was there before.
+    """Write a site; the same files give the same folder, whichever build wrote to it before.
 
-    A build waits for another one that writes to the same folder. One that fails leaves a list of its files, so that
-    the next one may replace them.
+    A build waits for another build that writes to the same folder. A build that fails leaves a list of its files, so
+    that the next build may replace them.
 
     Args:
-        folder: of the site, which a build before may have written.
-        files: all of it, each path once.
+        folder: of the site; an earlier build may have written it.
+        files: all files of the site, each path once.
 
     Raises:
-        ConfigError: the folder has a file in the place of one of the site, which no build wrote.
+        ConfigError: a file of the site would replace a file that no build wrote.
     """
     with _only_writer(folder), contextlib.ExitStack() as failed:
         old = _known_files(folder)

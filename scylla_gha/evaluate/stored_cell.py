@@ -1,6 +1,6 @@
 """Cells in run folders: search by id, id prefix or glob, and all records of one cell.
 
-It is apart from `report`, so that `show` starts fast.
+The module imports no report, so that `show` starts fast.
 """
 
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ def find_cell(runs: Path, name: str, experiment: str | None) -> CellRef:
             f"{'' if ids else '; run `scylla-gha evaluate` first'}"
         )
     if len(matching) > 1:
-        raise ConfigError(_several(name, matching))
+        raise ConfigError(_ambiguity(name, matching))
     return matching[0]
 
 
@@ -81,7 +81,8 @@ def _cells(folder: RunFolder) -> Iterator[CellRef]:
             yield CellRef(folder, path.name)
 
 
-def _several(name: str, matching: list[CellRef]) -> str:
+def _ambiguity(name: str, matching: list[CellRef]) -> str:
+    """Return the message about a name that several cells match."""
     runs = sorted({cell.run.root.name for cell in matching})
     if len({cell.id for cell in matching}) == 1:
         return f"{name!r}: is a cell of several experiments: {', '.join(runs)}; choose with --experiment"
@@ -120,13 +121,16 @@ def _stored_attempt(folder: AttemptFolder, trial: Trial | None) -> AttemptRecord
     attempt = read_record(folder.file("attempt.json"), Attempt) or attempts.get(folder.number)
     for name in ("prompt.md", "diff.patch", "trajectory.json", "traffic.jsonl", "github.json", "github.bundle"):
         require_digest(folder.file(name), attempt.files.get(name) if attempt else None)
-    prompt, patch = folder.file("prompt.md"), folder.file("diff.patch")
+    texts = {
+        name: path.read_text(encoding="utf-8", errors="replace") if (path := folder.file(name)).is_file() else None
+        for name in ("prompt.md", "diff.patch")
+    }
     return AttemptRecord(
         number=folder.number,
         attempt=attempt,
-        prompt=prompt.read_text(encoding="utf-8", errors="replace") if prompt.is_file() else None,
+        prompt=texts["prompt.md"],
         trajectory=read_record(folder.file("trajectory.json"), Trajectory),
-        patch=patch.read_text(encoding="utf-8", errors="replace") if patch.is_file() else None,
+        patch=texts["diff.patch"],
         traffic=tuple(read_traffic(folder.file("traffic.jsonl"))),
         judge_traffic=tuple(read_traffic(folder.file(JUDGE_TRAFFIC))),
     )

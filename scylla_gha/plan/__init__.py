@@ -2,10 +2,11 @@
 
 import itertools
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from scylla_gha.agents import InstalledAgent
 from scylla_gha.config import did_you_mean
 from scylla_gha.config.keys import group_key, trial_key
 from scylla_gha.config.library import Library
@@ -29,14 +30,6 @@ _LISTED: Final = 6  # comparisons that a note names
 
 
 @dataclass(frozen=True, slots=True)
-class AgentInfo:
-    """Version of an agent on this machine (None: unknown), and whether it uses a model."""
-
-    version: str | None
-    uses_model: bool
-
-
-@dataclass(frozen=True, slots=True)
 class ExpandedExperiment:
     """An experiment with its arms and scenarios, before its cells have keys."""
 
@@ -47,7 +40,7 @@ class ExpandedExperiment:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCells:
-    """All cells of an experiment with their keys, of which a plan has those that globs select."""
+    """All cells of an experiment with their keys; a plan has the cells that globs select."""
 
     expanded: ExpandedExperiment
     cells: tuple[Cell, ...]
@@ -59,7 +52,7 @@ class PlannedCells:
         """Return the plan of the selected cells, with their estimate.
 
         Raises:
-            ConfigError: no cell is left.
+            ConfigError: no cell matches.
         """
         experiment, arms, folders = self.expanded.experiment, self.expanded.arms, self.expanded.folders
         cells = select_cells(self.cells, only)
@@ -79,15 +72,15 @@ class PlannedCells:
 
 
 def expand(
-    experiment: Experiment, library: Library, agents: Mapping[str, AgentInfo], choice: CellSelection
+    experiment: Experiment, library: Library, agents: Mapping[str, InstalledAgent], choice: CellSelection
 ) -> ExpandedExperiment:
     """Return the arms and scenarios of an experiment.
 
     Args:
         experiment: the experiment, to which `choice` is applied already.
         library: holds scenarios and variants.
-        agents: facts of each agent that the experiment names.
-        choice: says which baseline is allowed, what `best of` a tier stands for, and the checkout of a change.
+        agents: those of this machine, by their names in the experiment.
+        choice: decides whether the baseline may be another arm, and has the best sub-tests and a change's checkout.
 
     Raises:
         ConfigError: a name matches nothing, the baseline is not an arm, or two arms are equal.
@@ -109,7 +102,7 @@ def expand(
 
 
 def list_cells(expanded: ExpandedExperiment, epoch: str, images: SandboxImages) -> PlannedCells:
-    """Return all cells of an experiment, with the keys that they have in an epoch and in images.
+    """Return all cells of an experiment, with their keys in an epoch and with these images.
 
     Raises:
         ConfigError: an arm cannot do any of the tasks, or cannot reach github.com.
@@ -127,7 +120,7 @@ def list_cells(expanded: ExpandedExperiment, epoch: str, images: SandboxImages) 
 def plan_cells(
     experiment: Experiment,
     library: Library,
-    agents: Mapping[str, AgentInfo],
+    agents: Mapping[str, InstalledAgent],
     choice: CellSelection = CellSelection(),
     history: History | None = None,
     images: SandboxImages = SandboxImages(),
@@ -138,7 +131,7 @@ def plan_cells(
 
 
 def _with_baseline(experiment: Experiment, names: Sequence[str], choice: CellSelection) -> Experiment:
-    """Return the experiment with a baseline that is an arm: if `choice` may have other arms, the first one.
+    """Return the experiment with a baseline that is an arm: the first arm, if `choice` may have other arms.
 
     Raises:
         ConfigError: the experiment's own baseline is not an arm.
@@ -155,7 +148,7 @@ def _with_baseline(experiment: Experiment, names: Sequence[str], choice: CellSel
 
 
 def _arms(
-    experiment: Experiment, library: Library, agents: Mapping[str, AgentInfo], best: Mapping[str, str]
+    experiment: Experiment, library: Library, agents: Mapping[str, InstalledAgent], best: Mapping[str, str]
 ) -> tuple[Arm, ...]:
     names = select("variants", experiment.variants, library.tiers.names) if experiment.variants else []
     variants = [library.tiers.variant(name, best) for name in names]
@@ -175,7 +168,7 @@ def _arms(
 
 
 def _against_whole(arm: Arm, arms: Mapping[str, Arm], whole: str | None, left_out: Sequence[Variant]) -> Arm:
-    """Compare an arm that lacks a block of the sub-test `whole` with the arm of the whole, if it is planned."""
+    """Compare an arm that lacks a block of the sub-test `whole` with the arm of `whole`, if that is planned."""
     if whole is None or arm.variant is None or arm.variant not in left_out:
         return arm
     against = slug(whole) + arm.id.removeprefix(slug(arm.variant.id))
@@ -183,11 +176,11 @@ def _against_whole(arm: Arm, arms: Mapping[str, Arm], whole: str | None, left_ou
 
 
 def _arms_of(
-    agent: str, info: AgentInfo, variants: Sequence[Variant], experiment: Experiment, mode: Mode | None
+    agent: str, installed: InstalledAgent, variants: Sequence[Variant], experiment: Experiment, mode: Mode | None
 ) -> list[Arm]:
     name, pinned = agent_name(agent)
-    version, toolset = info.version or pinned, [mode.id] if mode else []
-    if not info.uses_model:
+    version, toolset = installed.version or pinned, [mode.id] if mode else []
+    if not installed.agent.uses_model:
         return [Arm(id=".".join(slug(part) for part in (*toolset, name)), agent=name, version=version, mode=mode)]
     if not variants or not experiment.models:
         raise ConfigError(f"experiment {experiment.id}: {name} needs variants and models; add both lists")
@@ -209,12 +202,12 @@ def _arms_of_change(
     experiment: Experiment,
     arms: Sequence[Arm],
     library: Library,
-    agents: Mapping[str, AgentInfo],
+    agents: Mapping[str, InstalledAgent],
     choice: CellSelection,
 ) -> tuple[Arm, ...]:
-    """Return the arms that a change alters, as `changed_arms` does; faults of the change name no folder of ours."""
+    """Return the arms that a change alters, as `changed_arms` does; messages do not name the folder of the change."""
     if choice.head is None:
-        raise AssertionError("without a change, nothing differs")
+        raise AssertionError("the caller gives a checkout")
     head = Library.here(choice.head)
     try:
         return changed_arms(experiment, arms, _arms(experiment, head, agents, choice.best), library, head)
@@ -224,8 +217,8 @@ def _arms_of_change(
 
 def _cells(
     experiment: Experiment, folders: Sequence[ScenarioFolder], arms: Sequence[Arm], epoch: str, images: SandboxImages
-) -> Iterable[Cell]:
-    """Return all cells by repetition; the arms of each scenario and repetition are in a seeded random order."""
+) -> Iterator[Cell]:
+    """Yield all cells by repetition; the arms of each scenario and repetition are in a seeded random order."""
     keys = {
         (f.scenario.id, arm.id): _group_key(experiment, f, arm, images)
         for f in folders
@@ -280,7 +273,7 @@ def planned_modes(experiment: Experiment, library: Library) -> list[Mode]:
 def check_modes(
     experiment: Experiment, folders: Sequence[ScenarioFolder], variants: Sequence[Variant], library: Library
 ) -> None:
-    """Check that the modes of an experiment differ in what they declare alone.
+    """Check that the modes of an experiment differ only in what they declare.
 
     Raises:
         ConfigError: a scenario has no GitHub, or a scenario or a variant has a tool of a mode.
@@ -302,7 +295,7 @@ def why_impossible(folder: ScenarioFolder, arm: Arm) -> str | None:
 def impossible_tasks(
     experiment: Experiment, folders: Sequence[ScenarioFolder], arms: Sequence[Arm]
 ) -> tuple[ImpossibleTask, ...]:
-    """Return the scenarios that get no cells in a mode, by mode.
+    """Return the scenarios that a mode's tools cannot do, sorted by mode.
 
     Raises:
         ConfigError: no scenario is left for an arm.
@@ -325,7 +318,7 @@ def impossible_tasks(
 
 
 def unproved_tasks(folders: Sequence[ScenarioFolder], arms: Sequence[Arm]) -> dict[str, tuple[str, ...]]:
-    """Return the scenarios with neither an oracle of a mode nor the reason why it cannot do them, by mode."""
+    """Return by mode the scenarios without an oracle of the mode, unless they declare it impossible."""
     tasks: dict[str, list[str]] = {}
     modes = sorted({arm.mode.id for arm in arms if arm.mode})
     for mode, folder in itertools.product(modes, folders):
@@ -336,7 +329,7 @@ def unproved_tasks(folders: Sequence[ScenarioFolder], arms: Sequence[Arm]) -> di
 
 
 def unproved_notes(tasks: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield a note for each mode of which scenarios have no oracle."""
+    """Yield a note for each mode with scenarios that have no oracle of it."""
     for mode, names in tasks.items():
         yield (
             f"mode {mode}: {counted(len(names), 'scenario')} without an oracle for it ({', '.join(names)}), so "
@@ -351,15 +344,15 @@ def impossible_notes(tasks: Sequence[ImpossibleTask]) -> Iterator[str]:
 
 
 def comparison_notes(plan: Plan) -> Iterator[str]:
-    """Yield a note on the arms that the family `modes` compares, and one on each whose other arm has no cell."""
+    """Yield a note on the comparisons of the family `modes`, and one on each arm that it cannot compare."""
     if plan.family != "modes":
         return
     pairs = [f"{arm} with {other}" for arm, other in plan.pairs.items()]
     more = f", and {len(pairs) - _LISTED} more" if len(pairs) > _LISTED else ""
-    listed = f"{', '.join(pairs[:_LISTED])}{more}" if pairs else "no arm of another mode is planned"
+    names = f"{', '.join(pairs[:_LISTED])}{more}" if pairs else "no arm of another mode is planned"
     yield (
         f"compares each mode with {plan.reference_mode} within the same variant, agent and model "
-        f"({counted(len(pairs), 'comparison')}): {listed}"
+        f"({counted(len(pairs), 'comparison')}): {names}"
     )
     yield from (f"{arm}: is not compared, since {reason}" for arm, reason in unpaired_arms(plan).items())
 

@@ -1,9 +1,9 @@
 """Budgets of an experiment: compared with the estimate, split over shards, and reserved by running cells.
 
-The gateway refuses each request above a budget; `CellBudget` keeps a cell from starting that would only be cut off. A
-cell starts only if its limit fits beside the money that is spent or reserved. A cell that does not fit waits while
-other cells are running, since most cost less than their limit. It is refused when no running cell is left that could
-release money.
+The gateway refuses each request above a budget; `CellBudget` keeps cells from starting that the gateway would
+interrupt. A cell starts only if its limit fits into the money that is neither spent nor reserved. Otherwise it waits
+while other cells are running, since most cost less than their limit, and is refused when no running cell is left that
+could release money.
 """
 
 import math
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scylla_gha.gateway.client import GatewayProcess
 
 _NOTHING_USD: Final = 1e-9  # a sum of likely costs below it is rounding, not a cost
-_LEAST_SHARE: Final = 1e-6  # of the whole: a shard that is likely to cost nothing has a budget as well
+_LEAST_SHARE: Final = 1e-6  # of the sum of likely costs, so that a shard that likely costs nothing has a budget too
 _POLL_SECONDS: Final = 0.5  # an interruption does not wake a waiting thread
 
 
@@ -57,19 +57,19 @@ def refuse_above_budget(plan: Plan) -> None:
 
 @dataclass(frozen=True, slots=True)
 class BudgetClaim:
-    """Claim of a shard: the USD that one of its cells may need, its likely cost (None: unknown), number of cells."""
+    """Claim of a shard on a budget."""
 
-    need: float
-    usd: float | None
+    need: float  # USD that one of its cells may need
+    usd: float | None  # likely cost; None: unknown
     cells: int
 
 
 def split_budget(field: str, budget: float | None, claims: Sequence[BudgetClaim]) -> list[float | None]:
-    """Split a budget over shards: to each what one of its cells may need, and of the rest a part by likely cost.
+    """Split a budget over shards: each gets the need of one of its cells, and a part of the rest by its likely cost.
 
     Args:
         field: of the experiment, for the message.
-        budget: in USD, without what is spent already; None: all parts are None.
+        budget: unspent USD; None: all parts are None.
         claims: of the shards, in their order.
 
     Raises:
@@ -97,10 +97,10 @@ def split_budget(field: str, budget: float | None, claims: Sequence[BudgetClaim]
 
 
 def budgets_left(experiment: Experiment, paid: Iterable[Result]) -> Experiment:
-    """Return the experiment with what rows that were paid leave of its budgets.
+    """Return the experiment with its budgets less the cost of paid rows.
 
     Raises:
-        RefusedError: nothing is left of a budget.
+        RefusedError: a budget is spent.
     """
     rows = list(paid)
     agents = math.fsum(row.usd or 0.0 for row in rows)
@@ -124,10 +124,10 @@ def _left(field: str, budget: float | None, spent: float) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class CellNeed:
-    """Maximum cost of a cell in USD: its agent's by the limit of a trial, its judges' by the longest evidence."""
+    """Maximum cost of a cell in USD."""
 
-    agent: float
-    judges: float
+    agent: float  # the limit of a trial
+    judges: float  # with the longest evidence
 
 
 class CellBudget:
@@ -142,14 +142,14 @@ class CellBudget:
 
     @property
     def is_spent(self) -> bool:
-        """True if a cell was refused, or a request."""
+        """True if a cell or a request was refused."""
         return self._refused or self._gateway.overspent
 
     @contextmanager
     def cell(self, name: str, need: CellNeed, cancel: Cancel) -> Iterator[str | None]:
         """Reserve the maximum cost of a cell until it is judged; yield the reason if it does not fit.
 
-        No agent, that of the cell included, can spend what is reserved for the judges.
+        No agent, not even the cell's own, can spend the part that is reserved for the judges.
         """
         refusal = self._reserve(need, cancel)
         if refusal is not None:

@@ -18,7 +18,6 @@ from scylla_gha.model.experiment import Experiment, SandboxName
 from scylla_gha.model.plan import CostRange, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.plan import (
-    AgentInfo,
     PlannedCells,
     comparison_notes,
     expand,
@@ -39,7 +38,7 @@ from scylla_gha.store.run_folder import RunFolder
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """An experiment to plan, with the part or variation of it.
+    """An experiment to plan, or a part or variation of it.
 
     Attributes:
         name: id of the experiment, or its file.
@@ -47,7 +46,7 @@ class PlanRequest:
         choice: part or variation of the experiment.
         folder: the run's folder.
         sandbox: for all agents and checks; None: the experiment's.
-        done: files and folders with stored rows, beside the runs in the same folder.
+        done: files and folders with stored rows, in addition to the runs beside this one.
     """
 
     name: str
@@ -59,40 +58,33 @@ class PlanRequest:
 
     @functools.cached_property
     def experiment(self) -> Experiment:
-        """The experiment with what the choice puts in place of its fields."""
+        """The experiment with the fields that the choice and the sandbox override."""
         experiment = self.choice.apply(self.library.experiment(self.name))
         return experiment if self.sandbox is None else experiment.model_copy(update={"sandbox": self.sandbox})
 
 
 def check_names(request: PlanRequest) -> dict[str, InstalledAgent]:
-    """Look up everything that an experiment names, before a key is needed or a tool is installed; return its agents.
+    """Check all names in an experiment, before a key is needed or a tool is installed; return its agents.
 
     Raises:
         ConfigError: there is no such agent, scenario, variant, skill or model.
     """
     agents = find_agents(request.experiment, install=False)
-    expanded = expand(request.experiment, request.library, infos_of(agents), request.choice)
+    expanded = expand(request.experiment, request.library, agents, request.choice)
     check_models(expanded.arms, expanded.experiment, request.library)
     return agents
 
 
-def infos_of(agents: Mapping[str, InstalledAgent]) -> dict[str, AgentInfo]:
-    """Return the facts of agents that planning needs."""
-    return {
-        name: AgentInfo(installed.version, uses_model=installed.agent.uses_model) for name, installed in agents.items()
-    }
-
-
 @dataclass(frozen=True, slots=True)
 class Planning:
-    """The cells of a whole experiment with their keys, and what plans of a part of them need.
+    """All cells of an experiment with their keys, from which plans of all or some cells are made.
 
     Attributes:
-        request: the experiment, with what changes it.
+        request: the experiment, and its part or variation.
         cells: of the whole experiment.
         best: sub-test that stored rows choose for a tier.
         history: costs of earlier trials.
-        build_images: whether images were built, so that the keys are those of a run.
+        build_images: images were built, so the keys are those of a run.
     """
 
     request: PlanRequest
@@ -111,11 +103,10 @@ class Planning:
         plan = self.cells.plan(only, library, self.history)
         refuse_changed_fixtures({cell.scenario for cell in plan.cells}, library)
         now = datetime.datetime.now(datetime.UTC)
-        change = change_diff(library, Library.here(head)) if head else ""
         facts = {
             "not_before": _oldest(self.request.experiment, now),
             "judging": judging_of(plan, library),
-            "change": change,
+            "change": change_diff(library, Library.here(head)) if head else "",
         }
         plan = plan.model_copy(update=facts)
         return plan.model_copy(update={"notes": tuple(self._notes(plan, now))})
@@ -149,10 +140,10 @@ def plan_whole(
     """Expand an experiment into all its cells; `Planning.plan` selects some.
 
     Args:
-        request: the experiment, with what changes it.
+        request: the experiment, and its part or variation.
         agents: those of this machine.
         build_images: build missing images, since keys need their digests.
-        history: costs of earlier trials; None: those of the rows in the folder.
+        history: costs of earlier trials; None: read from the rows of the run and of the runs beside it.
 
     Raises:
         ConfigError: the experiment is not valid.
@@ -164,7 +155,7 @@ def plan_whole(
     images = pool.image_digests if build_images else SandboxImages(chosen)
     past = past_costs(folder) if history is None else history
     best = _best(experiment, library, request.choice.epoch, (*_runs(folder), *request.done))
-    expanded = expand(experiment, library, infos_of(agents), replace(request.choice, best=best))
+    expanded = expand(experiment, library, agents, replace(request.choice, best=best))
     return Planning(request, list_cells(expanded, request.choice.epoch, images), best, past, build_images)
 
 
@@ -180,19 +171,19 @@ def make_plan(
 
 
 def _oldest(experiment: Experiment, now: datetime.datetime) -> datetime.datetime | None:
-    """Return the time before which stored results are too old; None if none is."""
+    """Return the time before which stored results are too old; None without a maximum age."""
     with contextlib.suppress(OverflowError):  # before the first year
         return None if experiment.max_age_days is None else now - datetime.timedelta(days=experiment.max_age_days)
     return None
 
 
 def _runs(folder: RunFolder) -> list[Path]:
-    """Return the folders with rows beside a run's folder, and itself."""
+    """Return the run folders with rows beside a run's folder, and the folder itself."""
     return sorted(path.parent for path in folder.root.parent.glob("*/results.jsonl"))
 
 
 def _best(experiment: Experiment, library: Library, epoch: str, rows: Sequence[Path]) -> Mapping[str, str]:
-    """Return the best sub-test of each tier by stored rows, if a sub-test of the experiment needs one."""
+    """Return the best sub-test of each tier by stored rows; nothing if no sub-test of the experiment needs one."""
     tiers = library.tiers
     names = select("variants", experiment.variants, tiers.names) if experiment.variants else []
     if not any(tiers.variant(name).chosen for name in names):
@@ -201,7 +192,7 @@ def _best(experiment: Experiment, library: Library, epoch: str, rows: Sequence[P
 
 
 def refuse_changed_fixtures(scenarios: Iterable[str], library: Library) -> None:
-    """Compare the files of fixtures with the commits that scenarios pin; a cached start state would hide a change.
+    """Compare the files of fixtures with the commits that scenarios pin, since a cached start state hides changes.
 
     Raises:
         ConfigError: a fixture is not the pinned commit.

@@ -1,7 +1,7 @@
 """Arms that a change alters: by their variant, or by the repository's own files for agents (CLAUDE.md, .claude/, ...).
 
-A variant that names such files says itself which ones it has. For an experiment whose variants name none, both versions
-of all of them are compared, on one variant that leaves them to the start state.
+If variants of the experiment name such files, only these files count. Otherwise both versions of all files for agents
+are compared, on one variant that leaves them to the start state.
 """
 
 import difflib
@@ -34,19 +34,19 @@ _MOST_DIFF = 20_000  # characters that a plan and a report hold
 def changed_arms(
     experiment: Experiment, here: Sequence[Arm], head: Sequence[Arm], library: Library, head_library: Library
 ) -> tuple[Arm, ...]:
-    """Return the arms that differ in the checkout of a change: each as it is here, and as it is there.
+    """Return the arms that a change alters, in both versions: that of this checkout, and that of the change.
 
     They differ by their variant, or by the repository's own files for agents.
 
     Raises:
-        RefusedError: none differs.
+        RefusedError: the change alters no arm.
     """
     by_id, arms = {arm.id: arm for arm in here}, dict[str, Arm]()
     for pair in _agent_file_arms(experiment, here, head, library, head_library):
         arms |= {arm.id: arm for arm in pair}
     for arm in head:
         before = by_id.get(arm.id)
-        if f"{arm.id}.{_HEAD}" in arms:  # compared with its files for agents
+        if f"{arm.id}.{_HEAD}" in arms:  # it is there already, with files for agents
             continue
         if before and _treatment_digests(before) == _treatment_digests(arm):
             continue
@@ -80,21 +80,21 @@ def _treatment_digests(arm: Arm) -> tuple[str | None, str | None]:
 
 
 def _agent_file_changes(base: Library, head: Library) -> dict[str, tuple[str, ...]]:
-    """Return the paths of files for agents that a change adds, changes and removes, by that word."""
+    """Return the paths of files for agents that a change alters, by `added`, `changed` and `removed`."""
     before, after = (agent_file_digests(agent_files(library.roots[0])) for library in (base, head))
     changes = file_changes(before, after)
     return {word: tuple(path.removeprefix(f"{KIND}/") for path in paths) for word, paths in changes.items()}
 
 
 def change_note(base: Library, head: Library) -> str:
-    """Return which files for agents a change adds, changes and removes, in a line; "" if none."""
+    """Return a line with the files for agents that a change adds, changes and removes; "" if none."""
     changes = _agent_file_changes(base, head)
     listed = [f"{word} {', '.join(paths)}" for word, paths in changes.items()]
     return f"files for agents of the change against this checkout: {'; '.join(listed)}" if listed else ""
 
 
 def change_diff(base: Library, head: Library) -> str:
-    """Return the unified diff of what a change alters in files for agents and in the configuration of variants."""
+    """Return the unified diff of a change in files for agents and in the configuration of variants."""
     before, after = _files_of_treatments(base), _files_of_treatments(head)
     lines = chain.from_iterable(_file_diff(path, before, after) for path in sorted({*before, *after}))
     text = "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
@@ -123,20 +123,20 @@ def _file_diff(path: str, before: Mapping[str, Path], after: Mapping[str, Path])
 def _agent_file_arms(
     experiment: Experiment, arms: Sequence[Arm], head_arms: Sequence[Arm], base: Library, head: Library
 ) -> Iterator[tuple[Arm, Arm]]:
-    """Yield arms with the files for agents as they are base, each with the arm that has those of a change.
+    """Yield pairs of arms: with the files for agents of the base, and with those of the change.
 
-    They are those of one variant that leaves the files to the start state: the baseline's, else the first one. There
-    are none if the files are equal, or if a variant that the change alters names its files itself.
+    The arms have one variant that leaves such files to the start state: the baseline's, else the first. There are no
+    pairs if the files are equal, or if a variant that the change alters names its files itself.
     """
     changes, after = _agent_file_changes(base, head), {arm.id: arm for arm in head_arms}
     if not changes or any(_names_changed_files(arm, after.get(arm.id)) for arm in arms):
         return
-    able = {arm.id: arm.variant for arm in arms if _leaves_files_to_start(arm)}
-    variant = able.get(experiment.baseline) or next(iter(able.values()), None)
+    open_variants = {arm.id: arm.variant for arm in arms if _leaves_files_to_start(arm)}
+    variant = open_variants.get(experiment.baseline) or next(iter(open_variants.values()), None)
     roots = base.roots[0], head.roots[0]
     patterns = _ALL if any(MCP_FILE in paths for paths in changes.values()) else _startable(roots[0])
     for arm in arms:
-        if arm.id in able and able[arm.id] == variant:
+        if arm.id in open_variants and open_variants[arm.id] == variant:
             before = _with_files(arm, _BASE, roots[0], patterns)
             changed = _with_files(after.get(arm.id, arm), _HEAD, roots[1], patterns)
             yield before, changed.model_copy(update={"side": _HEAD, "against": before.id})
@@ -146,8 +146,8 @@ def skill_notes(plan: Plan, roots: Mapping[str, Path]) -> Iterator[str]:
     """Yield a note for each skill of the repository that agents cannot choose, since it has no description.
 
     Args:
-        plan: its arms say which files they have.
-        roots: the repository by the side of an arm: "" as it is here, "head" as a change has it.
+        plan: its arms name their files for agents.
+        roots: checkouts of the repository by the side of an arm: "" this one, "head" that of the change.
     """
     for side, root in roots.items():
         names = [name for arm in plan.arms if (arm.side or "") == side for name in _named_files(arm)]
@@ -160,7 +160,7 @@ def skill_notes(plan: Plan, roots: Mapping[str, Path]) -> Iterator[str]:
 
 
 def unread_notes(plan: Plan) -> Iterator[str]:
-    """Yield a note for each agent that does not read a file by itself that a change alters."""
+    """Yield a note for each agent on the altered files that it does not read by itself."""
     arms = {arm.id: arm for arm in plan.arms}
     unread: dict[str, dict[str, None]] = {}
     for arm in (arm for arm in plan.arms if arm.side and arm.against):
@@ -184,7 +184,7 @@ def _leaves_files_to_start(arm: Arm) -> bool:
 
 
 def _names_changed_files(before: Arm, after: Arm | None) -> bool:
-    """Return whether both versions of a variant name files for agents, and these differ."""
+    """Return whether the variant has two versions that name different files for agents."""
     versions = [_named_files(arm) for arm in (before, after) if arm is not None]
     return len(versions) > 1 and versions[0] != versions[1]
 
@@ -197,8 +197,8 @@ def _named_files(arm: Arm) -> dict[str, str]:
 def _startable(root: Path) -> tuple[str, ...]:
     """Return patterns of all files, without an `.mcp.json` whose servers a trial cannot start."""
     try:
-        for path in filter(Path.is_file, [root / MCP_FILE]):
-            project_servers(path)
+        if (root / MCP_FILE).is_file():
+            project_servers(root / MCP_FILE)
     except ConfigError:
         return (*_ALL, f"!{MCP_FILE}")
     return _ALL

@@ -1,7 +1,7 @@
 """Checks of a plan and notes on it: its models and their providers, its budgets, its power, and its gate.
 
-Models have their ids: keys, prices and records hold the id that an alias stands for. Agents and judges must speak the
-API of each model's provider.
+Keys, prices and records name models by id; an alias is replaced first. Agents and judges must speak the API of each
+model's provider.
 """
 
 import datetime
@@ -18,7 +18,7 @@ from scylla_gha.counting import dollars
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.judge.judge_client import API_STYLE
 from scylla_gha.model import slug
-from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.experiment import Experiment, agent_name
 from scylla_gha.model.plan import Arm, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.traffic import ModelInfo
@@ -39,12 +39,16 @@ _SOON: Final = datetime.timedelta(days=30)
 
 
 def with_model_ids(experiment: Experiment, library: Library) -> Experiment:
-    """Return the experiment with the ids of its models and judges, also in its baseline.
+    """Replace aliases by ids in the models, judges and baseline of an experiment.
 
     Raises:
         ConfigError: two judges are one model.
     """
     ids = library.model_ids((*experiment.models, *experiment.judges))
+    alias = next((name for name in experiment.models if experiment.baseline.endswith(f".{slug(name)}")), None)
+    baseline = experiment.baseline
+    if alias is not None:
+        baseline = baseline.removesuffix(slug(alias)) + slug(ids[alias])
     judges = tuple(ids[name] for name in experiment.judges)
     for judge in set(judges):
         if len(names := [name for name in experiment.judges if ids[name] == judge]) > 1:
@@ -56,16 +60,9 @@ def with_model_ids(experiment: Experiment, library: Library) -> Experiment:
         update={
             "models": tuple(ids[name] for name in experiment.models),
             "judges": judges,
-            "baseline": _baseline(experiment, ids),
+            "baseline": baseline,
         }
     )
-
-
-def _baseline(experiment: Experiment, ids: Mapping[str, str]) -> str:
-    for name in experiment.models:
-        if ids[name] != name and experiment.baseline.endswith(f".{slug(name)}"):
-            return experiment.baseline.removesuffix(slug(name)) + slug(ids[name])
-    return experiment.baseline
 
 
 def alias_notes(experiment: Experiment, library: Library) -> Iterator[str]:
@@ -102,7 +99,7 @@ def used_providers(experiment: Experiment, library: Library) -> list[str]:
         ConfigError: a model has no provider.
     """
     models, experiment = library.models(), with_model_ids(experiment, library)
-    agents = (AGENTS.get(name.partition("@")[0]) for name in experiment.agents)
+    agents = (AGENTS.get(agent_name(name)[0]) for name in experiment.agents)
     names = experiment.models if any(agent and agent.uses_model for agent in agents) else ()
     return list(dict.fromkeys(provider_name(name, models) for name in (*names, *experiment.judges)))
 
@@ -148,7 +145,7 @@ def require_judges(judges: Iterable[str], models: Mapping[str, ModelInfo], sourc
 
 
 def model_notes(plan: Plan, library: Library, today: datetime.date) -> tuple[str, ...]:
-    """Return notes on the models of a plan's arms and judges: unknown prices, retirement, scarce budgets.
+    """Return notes on the models of a plan's arms and judges: unknown prices, retirement, small budgets.
 
     Raises:
         ConfigError: neither config/models/ nor the SDK knows a model, or an agent or judge cannot speak its API.
@@ -176,11 +173,11 @@ def check_models(arms: Sequence[Arm], experiment: Experiment, library: Library) 
 
 
 def choice_notes(plan: Plan, best: Mapping[str, str]) -> Iterator[str]:
-    """Note what each `best of` a tier stands for, and arms that are the same configuration as another sub-test.
+    """Note the sub-test that each `best of` a tier stands for, and variants that equal another sub-test.
 
     Args:
-        plan: its arms' variants say what was chosen.
-        best: the choices that stored rows decided; the others are representatives.
+        plan: its variants record the chosen sub-tests.
+        best: the sub-tests that stored rows chose; the others are representatives of their tiers.
     """
     variants = {arm.variant.id: arm.variant for arm in plan.arms if arm.variant and arm.variant.chosen}
     for name, variant in variants.items():
@@ -192,7 +189,7 @@ def choice_notes(plan: Plan, best: Mapping[str, str]) -> Iterator[str]:
 
 
 def _budget_notes(plan: Plan, models: Mapping[str, ModelInfo]) -> Iterator[str]:
-    """Note models for which the budget of a trial buys fewer requests than an agent needs."""
+    """Note the models for which the budget of a trial may not pay for the requests that an agent needs."""
     usd = plan.experiment.limits.usd
     for name in dict.fromkeys(arm.model for arm in plan.arms if arm.model):
         worst = request_worst(models[name]) if name in models else None

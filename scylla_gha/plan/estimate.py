@@ -1,9 +1,9 @@
 """Estimate of cost and duration of cells, for agents and judges: from earlier trials, else from priors.
 
 The prior of an agent is a number of turns by the scenario's size; a turn is assumed to read 25,000 tokens from the
-cache, to write 1,500 to it, and to produce 400. Checks start processes, which take time without a model too. The prior
-of a judge is the size of its prompt and of its answer in tokens, by the scenario's size. Priors are first guesses with
-a wide range, not measurements.
+cache, to write 1,500 to it, and to produce 400. The prior of a judge is the size of its prompt and of its answer in
+tokens, by the scenario's size. Checks take time even without a model. Priors are first guesses with a wide range, not
+measurements.
 """
 
 from collections import Counter
@@ -27,14 +27,14 @@ _PROMPT_TOKENS: Final[dict[Size, tuple[int, int, int]]] = {
     "medium": (5_000, 12_000, 50_000),
     "large": (8_000, 25_000, 80_000),
 }
-_ANSWER_TOKENS: Final = (1_000, 3_000, 12_000)  # the last: two more requests for what could not be read
+_ANSWER_TOKENS: Final = (1_000, 3_000, 12_000)  # the last with two more requests, since answers could not be read
 _TURN: Final = Tokens(output=400, cache_read=25_000, cache_write_5m=1_500)
 _MINUTES_PER_TURN: Final = 0.2
 _MINUTES_PER_JUDGMENT: Final[Guess] = (0.2, 0.7, 3.0)  # the judges of a panel are asked at once
 _BUILT_IN_MINUTES: Final = 0.01
 _MINUTES_PER_CHECKS: Final[Guess] = (0.01, 0.05, 0.3)  # of a cell of `core/*` on 2 cores, 2026-11
-# The largest first request of Claude Code 2.1.197 (2.1.332 sends 89,000 bytes), and the most output that a version asks
-# for: 2.1.332 with models that it knows to write so much (seen on 2026-11-27).
+# The largest first request of Claude Code 2.1.197 (2.1.332 sends 89,000 bytes), and the largest output that a version
+# asks for: 2.1.332, for models that it knows to write so much (measured on 2026-11-27).
 _REQUEST_BYTES: Final = 118_000
 _REQUEST_TOKENS: Final = 128_000
 JUDGE_ANSWER_TOKENS: Final = 16_000  # the maximum of a judge's answer (`judge/panel.py`)
@@ -43,7 +43,7 @@ _NOTHING: Final[Guess] = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class PastCost:
-    """Cost of one earlier trial in USD and seconds, of its judge panel, and of its checks (None: unknown)."""
+    """Cost of one earlier trial in USD and seconds, cost of its judge panel, and seconds of its checks."""
 
     usd: float | None
     seconds: float
@@ -76,14 +76,19 @@ def estimate_cells(
     experiment: Experiment, library: Library, arms: Sequence[Arm], due: DueCells, history: History
 ) -> Estimate:
     """Estimate cost and duration of the due cells."""
+    groups = cell_groups(due, arms, library)
+    return estimate(groups, experiment, library.priced_models(experiment.prices), history)
+
+
+def cell_groups(due: DueCells, arms: Sequence[Arm], library: Library) -> list[CellGroup]:
+    """Group the due cells by scenario and arm."""
     trials = Counter((cell.scenario, cell.arm) for cell in due.trials)
     judgments = Counter((cell.scenario, cell.arm) for cell in due.judgments)
     by_id = {arm.id: arm for arm in arms}
-    groups = [
+    return [
         CellGroup(library.scenario(name), by_id[arm], trials[name, arm], judgments[name, arm])
         for name, arm in sorted({*trials, *judgments})
     ]
-    return estimate(groups, experiment, library.priced_models(experiment.prices), history)
 
 
 def estimate(

@@ -34,7 +34,7 @@ _PARTS: Final = re.compile(r"\b(threads|comments|reviews)\b")  # of an object, w
 def check_github_com(
     experiment: Experiment, folders: Sequence[ScenarioFolder], arms: Sequence[Arm], library: Library
 ) -> None:
-    """Refuse what cannot be done on github.com, for an experiment there.
+    """Refuse scenarios and modes that need the hub, for an experiment on github.com.
 
     Raises:
         ConfigError: one line for each scenario, mode or account, with the reason.
@@ -53,7 +53,7 @@ def check_github_com(
 
 
 def require_reachable(experiment: Experiment, arms: Sequence[Arm], sandbox: SandboxName) -> None:
-    """Refuse built-in agents on github.com in a sandbox whose only way out is the gateway, which they have not.
+    """Refuse agents without a model on github.com in a sandbox without a network, since only the gateway is a proxy.
 
     Raises:
         ConfigError: an arm could not reach github.com.
@@ -67,7 +67,7 @@ def require_reachable(experiment: Experiment, arms: Sequence[Arm], sandbox: Sand
 
 
 def require_lane_tokens(plan: Plan, library: Library, environ: Mapping[str, str], *, leased: bool) -> None:
-    """Check that the tokens are at hand which the first trial of an experiment on github.com needs.
+    """Check that the environment has the tokens that the first trial of an experiment on github.com needs.
 
     Args:
         plan: of the run.
@@ -84,8 +84,7 @@ def require_lane_tokens(plan: Plan, library: Library, environ: Mapping[str, str]
         if folder.github is None or folder.scenario.github is None or folder.scenario.source.fixture is None:
             continue
         pool = library.repositories().fixtures[folder.scenario.source.fixture]
-        identity = identity_of(folder, folder.scenario.github.identity)
-        for user in (identity, *(() if leased else (pool.admin,))):
+        for user in (identity_of(folder), *(() if leased else (pool.admin,))):
             if not environ.get(token_variable(user), "").strip():
                 missing[token_variable(user)] = f"{user} of {folder.scenario.source.fixture}"
     if missing:
@@ -94,7 +93,7 @@ def require_lane_tokens(plan: Plan, library: Library, environ: Mapping[str, str]
 
 
 def _scenario_faults(folder: ScenarioFolder, pools: GitHubRepositories) -> Iterator[str]:
-    """Yield why a scenario stays on the hub."""
+    """Yield the reasons why a scenario can only run on the hub."""
     scenario = folder.scenario
     fixture, github = scenario.source.fixture, scenario.github
     if fixture is None or github is None or folder.github is None:
@@ -108,7 +107,7 @@ def _scenario_faults(folder: ScenarioFolder, pools: GitHubRepositories) -> Itera
         yield from (f"checkpoints.{checkpoint.id}: {fault}" for fault in _checkpoint_faults(checkpoint))
     yield from _number_faults(load_yaml(folder.path / "scenario.yaml", Scenario))
     yield from _fixture_faults(_world(folder.github), github)
-    yield from _identity_faults(identity_of(folder, github.identity), pools.fixtures[fixture])
+    yield from _identity_faults(identity_of(folder), pools.fixtures[fixture])
 
 
 def _checkpoint_faults(checkpoint: Checkpoint) -> Iterator[str]:
@@ -152,7 +151,7 @@ def _number_faults(written: Scenario) -> Iterator[str]:
 
 @functools.cache
 def _world(fixture: Path) -> FixtureWorld:
-    """Return what a fixture consists of; only its records may be used, since its git directory is removed."""
+    """Return the state of a fixture, of which only the records may be used, since its git directory is removed."""
     with tempfile.TemporaryDirectory(prefix="fixture-") as scratch:
         start = own_files_commit(fixture, cache_root())
         return build_fixture(fixture, Path(scratch) / "hub", StartCommit(*start) if start else None)
@@ -177,8 +176,9 @@ def _fixture_faults(world: FixtureWorld, github: GitHubStart) -> Iterator[str]:
         yield "its fixture has several repositories"
 
 
-def identity_of(folder: ScenarioFolder, identity: str) -> str:
-    """Return the fixture's name of the user that the agent acts as."""
+def identity_of(folder: ScenarioFolder) -> str:
+    """Return the fixture's name of the user as whom the agent acts; "" without GitHub."""
+    identity = folder.scenario.github.identity if folder.scenario.github else ""
     users = _world(folder.github).fixture.users if folder.github else {}
     return next((name for name, user in users.items() if identity in (name, user.login)), identity)
 

@@ -1,8 +1,8 @@
 """Reuse of stored rows under the same keys, and the fingerprint of the environment that the keys depend on.
 
 A row is reused if the key of its trial and the digest of its judging are those of the planned cell. Its origin does not
-matter: an earlier attempt or wave, the merge base of a pull request, or another day. The fingerprint lets another
-machine name what differs if the planned keys are not valid there.
+matter: an earlier attempt or wave, the merge base of a pull request, or another day. If the planned keys are not valid
+on another machine, the fingerprint shows which versions and digests differ.
 """
 
 import datetime
@@ -35,28 +35,18 @@ _NAMED: Final = 5  # differences that a message names
 _DIGEST_LENGTH: Final = 64
 
 
-class JudgingDigests:
-    """Digests of checks, rubric and judges of a plan's scenarios, as they are now."""
-
-    def __init__(self, plan: Plan, library: Library) -> None:
-        settings = plan.experiment.model_settings.judge
-        self._images, self._library = plan.check_images, library
-        self._panel_digest = panel_digest(plan.experiment.judges, library.roots, settings)
-        self.of = functools.cache(self._of)
-
-    def _of(self, scenario: str) -> str:
-        folder = self._library.scenario(scenario)
-        return judging_digest(folder.judging_digest, self._panel_digest, self._images.get(scenario))
-
-
 def judging_of(plan: Plan, library: Library) -> dict[str, str]:
-    """Return the judging digest of each planned scenario.
+    """Return the current digest of checks, rubric and judges of each planned scenario.
 
     Raises:
         ConfigError: a planned scenario is not in the library, or cannot be read.
     """
-    judging = JudgingDigests(plan, library)
-    return {name: judging.of(name) for name in sorted({cell.scenario for cell in plan.cells})}
+    panel = panel_digest(plan.experiment.judges, library.roots, plan.experiment.model_settings.judge)
+    names = sorted({cell.scenario for cell in plan.cells})
+    return {
+        name: judging_digest(library.scenario(name).judging_digest, panel, plan.check_images.get(name))
+        for name in names
+    }
 
 
 def reusable(paths: Sequence[Path], plan: Plan, library: Library) -> dict[str, Result]:
@@ -64,14 +54,14 @@ def reusable(paths: Sequence[Path], plan: Plan, library: Library) -> dict[str, R
 
     Args:
         paths: files of rows, and folders of a run or of artifacts. Missing paths, and lines that are not rows of this
-            version, are skipped: they only cost a new trial.
+            version, are skipped, which only costs new trials.
         plan: has the cells and the maximum age of rows.
         library: has the checks and rubrics.
 
     Raises:
         ConfigError: a planned scenario is not in the library, or cannot be read.
     """
-    planned, judging = {cell.key: cell for cell in plan.cells}, JudgingDigests(plan, library)
+    planned, judging = {cell.key: cell for cell in plan.cells}, judging_of(plan, library)
     variants = {arm.id: arm.variant.id if arm.variant else None for arm in plan.arms}
     reused: dict[str, Result] = {}
     for row in stored_rows(paths):
@@ -79,10 +69,10 @@ def reusable(paths: Sequence[Path], plan: Plan, library: Library) -> dict[str, R
         if cell is None or (row.scenario, row.repetition) != (cell.scenario, cell.repetition):
             continue
         is_old = plan.not_before is not None and _start_time(row) < plan.not_before
-        if is_old or not (row.measures_agent and row.judged) or row.judging != judging.of(cell.scenario):
+        if is_old or not (row.measures_agent and row.judged) or row.judging != judging[cell.scenario]:
             continue
         if cell.id not in reused or _start_time(row) > _start_time(reused[cell.id]):
-            # Named as in this plan: before its merge, a change was an arm of its own.
+            # The names are this plan's: before its merge, a change was another arm.
             names = {
                 "experiment": plan.experiment.id,
                 "epoch": plan.epoch,
@@ -106,7 +96,7 @@ def stored_rows(paths: Sequence[Path]) -> Iterator[Result]:
                 if not file.parent.is_symlink():
                     yield from _rows_of(file)
         elif path.exists():
-            yield from _rows_of(path.resolve())  # a link that the user names is followed
+            yield from _rows_of(path.resolve())  # the user may name a link
 
 
 def _rows_of(path: Path) -> Iterator[Result]:
@@ -118,13 +108,12 @@ def _rows_of(path: Path) -> Iterator[Result]:
 
 
 def _lines(file: BufferedReader) -> Iterator[bytes]:
-    """Return the lines; those longer than any row are skipped."""
-    whole = True
+    """Yield the lines, without those that are longer than any row."""
+    is_start = True
     while line := file.readline(LINE_BYTES):
-        ended = line.endswith(b"\n")
-        if whole:
+        if is_start:
             yield line
-        whole = ended
+        is_start = line.endswith(b"\n")
 
 
 def _row(line: bytes) -> Result | None:
@@ -138,7 +127,7 @@ def _row(line: bytes) -> Result | None:
 def environment_fingerprint(
     plan: Plan, sources: ConfigSources, images: SandboxImages, versions: Mapping[str, str | None]
 ) -> dict[str, str]:
-    """Return versions and digests that the keys of a plan's cells and judgments depend on, by name.
+    """Return by name the versions and digests that the keys of a plan's cells and judgments depend on.
 
     Args:
         plan: has the cells.
@@ -201,9 +190,8 @@ def require_same_environment(
     ]
     if differ:
         raise RefusedError(
-            f"{first_of(differ, _NAMED, '; ')}: the planned keys are not valid here. Check out the "
-            "planned commit, use the same Python and image, and pin the agents in the experiment "
-            "(NAME@VERSION); or plan again"
+            f"{first_of(differ, _NAMED, '; ')}: the planned keys are not valid here. Check out the planned commit, use "
+            "the same Python and image, and pin the agents in the experiment (NAME@VERSION); or plan again"
         )
     keys = ((cell, key_of(plan, cell, library.scenario(cell.scenario), images)) for cell in plan.cells)
     wrong = next((cell.id for cell, key in keys if key != cell.key), None)

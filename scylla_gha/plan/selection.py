@@ -1,9 +1,8 @@
-"""Parts and variations of an experiment: globs over names, and what a command line puts in place of the file.
+"""Parts and variations of an experiment: globs over names, and fields that a command line overrides.
 
-A sub-test may be `best of` a tier, which stored rows choose: of the tier's sub-tests with at least ten judged trials,
-the highest mean pass rate over the scenarios that all of them have; then the lowest mean cost; then the order of names.
-The trials that decide are not those that are planned, so the luck of the chosen sub-test does not raise its own
-estimate.
+A sub-test may be `best of` a tier, which stored rows choose among the tier's sub-tests with at least ten judged trials:
+by the highest mean pass rate over the scenarios that all of them have, then by the lowest mean cost, then by name. The
+planned trials do not take part in the choice, so the luck of the chosen sub-test does not raise its own estimate.
 """
 
 import datetime
@@ -19,7 +18,7 @@ from scylla_gha.config import did_you_mean, there_are
 from scylla_gha.config.library import Library
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.experiment import Experiment, agent_name
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.result import Result
 
@@ -29,21 +28,21 @@ _LEAST_CANDIDATES: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class CellSelection:
-    """A part or a variation of an experiment; what is empty or None is taken from the experiment.
+    """A part or a variation of an experiment; an empty or None field leaves the experiment's own.
 
     Args:
         only: globs over cell ids.
         repetitions: of each scenario by each arm.
         epoch: a name under which all trials are new.
-        head: a checkout with another version of `config/`. The arms are then the variants that it changes, as they are
-            there and as they are here.
+        head: a checkout with another version of `config/`. The arms are then the variants that it changes, each in its
+            version there and in its version here.
         scenarios: globs over scenario ids.
         agents: `name` or `name@version`.
         variants: globs over `tier/sub-test`.
         models: model ids.
         modes: ids of modes.
         budget_usd: budget of the whole experiment.
-        best: sub-test that `best of` a tier stands for, by tier; a tier without one has its representative.
+        best: sub-test that `best of` a tier stands for, by tier; a tier that is missing has its representative.
     """
 
     only: tuple[str, ...] = ()
@@ -60,7 +59,7 @@ class CellSelection:
 
     @property
     def has_other_arms(self) -> bool:
-        """True if the arms may be others than the experiment's."""
+        """True if the arms may differ from the experiment's."""
         return bool(self.agents or self.variants or self.models or self.modes)
 
     def apply(self, experiment: Experiment) -> Experiment:
@@ -120,8 +119,8 @@ def best_sub_tests(rows: Iterable[Result], experiment: Experiment, epoch: str, n
 
     Args:
         rows: stored rows of all experiments.
-        experiment: rows of its agents and models count. Its own rows decide nothing; rows that are newer than the first
-            of those in this epoch are left out, so that the choice stays the same as long as they are reused.
+        experiment: rows of its agents and models count. Its own rows do not count. Rows that are newer than its first
+            row in this epoch do not count either, so that the choice stays the same while these rows are reused.
         epoch: of the plan.
         names: of all sub-tests, such as `T1/05-github`.
 
@@ -135,7 +134,7 @@ def best_sub_tests(rows: Iterable[Result], experiment: Experiment, epoch: str, n
             others.append(row)
         elif row.epoch == epoch and row.started_at:
             begin = min(begin or row.started_at, row.started_at)
-    agents = {name.partition("@")[0] for name in experiment.agents}
+    agents = {agent_name(name)[0] for name in experiment.agents}
     by_tier: dict[str, dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
     for row in others:
         is_earlier = begin is None or (row.started_at is not None and row.started_at < begin)
@@ -158,7 +157,7 @@ def _best(sub_tests: Mapping[str, Sequence[Result]]) -> str | None:
 
 
 def _rank(rows: Sequence[Result], scenarios: set[str]) -> tuple[float, float]:
-    """Return what is lower for a better sub-test: the negative pass rate, and the mean cost in USD."""
+    """Return the negative pass rate and the mean cost in USD; the better of two sub-tests has the lower pair."""
     passed: dict[str, list[bool]] = defaultdict(list)
     usd = []
     for row in rows:

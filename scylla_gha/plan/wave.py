@@ -1,13 +1,12 @@
 """One wave of an experiment in GitHub Actions: reused rows, packed jobs, cells left, and whether another wave follows.
 
-Cells are packed longest first, to the worker that is free first.
-
-Time must not become a confounder of the arms, which longest first alone would make it: slow arms would come first and
-fast ones last. So a wave takes its cells in the plan's order, in which the experiment's seed interleaves the arms. The
-rule decides only which worker gets a cell; each worker runs its cells in the plan's order again, and so does a job
-whose workers take the next cell when they are free. `drift` measures what is left of the confounding.
+Cells are packed longest first, to the worker that is free first. That order decides only which worker gets a cell: run
+in that order, slow arms would come first and fast arms last, and time would confound the comparison. So a wave takes
+the first cells of the plan, in which the experiment's seed interleaves the arms, and each worker and each job runs its
+cells in the plan's order. `drift` measures the remaining confounding.
 """
 
+import bisect
 import hashlib
 import heapq
 import itertools
@@ -29,15 +28,15 @@ from scylla_gha.model.experiment import RoleBudgets
 from scylla_gha.model.plan import MOST_SHARDS, TIME_OVER, Cell, Plan, Shard, UnstartedCells, WavePacking
 from scylla_gha.model.result import Result
 from scylla_gha.plan.budget import BudgetClaim, refuse_above_budget, split_budget
-from scylla_gha.plan.estimate import CellGroup, DueCells, ExpectedCost, History, estimate_cells, expected_costs
+from scylla_gha.plan.estimate import DueCells, ExpectedCost, History, cell_groups, estimate_cells, expected_costs
 from scylla_gha.plan.reuse_results import environment_fingerprint, reusable
 from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import RunFolder, stored_packing
 
-_SHRINK: Final = 200  # a wave that is too full is tried again with one in so many cells fewer
+_SHRINK: Final = 200  # a wave that is too full is packed again without one in so many of its cells
 _ROUNDING: Final = 1e-9  # minutes
 _CAMPAIGN: Final = re.compile(r"[A-Za-z0-9]+([._-][A-Za-z0-9]+)*")
-# Of dispatch.yml and regression.yml; GitHub refuses a dispatch with any other.
+# Inputs of dispatch.yml and regression.yml; GitHub refuses a dispatch with another input.
 _INPUTS: Final = {
     "experiment",
     "only",
@@ -97,7 +96,7 @@ NOTHING: Final = PackedWave((), 0, 0.0, 0.0)
 def pack_shards(minutes: Sequence[float], limits: WaveLimits) -> PackedWave:
     """Pack as many of the first cells as a wave has time for.
 
-    A cell that takes longer than a job has time for gets a worker of its own, since it can still be started.
+    A cell that takes longer than the time of a job gets a worker of its own, since it can still be started.
 
     Args:
         minutes: expected duration of each cell, in the plan's order.
@@ -113,10 +112,10 @@ def pack_shards(minutes: Sequence[float], limits: WaveLimits) -> PackedWave:
         )
     if any(not math.isfinite(duration) or duration < 0 for duration in minutes):
         raise ConfigError("the expected minutes of a cell are not finite; give its scenario a time limit")
-    # As many of the first cells as would fit if they could be divided between workers, and at least one.
+    # The upper bound: the first cells that would fit if cells could be divided between workers, and at least one.
     time = min(limits.shards, len(minutes)) * limits.lanes * limits.minutes
-    totals = itertools.accumulate(min(duration, limits.minutes) for duration in minutes)
-    count = max(1, sum(1 for _ in itertools.takewhile(lambda total: total <= time, totals)))
+    totals = list(itertools.accumulate(min(duration, limits.minutes) for duration in minutes))
+    count = max(1, bisect.bisect_right(totals, time))
     while True:
         workers = _longest_first(minutes[:count], limits)
         loads = [math.fsum(minutes[index] for index in cells) for cells in workers]
@@ -132,7 +131,7 @@ def check_limits(limits: WaveLimits) -> None:
     """Check the limits of a wave.
 
     Raises:
-        ConfigError: GitHub runs no such wave.
+        ConfigError: a limit is out of range.
     """
     if not 1 <= limits.shards <= MOST_SHARDS:
         raise ConfigError(
@@ -170,14 +169,14 @@ def _shards(
 
 
 def lower_bound(minutes: Sequence[float], workers: int) -> float:
-    """Return the minutes below which no packing gets: the longest cell, or an equal part of all for each worker."""
+    """Return the minutes that every packing needs: those of the longest cell, or an equal share for each worker."""
     return max(*minutes, math.fsum(minutes) / workers)
 
 
 def drift(packed: PackedWave, arms: Sequence[str]) -> float:
-    """Return how far the mean start of an arm's cells is from that of all cells, as a share of the makespan.
+    """Return the largest distance of an arm's mean start from the mean start of all cells, as a share of the makespan.
 
-    Near 0, arms are equally early; at 0.5, all cells of an arm come first or last. `arms` are those of the cells, in
+    Near 0, arms start equally early; at 0.5, all cells of an arm come first or last. `arms` are those of the cells, in
     the plan's order.
     """
     starts: dict[str, list[float]] = defaultdict(list)
@@ -190,7 +189,7 @@ def drift(packed: PackedWave, arms: Sequence[str]) -> float:
 
 
 def account_for(packing: WavePacking, plan: Plan) -> None:
-    """Check that every planned cell is in exactly one of the shards, the cells left, and the cells reused.
+    """Check that every planned cell is once in the packing: in a shard, left for a later wave, or reused.
 
     Raises:
         ConfigError: a cell is missing, duplicated, or not planned.
@@ -207,12 +206,12 @@ def account_for(packing: WavePacking, plan: Plan) -> None:
 
 @dataclass(frozen=True, slots=True)
 class WaveOptions:
-    """Limits of a wave, its number in a campaign, and files or folders of rows that it may reuse."""
+    """Options of a wave."""
 
     limits: WaveLimits = WaveLimits()
     campaign: str = "local"
-    wave: int = 1
-    done: tuple[Path, ...] = ()
+    wave: int = 1  # number in the campaign
+    done: tuple[Path, ...] = ()  # files or folders with rows that may be reused
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +234,7 @@ def make_wave(
     """Reuse rows of cells that are done, and pack the other cells into shards.
 
     Args:
-        plan: of the experiment, which `folder` holds already. Its budget is what earlier waves left.
+        plan: stored in `folder`. Its budget is the unspent rest of earlier waves.
         folder: the run's folder.
         sources: configuration of this machine.
         agents: those of this machine.
@@ -243,8 +242,8 @@ def make_wave(
         options: of the wave.
 
     Raises:
-        ConfigError: there is nothing to run and nothing to reuse, or the limits are not valid.
-        RefusedError: the likely cost is above a budget, or a later wave finds no row of those before.
+        ConfigError: no cell is left to run and no row is reused, or the limits are not valid.
+        RefusedError: the likely cost is above a budget, or the rows of earlier waves are missing.
     """
     check_limits(options.limits)
     library = sources.here
@@ -254,7 +253,8 @@ def make_wave(
         due = DueCells(cells, cells)
         estimate = estimate_cells(plan.experiment, library, plan.arms, due, history) if reused else plan.estimate
         refuse_above_budget(plan.model_copy(update={"estimate": estimate}))
-    costs = _expected_costs(plan, cells, library, history)
+    models = library.priced_models(plan.experiment.prices)
+    costs = expected_costs(cell_groups(DueCells(cells, cells), plan.arms, library), plan.experiment, models, history)
     minutes = [costs[cell.scenario, cell.arm].minutes for cell in cells]
     packed = pack_shards(minutes, options.limits) if cells or not reused else NOTHING
     versions = {agent_id: installed.version for agent_id, installed in agents.items()}
@@ -286,13 +286,6 @@ def _rows_to_reuse(plan: Plan, library: Library, options: WaveOptions) -> dict[s
             "cells would be paid again; give them to --done (or keep a results branch)"
         )
     return reused
-
-
-def _expected_costs(plan: Plan, cells: Sequence[Cell], library: Library, history: History) -> _Costs:
-    arms = {arm.id: arm for arm in plan.arms}
-    counts = Counter((cell.scenario, cell.arm) for cell in cells)
-    groups = [CellGroup(library.scenario(name), arms[arm], count, count) for (name, arm), count in counts.items()]
-    return expected_costs(groups, plan.experiment, library.priced_models(plan.experiment.prices), history)
 
 
 def _shard_records(plan: Plan, cells: Sequence[Cell], packed: PackedWave, costs: _Costs) -> tuple[Shard, ...]:
@@ -352,7 +345,7 @@ def read_wave(folder: RunFolder) -> WavePacking:
 
 
 def pending_cells(folder: RunFolder, wave: WavePacking) -> int:
-    """Count the cells that did not fit into this wave or its time; failed cells are for a re-run."""
+    """Count the cells that this wave or its time had no room for; failed cells do not count, since jobs are re-run."""
     unstarted = read_record(folder.unstarted, UnstartedCells)
     late = {cell for cell, reason in unstarted.cells.items() if reason == TIME_OVER} if unstarted else set()
     return len(late | set(wave.left))
@@ -389,7 +382,7 @@ def why_stop(
         return f"wave {wave.wave} measured nothing, so another one would not either; its rows state the reasons"
     if budget.usd is not None and budget.unknown:
         return (
-            f"what {counted(budget.unknown, 'trial')} cost is unknown, so the budget cannot be enforced; run the "
+            f"the cost of {counted(budget.unknown, 'trial')} is unknown, so the budget cannot be enforced; run the "
             "remaining cells by hand"
         )
     if budget.usd is not None and budget.usd <= 0:
@@ -398,7 +391,7 @@ def why_stop(
 
 
 def inputs_of(plan: Plan, wave: WavePacking, event: Path | None, usd: float | None) -> dict[str, str]:
-    """Return the inputs of the next wave: those of this one, with number, campaign and remaining budget."""
+    """Return the inputs of the next wave: those of this wave, with the next number and the remaining budget."""
     inputs = (read_event(event, DispatchEvent).inputs if event else None) or {}
     own = {
         "experiment": plan.experiment.id,

@@ -1,7 +1,7 @@
-"""Numeric functions that know no domain word.
+"""Numeric functions without words of the domain.
 
-Those of the package itself need no NumPy: intervals and their record, Wilson's limits, paired differences of rates.
-The test and the interval of differences are never narrower than those of `resampling` and `means`.
+The functions in this file need no NumPy: the record of an interval, Wilson's limits, and paired differences of rates.
+Their test and their interval of differences are never narrower than those of `resampling` and `means`.
 """
 
 import math
@@ -23,8 +23,8 @@ _BISECTIONS: Final = 80
 class Interval:
     """An estimate and its 95 % limits.
 
-    Status `ok`: both limits. `point`: too few values, or all equal, so there are no limits. `infinite`: the estimate is
-    infinite, and `low` is a one-sided limit. `unbounded`: a limit that is None is infinite.
+    Status `ok`: both limits are known. `point`: there are no limits, since there are too few values or all are equal.
+    `infinite`: the estimate is infinite, and `low` is a one-sided limit. `unbounded`: a limit of None is infinite.
     """
 
     estimate: float | None

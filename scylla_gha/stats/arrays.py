@@ -1,4 +1,4 @@
-"""Checked input arrays, and exact sums of floats, so that neither order nor threads can change a bit."""
+"""Checked input arrays, and exact sums of floats, which do not depend on their order or on threads."""
 
 from typing import Final, TypeAlias
 
@@ -26,7 +26,7 @@ def vector(values: ArrayLike, name: str = "values") -> Floats:
 
 
 def finite(array: Floats, name: str) -> Floats:
-    """Return the same array.
+    """Return the array, after checking that its numbers are finite.
 
     Raises:
         ValueError: a number is NaN or infinite.
@@ -61,7 +61,7 @@ def table_of(values: ArrayLike, name: str) -> Floats:
 
 
 def is_constant(array: Floats) -> Bools:
-    """Tell which rows vary by rounding alone; NaN is ignored."""
+    """Mark the rows whose values differ only by rounding; NaN is ignored."""
     low = np.min(np.where(np.isnan(array), np.inf, array), axis=-1, initial=np.inf)
     high = np.max(np.where(np.isnan(array), -np.inf, array), axis=-1, initial=-np.inf)
     return np.asarray(high - low <= 2.0**-NOISE_BITS * np.maximum(np.abs(low), np.abs(high)))
@@ -70,8 +70,8 @@ def is_constant(array: Floats) -> Bools:
 def on_grid(values: Floats, total: int) -> Floats:
     """Round each row to a grid so coarse that sums with integer weights are exact.
 
-    A value moves by less than `total * 2**-51` of the row's largest, some 1e-14 for a weight of 50. Exact
-    sums do not depend on order, so BLAS, its threads and the processor cannot change a bit, and equal sums are equal.
+    A value moves by less than `total * 2**-51` of the row's largest, about 1e-14 for a weight of 50. Exact sums do not
+    depend on their order, so BLAS, its threads and the processor give the same bits, and equal sums are equal.
     Source: the pre-rounding of Demmel & Nguyen 2013, reproducible summation.
 
     Args:

@@ -1,9 +1,9 @@
 """Changes of level in a series (E-divisive), and slow drift (CUSUM).
 
 E-divisive finds where the distribution of a series changes, by energy statistics and permutations.
-A split at t is scored against every stretch that follows it, not only against all that does, so a passing excursion is
-found as well as a lasting shift. The best split is kept if its p is at most the level; then both parts are searched,
-until the best one is not. The only assumption is that values of one stretch are exchangeable.
+A split at t is scored against every stretch that begins at t, not only the whole rest of the series, so that temporary
+shifts are found as well as lasting ones. The best split is kept if its p is at most the level; then both parts are
+searched, until the best split has a larger p. The only assumption is that values of one stretch are exchangeable.
 Source: Matteson & James 2014, Journal of the American Statistical Association 109:334 (the exponent is 1).
 
 CUSUM is a sum that grows while values stay on one side of a target. In units of sigma, `k` (half the drift that

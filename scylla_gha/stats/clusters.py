@@ -1,6 +1,6 @@
 """Repetitions in clusters: rates over clusters, how alike repetitions are, consistency, pass@k and pass^k.
 
-Repetitions of one thing resemble each other, so clusters are counted, not values.
+Repetitions in a cluster resemble each other, so the clusters are the independent units, not the values.
 """
 
 import math
@@ -52,7 +52,7 @@ def clustered(values: ArrayLike, labels: Labels) -> Clusters:
 
     Args:
         values: one number per trial.
-        labels: its cluster, of any type that sorts, or `cluster_index` of these; as long as `values`.
+        labels: the cluster of each value, as labels of any type that sorts, or as their `cluster_index`.
 
     Raises:
         ValueError: the lengths differ, or a value is NaN or infinite.
@@ -70,12 +70,12 @@ def clustered(values: ArrayLike, labels: Labels) -> Clusters:
 def macro_rate(values: ArrayLike, labels: Labels) -> Interval | None:
     """Compute the mean of the clusters' rates, by Wilson's limits with effective n and Student's quantile.
 
-    The limits stay in [0, 1], exist if all trials are alike, and are shorter than those of t with few clusters. None
+    The limits stay in [0, 1], exist if all trials are alike, and are closer than those of t with few clusters. None
     without values; a `point` with one cluster.
 
     Args:
         values: 0 or 1 per trial.
-        labels: its cluster.
+        labels: the cluster of each trial.
 
     Raises:
         ValueError: a value is neither 0 nor 1.
@@ -173,7 +173,7 @@ def score_consistency(scores: ArrayLike, labels: Labels) -> float | None:
 
 
 def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> Floats:
-    """Compute for each cluster of n tries with c successes how often one of k tries succeeds, without bias.
+    """Compute for each cluster of n tries with c successes the unbiased chance that at least one of k tries succeeds.
 
     1 - C(n - c, k) / C(n, k). Of the shape that n and c share; NaN if n < k.
     Source: Chen et al. 2021, arXiv:2107.03374, equation 1.
@@ -185,7 +185,7 @@ def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> Floats:
 
 
 def pass_all_k(n: ArrayLike, c: ArrayLike, k: int) -> Floats:
-    """Compute for each cluster how often all of k tries succeed (pass^k), C(c, k) / C(n, k); as `pass_at_k`.
+    """Compute for each cluster the chance that all of k tries succeed (pass^k), C(c, k) / C(n, k); as `pass_at_k`.
 
     Source: Yao et al. 2024, arXiv:2406.12045.
     """
@@ -193,7 +193,7 @@ def pass_all_k(n: ArrayLike, c: ArrayLike, k: int) -> Floats:
 
 
 def _look_up(n: ArrayLike, c: ArrayLike, k: int, favourable: Callable[[int, int], int]) -> Floats:
-    """Compute the chances from whole numbers, so that only the last step rounds, once for each size and hits."""
+    """Compute the chance for each pair of size and hits once, from whole numbers, so that only the last step rounds."""
     sizes, hits = np.broadcast_arrays(np.asarray(n), np.asarray(c))
     whole = np.all((sizes % 1 == 0) & (hits % 1 == 0))
     if not (whole and np.all((hits >= 0) & (hits <= sizes))):

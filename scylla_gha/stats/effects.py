@@ -1,7 +1,7 @@
 """Effect sizes, and the smallest effect that a paired design detects.
 
-An undefined effect size is None: without any spread, a difference of means is not a multiple of a spread. Do not print
-a label without an interval: without an effect, 24 % of comparisons of 5 with 5 have |d| above 0.8.
+An undefined effect size is None: without a spread, a difference of means is not a multiple of it. Labels such as
+"large" need an interval: without an effect, 24 % of comparisons of 5 with 5 values have |d| above 0.8.
 
 The paired design is that of Miller 2024, arXiv:2411.00640: n clusters, K repetitions each in both arms. The variance of
 a cluster's difference is w^2 + a^2 / K_a + b^2 / K_b, with w^2 that between clusters and a^2, b^2 that within.
@@ -21,7 +21,7 @@ from scylla_gha.stats.arrays import NOISE_BITS, Floats, is_constant, pair, vecto
 _TWO: Final = 2  # values that a spread takes
 _MANY: Final = 1e4
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
-_FAR: Final = 9.0  # standard deviations: what lies beyond has a chance below 1e-18
+_FAR: Final = 9.0  # standard deviations; larger offsets have a chance below 1e-18
 _TAIL: Final = 1e-18
 
 
@@ -56,7 +56,7 @@ def hedges_correction(df: float) -> float | None:
 def cohens_dz(x: ArrayLike, y: ArrayLike) -> float | None:
     """Divide the mean of paired differences by their standard deviation; None as `cohens_d`.
 
-    Differences are rounded at 1e-13 of the largest value, so that 4/5 - 3/5 and 2/5 - 1/5 are equal, as they should be.
+    Differences are rounded at 1e-13 of the largest value, so that 4/5 - 3/5 equals 2/5 - 1/5.
     """
     first, second = pair(x, y)
     top = max(np.max(np.abs(first), initial=0.0), np.max(np.abs(second), initial=0.0))
@@ -160,7 +160,7 @@ def mde_paired(variance: float, n: int, alpha: float = 0.05, power: float = 0.8)
         variance: of a cluster's difference (`Split.of_difference`).
         n: clusters.
         alpha: two-sided; divide it by the size of the family for Bonferroni.
-        power: wanted.
+        power: chance of detecting the difference.
     """
     if n < _TWO:
         return None

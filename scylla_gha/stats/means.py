@@ -1,7 +1,7 @@
 """Intervals of means, rates and shares, by Student's t and by score tests, for many samples at once.
 
-Rows are samples and NaN marks a missing value. Limits are NaN if a row is too small. The package itself has Wilson's
-limits of one rate without NumPy.
+Rows are samples and NaN marks a missing value. Limits are NaN if a row is too small. `stats` itself has Wilson's limits
+of one rate without NumPy.
 """
 
 import math
@@ -31,8 +31,8 @@ def t_quantile(df: float, confidence: float = 0.95) -> float:
 def mean_limits(values: ArrayLike, confidence: float = 0.95) -> tuple[Floats, Floats, Floats]:
     """Compute mean, lower and upper limit of each row, shape (rows, n), by Student's t.
 
-    The mean is NaN without values. Limits are NaN with fewer than two values, or if all values of a row are equal,
-    which says nothing about their spread.
+    The mean is NaN without values. Limits are NaN with fewer than two values, or if all values of a row are equal, so
+    that their spread is unknown.
     """
     table = np.atleast_2d(np.asarray(values, dtype=np.float64))
     known = ~np.isnan(table)

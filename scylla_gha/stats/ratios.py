@@ -1,7 +1,7 @@
 """Ratios and positive means with intervals, what one success costs, the cheapest success, and the Pareto set.
 
-Cost of a success: mean cost of an attempt over the success rate, so failures are paid for. Without a success it is
-infinite. Failures often cost more, so costs and successes are analysed together, never as independent.
+Cost of a success: mean cost of an attempt over the success rate, which includes the cost of failures. Without a success
+it is infinite. Failures often cost more, so costs and successes are analysed together, never as independent.
 Source: Erol et al. 2025, arXiv:2504.13359.
 """
 
@@ -86,11 +86,11 @@ def positive_mean_interval(values: ArrayLike) -> Interval | None:
 def success_cost_interval(cost: ArrayLike, success: ArrayLike) -> Interval | None:
     """Compute the 95 % interval of the cost of a success from repetitions in one cluster; None without attempts.
 
-    The variance of the rate is at least q (1 - q) / n with q = (k + 1/2) / (n + 1), or an attempt that never failed
-    would be certain. Without a success the status is `infinite`, with a one-sided lower limit.
+    The variance of the rate is at least q (1 - q) / n with q = (k + 1/2) / (n + 1), since attempts without a failure do
+    not prove that none can fail. Without a success the status is `infinite`, with a one-sided lower limit.
 
     Args:
-        cost: of each attempt; if one is unknown, do not compute this.
+        cost: of each attempt; all must be known.
         success: 0 or 1 for each attempt.
 
     Raises:
@@ -212,7 +212,8 @@ class PooledFrontier:
 class StrataFrontier:
     """Mean over strata of the least cost of a success; None if a stratum is unsolved, or without strata.
 
-    `unsolved`: strata without a success and without an outside price. `strata`: those that an arm tried.
+    `unsolved` is the number of strata without a success and without an outside price, `strata` of those that an arm
+    tried.
     """
 
     cost: float | None
@@ -221,7 +222,7 @@ class StrataFrontier:
 
 
 def _checked(cost: ArrayLike, success: ArrayLike) -> tuple[Floats, Floats]:
-    """Return both, of shape (arms, strata), NaN in the same places: an arm that did not try the stratum."""
+    """Return both as arrays of shape (arms, strata), NaN in the same places if an arm did not try the stratum."""
     costs, successes = np.asarray(cost, dtype=np.float64), np.asarray(success, dtype=np.float64)
     if costs.ndim != 2 or costs.shape != successes.shape:  # noqa: PLR2004 arms and strata
         raise ValueError("cost and success must both have the shape (arms, strata)")
@@ -263,8 +264,8 @@ def strata_frontier(cost: ArrayLike, success: ArrayLike, outside: ArrayLike = ma
     Args:
         cost: shape (arms, strata), as `pooled_frontier`.
         success: likewise.
-        outside: what a success costs elsewhere, say if a person does it: one price for each stratum, or one for all;
-            infinite for no price.
+        outside: cost of a success elsewhere, such as by a person: one price for each stratum, or one for all; infinite:
+            there is no price.
 
     Raises:
         ValueError: as `pooled_frontier`.

@@ -2,12 +2,12 @@
 
 Draws depend on the seed and the shape alone, and sums are exact (`arrays.on_grid`), so the bytes are always the same.
 
-Bootstrap: not for few values. Below n = 30, or 50 if skewed, the intervals are too short (77-84 % instead of 95 % at
-n = 5). For clusters give one mean per cluster, and have 20 of them. Source: Efron & Tibshirani 1993, chapter 14.
+Bootstrap: below n = 30, or 50 if values are skewed, the intervals are too short (77-84 % instead of 95 % at n = 5).
+Clusters need one mean per cluster, and at least 20 of them. Source: Efron & Tibshirani 1993, chapter 14.
 
-Sign-flip test: without an effect, each difference could as well have had the other sign. Exact for up to 16
-differences, else drawn with p = (b + 1) / (m + 1). Sources: Fisher 1935, Design of Experiments, section 21; Phipson &
-Smyth 2010.
+Sign-flip test: without an effect, both signs of each difference are equally likely. It is exact for up to 16
+differences, else signs are drawn and p = (b + 1) / (m + 1). Sources: Fisher 1935, Design of Experiments, section 21;
+Phipson & Smyth 2010.
 """
 
 import math
@@ -25,7 +25,7 @@ from scylla_gha.stats.arrays import Floats, Ints, finite, is_constant, on_grid, 
 DRAWS: Final = 9_999  # with the sample itself 10,000
 TAIL: Final = (1 - 0.95) / 2  # of percentile limits at 95 %
 _QUANTILES: Final = ndtri([TAIL, (1 + 0.95) / 2])
-_BLOCK: Final = 1_280_000  # numbers at once: 10 MB, which a processor's cache still helps with
+_BLOCK: Final = 1_280_000  # numbers at once: 10 MB, about the size of a processor's cache
 _MOST_ROWS: Final = 128
 _SLACK: Final = 1e-12  # of the largest possible statistic: a tie that rounding broke is still a tie
 

@@ -18,12 +18,12 @@ from scipy.special import expit, ndtri
 
 from scylla_gha.stats.arrays import Floats
 
-FEWEST: Final = 6  # levels of a factor: from 3 its spread is estimated as .07 for a true .6
+FEWEST: Final = 6  # rows or columns: from 3, a spread of .6 is estimated as .07
 _ROUNDS: Final = 200
 _STEPS: Final = 50
 _TOLERANCE: Final = 1e-4  # of an sd, on the scale of logits
-_SMALL: Final = 1e-3  # an sd below is no difference
-_LARGE: Final = 10.0  # an sd above means that the data are separated
+_SMALL: Final = 1e-3  # a smaller sd counts as no difference
+_LARGE: Final = 10.0  # a larger sd means that the data are separated
 _LONGEST: Final = 5.0  # a Newton step, on the scale of logits
 
 
@@ -31,7 +31,7 @@ _LONGEST: Final = 5.0  # a Newton step, on the scale of logits
 class ShrunkenRates:
     """The rate of each row with its limits, shape (rows,): the mean chance over all columns, untried ones included.
 
-    Do not print it unless `converged`.
+    The numbers are valid only if `converged`.
     """
 
     rate: Floats

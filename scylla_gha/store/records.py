@@ -1,7 +1,7 @@
 """Records as files: JSON, JSON lines and append-only logs, written atomically; and digests of stored files.
 
-A file is either whole or absent: it is written to a temporary file beside it and renamed, so a killed process leaves at
-most a `*.tmp`. A digest is stored in the record that names the file, and checked when the file is read.
+A file is either whole or absent: a temporary file beside it is written and renamed, so a killed process leaves at most
+a `*.tmp`. The record that names a file has its digest, which is checked when the file is read.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ _CHUNK: Final = 1 << 20
 def without_garbage_collection() -> Iterator[None]:
     """Switch off the search for reference cycles while many records are made.
 
-    No record refers to itself, and the search takes a fifth to a third of the time.
+    Records have no reference cycles, and the search takes a fifth to a third of the time.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -70,7 +70,7 @@ def atomic(path: Path) -> Iterator[Path]:
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename is None:
-            error.filename = str(path)  # a disk that is full does not say where it is
+            error.filename = str(path)  # the error of a full disk names no file
         raise
 
 
@@ -78,7 +78,7 @@ def read_record(path: Path, kind: type[R]) -> R | None:
     """Read the record in a file; None if there is no file.
 
     Raises:
-        ConfigError: the file does not hold such a record.
+        ConfigError: the file does not contain such a record.
     """
     try:
         text = path.read_bytes()

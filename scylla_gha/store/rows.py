@@ -1,7 +1,7 @@
 """Rows and files from another machine: no links, no devices, limited sizes, and consistent values.
 
 Rows that are counted together are all of the hub, or all of github.com. The hub follows GitHub's documentation, answers
-at once and refuses nobody: a difference between the two says nothing of agents.
+at once and refuses nobody, so a difference between the two may come from the server instead of the agent.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 LINE_BYTES: Final = 64 * 1024
 _VERSION: Final = Result.model_fields["schema_version"].default
-_MOST: Final = 2**53  # a number beyond it is none that was counted here, and does not fit into a table's column
+_MOST: Final = 2**53  # no count reaches it, and the columns of tables hold no larger whole number exactly
 _VERDICT: Final = ("passed", "score", "grade", "progress")
 
 
@@ -36,7 +36,7 @@ def list_files(folder: Path, most: int) -> list[str]:
     """Return the sorted names in a real folder.
 
     Raises:
-        UntrustedFileError: it is a link, not a folder, or has more than `most` entries.
+        UntrustedFileError: it is a link, is not a folder, or has more than `most` entries.
     """
     if not stat.S_ISDIR(folder.lstat().st_mode):
         raise UntrustedFileError("is not a folder")
@@ -53,10 +53,10 @@ def list_files(folder: Path, most: int) -> list[str]:
 def open_file(path: Path, most: int) -> Iterator[BufferedReader]:
     """Open a regular file of at most `most` bytes that has no other hard link.
 
-    It is checked before opening, since opening a device or a pipe has effects, and again afterwards.
+    The file is checked before opening, since opening a device or a pipe has effects, and again afterwards.
 
     Raises:
-        UntrustedFileError: it is something else, or missing.
+        UntrustedFileError: it is missing, is not such a file, or is too large.
     """
     name = path.name
     try:
@@ -127,7 +127,7 @@ def parse_row(line: bytes, number: int) -> Result:
 
 
 def row_fault(row: Result) -> str | None:
-    """Return why the toolkit itself cannot have written this row, or None."""
+    """Return why this version of the toolkit cannot have written a row; None if it can."""
     if row.schema_version != _VERSION:
         return f"its schema version is {row.schema_version}, not {_VERSION}; use one version of the toolkit"
     if row.measures_agent != row.outcome.measures_agent:
@@ -151,7 +151,7 @@ def _number_fault(row: Result) -> str | None:
 
 
 def mismatch(row: Result, cell: Cell, plan: Plan, arm: Arm) -> str | None:
-    """Return which value of a row differs from the plan of its cell and arm, or None."""
+    """Return a message about the first value of a row that differs from the plan of its cell and arm; None if none."""
     planned: dict[str, object] = {
         "experiment": plan.experiment.id,
         "epoch": plan.epoch,
@@ -177,7 +177,7 @@ def of_same_github(rows: Iterable[Result], name: str) -> Iterator[Result]:
 
     Args:
         rows: that are counted together.
-        name: of the file, run or files that they are from, for the message.
+        name: of their file, run or files, for the message.
 
     Raises:
         ConfigError: some rows are of the hub, and some of github.com.
@@ -209,6 +209,9 @@ def require_same_github(rows: Iterable[Result], name: str) -> None:
 
 
 def reports_of_same_github(reports: Sequence[tuple[str, "Report"]]) -> list[tuple[str, "Report"]]:
-    """Return the reports, by name, of the same GitHub as the newest one that has some; they are sorted oldest first."""
+    """Keep the reports without GitHub, or on the GitHub of the newest report that has one; pairs of name and report.
+
+    The reports are sorted oldest first.
+    """
     newest = next((report.github for _, report in reversed(reports) if report.github), None)
     return [(name, report) for name, report in reports if report.github in (None, newest)]

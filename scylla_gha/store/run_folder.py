@@ -163,7 +163,7 @@ def find_judgment(folder: CellFolder, key: str) -> Judgment | None:
 
 
 def keep_judgment(folder: CellFolder, judgment: Judgment, *, stands: bool) -> None:
-    """Store a judgment: the current one in `judgment.json`, every other beside it, since all were paid for.
+    """Store a judgment: the current one in `judgment.json`, others beside it, since all of them were paid for.
 
     Raises:
         ConfigError: a stored record is invalid.
@@ -187,8 +187,8 @@ def traffic_of(probe: Path) -> Path:
 def lock_run(folder: Path, *, shared: bool = False) -> None:
     """Lock the run folder until the command ends; create the folder if it is missing.
 
-    The kernel's lock on the folder needs no file and ends with its process. Two commands in one folder would pay for
-    the same cells twice. Jobs of several shards share the folder; each shard has a lock of its own.
+    Two commands in one folder would pay for the same cells twice. The kernel's lock on the folder needs no file and
+    ends with its process. Jobs of several shards share the folder; each shard has a lock of its own.
 
     Args:
         folder: the run folder.
@@ -209,25 +209,31 @@ def _held(folder: Path, *, shared: bool) -> Iterator[None]:
             try:
                 fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
             except BlockingIOError:
+                process = lock_holder(os.fstat(descriptor)) or "another process"
                 raise RefusedError(
-                    f"{folder}: {_holder(descriptor)} is at work in it; wait until it ends, or give "
-                    "another folder by --runs; nothing was started"
+                    f"{folder}: {process} is at work in it; wait until it ends, or give another folder by --runs; "
+                    "nothing was started"
                 ) from None
         yield
     finally:
         os.close(descriptor)
 
 
-def _holder(descriptor: int) -> str:
-    """Return the process that holds the lock, if the kernel tells."""
-    number = os.fstat(descriptor).st_ino
-    with contextlib.suppress(OSError, ValueError, IndexError):
+def lock_holder(folder: os.stat_result) -> str | None:
+    """Describe the process that holds the lock of a folder; None if the kernel's table of locks names none.
+
+    The table is read, since trying the lock would take it.
+    """
+    with contextlib.suppress(OSError):
         for line in Path("/proc/locks").read_text().splitlines():
             fields = line.split()
-            if fields[1] == "FLOCK" and int(fields[5].rpartition(":")[2]) == number:
-                argv = Path("/proc", fields[4], "cmdline").read_bytes().decode(errors="replace").split("\0")
+            if fields[1:2] == ["FLOCK"] and fields[5].rpartition(":")[2] == str(folder.st_ino):
+                try:
+                    argv = Path("/proc", fields[4], "cmdline").read_bytes().decode(errors="replace").split("\0")
+                except OSError:
+                    return "another process"
                 return f"process {fields[4]} ({' '.join(argv).strip()})"
-    return "another process"
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +277,7 @@ def stored_packing(folder: RunFolder) -> WavePacking:
     """Read the wave of a run's folder.
 
     Raises:
-        ConfigError: there is none, or it is of another plan than the one beside it.
+        ConfigError: there is no wave, or it belongs to another plan than the one in the folder.
     """
     path = WavePaths(folder.root).packing
     packing = read_record(path, WavePacking)
@@ -285,7 +291,7 @@ def stored_packing(folder: RunFolder) -> WavePacking:
 
 
 def file_digests(folder: AttemptFolder) -> dict[str, FileDigest]:
-    """Compute the digests of the files that an attempt left, by name."""
+    """Compute the digests of an attempt's files, by name."""
     files = sorted(path for path in folder.root.iterdir() if path.name not in _WITHOUT_DIGEST)
     return {
         path.name: file_digest(path)
@@ -295,7 +301,7 @@ def file_digests(folder: AttemptFolder) -> dict[str, FileDigest]:
 
 
 def require_log_digests(folder: RunFolder) -> int:
-    """Require that the request logs, which prove what was spent, match their digests.
+    """Require that the request logs, which prove the cost of a run, match their digests.
 
     Returns the number of attempts without digests, which older versions stored.
 

@@ -1,9 +1,8 @@
 """Validation of a library: its configuration, its scenarios, and the proofs of scenarios.
 
-A proof is recorded under a digest of everything that it depends on. For a scenario these are its files (which pin the
-fixture), the GitHub state of the fixture and the modes, the toolkit's code that prepares, runs and judges, the sandbox
-with its image, and the system whose programs the checks start. All code counts except the packages that only plan,
-reach models, or read results.
+A proof is recorded under a digest of its inputs: the scenario's files (which pin the fixture), the GitHub state of the
+fixture and the modes, the toolkit's code, the sandbox with its image, and the system whose programs the checks start.
+Packages that only plan, call models or read results have no effect on a proof, so their code is not part of the digest.
 """
 
 import datetime
@@ -33,7 +32,6 @@ from scylla_gha.model.github_fixture import FIXTURE_FILE, GitHubFixture
 from scylla_gha.model.scenario import size_of
 from scylla_gha.model.scenario_proof import ScenarioProof
 from scylla_gha.plan import plan_cells
-from scylla_gha.plan.build import infos_of
 from scylla_gha.plan.checks import model_notes
 from scylla_gha.prepare.start_state import changed_fixture, start_state
 from scylla_gha.prepare.tools import cache_root
@@ -74,20 +72,19 @@ _NOTE = "r, w: read and write operations of the mode's oracle on GitHub; g: its 
 
 
 def validate_experiment(library: Library, name: str, note: Report) -> None:
-    """Check an experiment (an id, or a file) and what it names; `note` gets notes on its models.
+    """Check an experiment (an id, or a file) and all that it refers to; `note` gets notes on its models.
 
     Raises:
         ConfigError: it is invalid.
     """
     experiment = library.experiment(name)
-    agents = infos_of(find_agents(experiment, install=False))
-    plan = plan_cells(experiment, library, agents)
+    plan = plan_cells(experiment, library, find_agents(experiment, install=False))
     for text in model_notes(plan, library, datetime.datetime.now(datetime.UTC).date()):
         note(f"note: {name}: {text}")
 
 
 def validate_file(library: Library, path: Path, note: Report) -> None:
-    """Check one file: a mode (`config/modes/<id>.yaml`), or else an experiment.
+    """Check one file: a mode if it is in `config/modes/`, otherwise an experiment.
 
     Raises:
         ConfigError: it is invalid.
@@ -114,7 +111,7 @@ def validate_configuration(library: Library, note: Report) -> None:
 
 
 def _check_repositories(library: Library) -> None:
-    """Check that the list of repositories on github.com, if there is one, names fixtures and users that exist."""
+    """Check that the fixtures and users in the list of repositories on github.com exist."""
     path = library.repositories_file()
     pools = library.repositories().fixtures if path.is_file() else {}
     for name, pool in pools.items():
@@ -172,7 +169,7 @@ def _solution_faults(folder: ScenarioFolder) -> Iterator[str]:
 def prove_scenarios(
     library: Library, names: Sequence[str], sandboxes: SandboxPool, jobs: int, report: Report, *, skip_proved: bool
 ) -> list[ScenarioProof]:
-    """Execute the proofs of scenarios, report each, and return all, those that were proved before included.
+    """Execute the proofs of scenarios, report each, and return all, including recorded ones.
 
     Args:
         library: the scenarios.
@@ -232,7 +229,7 @@ def _proofs(
 
 
 def scenarios_under(library: Library, path: Path) -> tuple[list[str], bool]:
-    """Return the scenarios in a folder, and whether that is all of the library: its root, or a folder without any."""
+    """Return the scenarios in a folder, and False; for a root or a folder without scenarios, all scenarios and True."""
     names = [name for name, folder in library.scenarios.items() if path in (folder, *folder.parents)]
     if path in library.roots or not names:
         return list(library.scenarios), True
@@ -260,20 +257,20 @@ def proof_digest(folder: ScenarioFolder, sandboxes: SandboxPool) -> str:
 
 
 def system_facts() -> list[str]:
-    """Return the version of Python, the machine, and the system whose programs checks and servers start."""
+    """Return the version of Python, the machine, and the operating system, whose programs checks and servers start."""
     system = _SYSTEM.read_text(encoding="utf-8") if _SYSTEM.is_file() else ""
     return [platform.python_version(), platform.machine(), system]
 
 
 def recorded_proof(key: str) -> str | None:
-    """Return the solutions tried in the proof that is recorded under a digest, in words; None if there is none."""
+    """Return the text of the proof that is recorded under a digest; None if there is none."""
     file = _proof_file(key)
     return file.read_text(encoding="utf-8") if file.is_file() else None
 
 
-def record_proof(key: str, trials: str) -> None:
-    """Record that a scenario's proof holds; `trials` names the solutions tried."""
-    write_text(_proof_file(key), trials)
+def record_proof(key: str, text: str) -> None:
+    """Record under a digest that a proof holds."""
+    write_text(_proof_file(key), text)
 
 
 def _proof_file(key: str) -> Path:
@@ -288,7 +285,7 @@ def _file_digests(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def proof_table(proofs: Sequence[ScenarioProof]) -> Iterator[str]:
-    """Yield the files for agents of start states, and a table of the scenarios with GitHub; nothing without both."""
+    """Yield a line for each start state with files for agents, and a table of the scenarios with GitHub."""
     for proof in proofs:
         if proof.agent_files:
             yield (

@@ -1,11 +1,12 @@
 """Proof of a scenario: its checks accept right solutions, reject wrong ones, and give the same verdict twice.
 
-The proof rejects a task that is solved in the fixture already, a fixture that cannot be built, and a check that cannot
-fail or that accepts only the reference solution. The no-op must fail and break no guard, the reference solution must
-make every checkpoint hold, each wrong solution must fail, and each other right solution must pass. No judge is asked:
-required items of judges are taken as met. Where only judges can tell that a solution is wrong, it names these items in
-a line `# unmet: F2`, and must pass with them and fail without; such solutions are counted apart. The no-op and the
-reference solution are tried twice, to show that task and checks are stable, and wrong patches are judged twice.
+The proof rejects a task that is solved in the start state, a fixture that cannot be built, and a check that cannot fail
+or that accepts only the reference solution. The no-op must fail and break no guard, the reference solution must make
+every checkpoint hold, each wrong solution must fail, and each other right solution must pass. No judge is asked: the
+proof assumes that judges find all required items met. If only judges can tell that a solution is wrong, a line of it
+such as `# unmet: F2` names these items: it must pass if they are met and fail if they are not, and is counted apart.
+The no-op and the reference solution are tried twice, to show that task and checks are stable, and wrong patches are
+judged twice.
 
 With GitHub state there is a reference solution for each mode in which the task is possible. Each works with the tools
 of its mode alone; the other solutions have those of the mode `baseline`.
@@ -13,10 +14,10 @@ of its mode alone; the other solutions have those of the mode `baseline`.
 
 import functools
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -60,16 +61,6 @@ _JUDGED_TWICE: Final = (2,)
 _ONCE: Final = (1,)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Verdict on a solution, what is wrong with that, and the API operations of the first run."""
-
-    passed: bool
-    fault: str | None
-    judged: tuple[str, ...] = ()  # items that judges have to find unmet
-    calls: Mapping[str, int] = field(default_factory=dict)
-
-
 def validate_scenario(
     folder: ScenarioFolder,
     library: Library,
@@ -109,7 +100,7 @@ def validate_scenario(
 
 @dataclass(frozen=True, slots=True)
 class _Toolset:
-    """Tools of a mode: the oracle's arm, where it runs, and what it is given."""
+    """Tools of a mode: the oracle's arm, its sandbox, and its resources."""
 
     arm: Arm
     target: SandboxTarget
@@ -125,12 +116,12 @@ def _toolset(folder: ScenarioFolder, mode: str, library: Library, sandboxes: San
 def _try_all(tests: "_SolutionTests", executor: Executor | None) -> tuple[SolutionTrial, ...]:
     folder = tests.prepared.folder
     others = [mode for mode in tests.toolsets if mode != DEFAULT_MODE]
-    trials: list[tuple[str, Callable[[], Verdict]]] = [
-        ("nop", tests.no_op),
-        ("solution", partial(tests.reference, DEFAULT_MODE)),
-        *((f"solution/{mode}", partial(tests.reference, mode)) for mode in others),
-        *((f"right/{patch.stem}", partial(tests.right, patch)) for patch in folder.right),
-        *((f"wrong/{patch.stem}", partial(tests.wrong, patch)) for patch in folder.wrong),
+    trials: list[Callable[[], SolutionTrial]] = [
+        tests.no_op,
+        partial(tests.reference, DEFAULT_MODE),
+        *(partial(tests.reference, mode) for mode in others),
+        *(partial(tests.right, patch) for patch in folder.right),
+        *(partial(tests.wrong, patch) for patch in folder.wrong),
     ]
     tried = list((executor.map if executor else map)(_timed, trials))
     if len(folder.wrong) < _LEAST_WRONG and not any(map(is_only_one, folder.wrong)):
@@ -142,24 +133,15 @@ def _try_all(tests: "_SolutionTests", executor: Executor | None) -> tuple[Soluti
     return tuple(tried)
 
 
-def _timed(trial: tuple[str, Callable[[], Verdict]]) -> SolutionTrial:
-    name, test = trial
+def _timed(test: Callable[[], SolutionTrial]) -> SolutionTrial:
     started = time.monotonic()
-    verdict = test()
-    seconds = round(time.monotonic() - started, 2)
-    return SolutionTrial(
-        name=name,
-        passed=verdict.passed,
-        fault=verdict.fault,
-        seconds=seconds,
-        judged=verdict.judged,
-        calls=dict(verdict.calls),
-    )
+    trial = test()
+    return trial.model_copy(update={"seconds": round(time.monotonic() - started, 2)})
 
 
 @functools.cache
 def _cancel() -> Cancel:
-    """Make the flag in the process that proves: a fork would share the pipe of one that is made on import."""
+    """Return the flag that ends all proofs, made on first use: forks would share the pipe of an earlier one."""
     return Cancel()
 
 
@@ -177,7 +159,7 @@ class _SolutionTests:
     hub: HubProcess | None
     toolsets: dict[str, _Toolset]  # by mode
 
-    def no_op(self) -> Verdict:
+    def no_op(self) -> SolutionTrial:
         folder = self.prepared.folder
         judgment, attempt, fault = self._try("nop", folder.solution, _TWICE)
         holds = {check.id: check.holds for check in judgment.checks} if judgment else {}
@@ -188,9 +170,9 @@ class _SolutionTests:
             fault = "every required check already passes in the start state, before any change"
         if not fault and broken:
             fault = f"these guards already fail in the start state: {', '.join(_evidence(judgment, broken))}"
-        return Verdict(solved, fault, calls=_calls(attempt))
+        return SolutionTrial(name="nop", passed=solved, fault=fault, calls=_calls(attempt))
 
-    def reference(self, mode: str) -> Verdict:
+    def reference(self, mode: str) -> SolutionTrial:
         folder = self.prepared.folder
         runs = _TWICE if mode == DEFAULT_MODE else _ONCE
         judgment, attempt, fault = self._try("oracle", folder.oracle(mode), runs, mode)
@@ -201,9 +183,10 @@ class _SolutionTests:
         )
         if not fault and (failing or not passed):
             fault = f"does not pass: {_reasons(judgment, failing)}"
-        return Verdict(passed, fault, calls=_calls(attempt))
+        name = "solution" if mode == DEFAULT_MODE else f"solution/{mode}"
+        return SolutionTrial(name=name, passed=passed, fault=fault, calls=_calls(attempt))
 
-    def wrong(self, patch: Path) -> Verdict:
+    def wrong(self, patch: Path) -> SolutionTrial:
         folder = self.prepared.folder
         runs = _ONCE if folder.github else _JUDGED_TWICE  # with GitHub, each costs seconds
         judgment, attempt, fault = self._try("oracle", patch, runs)
@@ -216,22 +199,22 @@ class _SolutionTests:
                 "is refused by the checks already; remove its line '# unmet:', which is for solutions that only judges "
                 "can refuse"
             )
-        return Verdict(passed, fault, unmet, _calls(attempt))
+        name = f"wrong/{patch.stem}"
+        return SolutionTrial(name=name, passed=passed, fault=fault, judged=unmet, calls=_calls(attempt))
 
-    def right(self, patch: Path) -> Verdict:
+    def right(self, patch: Path) -> SolutionTrial:
         judgment, attempt, fault = self._try("oracle", patch, _ONCE)
         passed = _passes(judgment, self.prepared.folder)
-        if fault or judgment is None or passed:
-            return Verdict(passed, fault, calls=_calls(attempt))
-        required = {check.id for check in self.prepared.folder.scenario.checkpoints if check.required}
-        failing = [check.id for check in judgment.checks if not check.holds and check.id in required]
-        fault = f"fails, so the checks refuse a right solution: {_reasons(judgment, failing)}"
-        return Verdict(passed=False, fault=fault, calls=_calls(attempt))
+        if judgment and not fault and not passed:
+            required = {check.id for check in self.prepared.folder.scenario.checkpoints if check.required}
+            failing = [check.id for check in judgment.checks if not check.holds and check.id in required]
+            fault = f"fails, so the checks refuse a right solution: {_reasons(judgment, failing)}"
+        return SolutionTrial(name=f"right/{patch.stem}", passed=passed, fault=fault, calls=_calls(attempt))
 
     def _try(
         self, agent: str, patch: Path, runs: tuple[int, ...], mode: str = DEFAULT_MODE
     ) -> tuple[Judgment | None, Attempt, str | None]:
-        """Return the first judgment (None: there is not each), the first attempt, and what went wrong."""
+        """Return the first judgment (None if a try has no result), the first attempt, and the fault of the tries."""
         outcomes: list[tuple[Attempt, list[Judgment]]] = []
         for times in runs:
             if not any(_reached_limit(judgment) for _, judged in outcomes for judgment in judged):
@@ -248,7 +231,7 @@ class _SolutionTests:
         return judgments[0], first, f"two tries had different results: {', '.join(changed)}" if changed else None
 
     def _run_and_judge(self, agent: str, patch: Path, tools: _Toolset, times: int) -> tuple[Attempt, list[Judgment]]:
-        """Run a solution, and judge it so many times."""
+        """Run a solution once, and judge it `times` times."""
         prepared, context = self.prepared, self.context
         arm = tools.arm.model_copy(update={"id": agent, "agent": agent})
         runner = AgentRunner(
@@ -274,12 +257,12 @@ class _SolutionTests:
 
 
 def _reached_limit(judgment: Judgment) -> bool:
-    """Return whether a check ran until its time limit: the run is not repeated, since that takes as long again."""
+    """Return whether a check reached its time limit; such a run is not repeated, since that takes as long again."""
     return any(not check.holds and check.evidence.startswith(NO_END) for check in judgment.checks)
 
 
 def _passes(judgment: Judgment | None, folder: ScenarioFolder, unmet: tuple[str, ...] = ()) -> bool:
-    """Return whether a solution passes if judges find all required items met, but for those that are named."""
+    """Return whether a solution passes if judges find all required items met, except `unmet`."""
     if judgment is None or judgment.result is None:
         return False
     judged = [item.id for item in folder.rubric.items if item.required and not item.checks]
@@ -291,8 +274,8 @@ def _passes(judgment: Judgment | None, folder: ScenarioFolder, unmet: tuple[str,
     return score_trial(folder.scenario, folder.rubric, checks, items, panel=panel).passed
 
 
-def _calls(attempt: Attempt) -> Mapping[str, int]:
-    return attempt.github.calls if attempt.github else {}
+def _calls(attempt: Attempt) -> dict[str, int]:
+    return dict(attempt.github.calls) if attempt.github else {}
 
 
 def _reasons(judgment: Judgment | None, failing: list[str]) -> str:
@@ -305,7 +288,7 @@ def _evidence(judgment: Judgment | None, names: Iterable[str]) -> list[str]:
 
 
 def _brief(evidence: str) -> str:
-    """Return what a check says in a line: why it fails, and the line of its output that tells most."""
+    """Return the reason why a check fails, and the most informative line of its output."""
     fault, _, output = evidence.partition(": ")
     line = error_line(output)
     return f"{fault}: {line}"[:200] if line else fault[:200]

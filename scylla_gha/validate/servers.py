@@ -1,7 +1,7 @@
 """Proof of MCP servers: each starts in the sandbox and offers exactly the tools that its file declares.
 
-A proof can be recorded under a digest of everything that it depends on: the server's files, which pin its packages, the
-sandbox with its image, the program that asks for the tools, and the system whose programs the server may start.
+A proof can be recorded under a digest of its inputs: the server's files, which pin its packages, the sandbox with its
+image, the program that asks for the tools, and the system whose programs the server may start.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ _MEGA: Final = 1_000_000
 
 
 def servers_under(library: Library, path: Path) -> list[str]:
-    """Return the names of the MCP servers in a folder, or in the folder that a file is in."""
+    """Return the names of the MCP servers in a folder, or in the folder of a file."""
     return [
         name
         for name, folder in server_folders(library.roots).items()
@@ -142,7 +142,7 @@ def _differences(server: McpServer, tools: Sequence[str]) -> str | None:
 
 
 def _description(answer: dict[str, Any], resources: AgentResources) -> str:
-    """Return the number of tools, the seconds of the start, and what the installation took if it is in the cache."""
+    """Return the number of tools, the seconds of the start, and the size and duration of the installation."""
     if "fault" in answer:
         return "does not start"
     texts = [f"{counted(len(answer['tools']), 'tool')} in {answer['seconds']:.1f} s"]

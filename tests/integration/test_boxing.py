@@ -13,8 +13,8 @@ from scylla_gha.evaluate.run_cells import run_cells
 from scylla_gha.images import SandboxPool, select_sandbox
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Outcome
-from scylla_gha.plan import AgentInfo, plan_cells
-from tests.support.agents import ShellAgent
+from scylla_gha.plan import plan_cells
+from tests.support.agents import BUILT_IN, ShellAgent
 from tests.support.command import NO_ENGINE
 from tests.support.in_process_run import InProcessRun, make_run_context, with_settings
 from tests.support.records import make_checkpoint, make_experiment
@@ -40,7 +40,7 @@ def boxed(repository: Repository, runs: Path, script: str, **given: Any) -> RunC
     """A journey of one shell agent in containers."""
     made = make_run_context(repository, runs, {"shell": ShellAgent(script)}, sandbox="docker", **given)
     library = Library((repository.root, toolkit_root()))
-    known = {"shell": AgentInfo("1", uses_model=False)}
+    known = {"shell": BUILT_IN}
     planned = plan_cells(
         made.settings.plan.experiment, library, known, images=SandboxPool("docker", library).image_digests
     )

@@ -96,7 +96,7 @@ def test_a_tag_of_another_commit_stops_it(job: Job) -> None:
         ([make_excluded_result(CELLS[0], Outcome.PROVIDER_ERROR)], {}, "wave 1 measured nothing"),
         ([make_result(CELLS[0])], {"reused": (CELLS[0].id,)}, "wave 1 measured nothing"),
         ([make_result(CELLS[0], usd=3.0)], {"budget": 2.0}, "the budget is spent, and 1 cell is left"),
-        ([make_result(CELLS[0], usd=None)], {"budget": 2.0}, "what 1 trial cost is unknown"),
+        ([make_result(CELLS[0], usd=None)], {"budget": 2.0}, "the cost of 1 trial is unknown"),
     ],
 )
 def test_no_wave_is_started_in_vain(job: Job, rows: Any, given: dict[str, Any], why: str) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scylla_gha.agents import AGENTS
+from scylla_gha.agents import AGENTS, InstalledAgent
 from scylla_gha.agents.base import AgentCommand, AgentPackage, AgentTask, ProcessResult, TranscriptSummary
 from scylla_gha.attempt import run_attempt
 from scylla_gha.attempt.equip import AgentRunner
@@ -22,6 +22,13 @@ from tests.support.records import make_model_arm
 from tests.support.repository import make_repository
 
 PACKAGE = AgentPackage(npm="@example/shell", program="sh", oldest=(1,))
+
+BUILT_IN = InstalledAgent(AGENTS["nop"], "", "1")
+
+
+def cli_agent(version: str | None) -> InstalledAgent:
+    """An agent CLI of a version, which uses models."""
+    return InstalledAgent(AGENTS["claude-code"], "", version)
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from scylla_gha.evaluate.run_cells import run_cells
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.trial import Trial
-from scylla_gha.plan import AgentInfo, plan_cells
+from scylla_gha.plan import plan_cells
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.store.run_folder import CellFolder, RunFolder
 from scylla_gha.system.process import Cancel
-from tests.support.agents import ShellAgent
+from tests.support.agents import BUILT_IN, ShellAgent
 from tests.support.records import make_experiment
 from tests.support.repository import SCENARIO, Repository
 
@@ -41,7 +41,7 @@ def make_run_context(repository: Repository, runs: Path, agents: dict[str, Shell
     fields = {"id": "greet", "scenarios": (SCENARIO,), "agents": tuple(agents), "baseline": next(iter(agents)),
               "retry": {"attempts": 3, "backoff_seconds": 0.0}, **given}  # fmt: skip
     library = Library((repository.root,))
-    known = {name: AgentInfo("1", uses_model=False) for name in agents}
+    known = dict.fromkeys(agents, BUILT_IN)
     made = plan_cells(make_experiment(**fields), library, known, CellSelection(epoch=how.pop("epoch", "")))
     made = made.model_copy(update={"not_before": how.pop("not_before", None)})
     installed = {name: InstalledAgent(agent, "", "1") for name, agent in agents.items()}

@@ -21,11 +21,11 @@ from scylla_gha.hub.fixture import StartCommit
 from scylla_gha.hub.trial_files import REQUESTS_FILE
 from scylla_gha.model.github_fixture import RepositoryPool
 from scylla_gha.model.result import Result
-from scylla_gha.plan import AgentInfo, plan_cells
+from scylla_gha.plan import plan_cells
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.prepare.start_state import own_files_commit
 from scylla_gha.store.run_folder import RunFolder
-from tests.support.agents import ShellAgent
+from tests.support.agents import BUILT_IN, ShellAgent
 from tests.support.fixture_repositories import empty_site
 from tests.support.hub_scenario import ID, write_hub_scenario
 from tests.support.hub_server import ServedHub, serving_hub
@@ -62,7 +62,7 @@ class LaneSite:
         library = Library.here(self.root)
         fields = {"id": "live", "scenarios": (ID,), "agents": ("sh",), "baseline": "sh", "github": "github.com",
                   "retry": {"attempts": 1, "backoff_seconds": 0.0}, **experiment}  # fmt: skip
-        plan = plan_cells(make_experiment(**fields), library, {"sh": AgentInfo("1", uses_model=False)}, CellSelection())
+        plan = plan_cells(make_experiment(**fields), library, {"sh": BUILT_IN}, CellSelection())
         installed = {"sh": InstalledAgent(agent or ShellAgent(), "", "1")}
         return RunContext(RunSettings(plan, RunFolder(self.root / "runs"), ConfigSources(library), installed))
 

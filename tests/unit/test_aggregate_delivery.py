@@ -3,21 +3,8 @@
 import pytest
 
 from scylla_gha.aggregate import aggregate
-from scylla_gha.model.plan import Cell, Plan
-from scylla_gha.model.report import Report
-from tests.support.records import make_cell, make_experiment, make_plan, make_result
-
-
-def cells(count: int, arm: str = "oracle", scenario: str = "001-one") -> list[Cell]:
-    return [make_cell(arm, number, scenario) for number in range(1, count + 1)]
-
-
-def plan_of(*planned: Cell, baseline: str = "nop") -> Plan:
-    return make_plan(*planned, experiment=make_experiment(baseline=baseline))
-
-
-def warned(report: Report, about: str) -> list[str]:
-    return [warning for warning in report.warnings if about in warning]
+from tests.support.records import make_cell, make_result
+from tests.unit.test_aggregate import cells, plan_of, warned
 
 
 def test_secrets_that_were_taken_out_are_warned_of() -> None:

@@ -1,7 +1,6 @@
 """Trials that do not count: excused ones, and those on which judges gave no verdict."""
 
 import io
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -17,6 +16,7 @@ from scylla_gha.report.markdown import markdown
 from scylla_gha.report.terminal import terminal_report
 from tests.support.comments import facts
 from tests.support.records import make_cell, make_excluded_result, make_experiment, make_plan, make_result
+from tests.unit.test_aggregate import FAILED, UNJUDGED
 
 
 def arm(name: str, planned: int, judged: int) -> ArmSummary:
@@ -73,10 +73,6 @@ def test_a_kind_of_excuse_that_an_arm_has_twice_is_warned_of() -> None:
     twice = Excused(arm="new", outcome="sandbox_error", attempts=2, trials=1, reason="the box was lost")
     (said,) = excused_warnings([once, twice])
     assert said.startswith("new: 2 attempts in 1 trial ended in sandbox_error and were excused (one of them: the box")
-
-
-FAILED: dict[str, Any] = {"passed": False, "score": 0.3, "grade": "D", "progress": 0.5}
-UNJUDGED: dict[str, Any] = {"judged": False, "passed": None, "score": None, "grade": None, "progress": None}
 
 
 def test_what_is_unjudged_is_between_two_bounds_wherever_the_rate_is_shown() -> None:

@@ -1,33 +1,14 @@
 """Statements of the report on budgets, on settings that a model refuses, of who paid, and of the judges' controls."""
 
-from typing import Any
-
 import pytest
 
 from scylla_gha.aggregate import aggregate
 from scylla_gha.model.judgment import ControlResult, JudgeControl
-from scylla_gha.model.plan import Cell, Plan, UnstartedCells
-from scylla_gha.model.report import Report
-from scylla_gha.model.result import Result
+from scylla_gha.model.plan import UnstartedCells
 from scylla_gha.model.trial import Usage
 from scylla_gha.model.variant import Treatment, Variant
 from tests.support.records import make_cell, make_model_arm, make_plan, make_result
-
-
-def cells(count: int) -> list[Cell]:
-    return [make_cell("oracle", number) for number in range(1, count + 1)]
-
-
-def plan_of(*planned: Cell) -> Plan:
-    return make_plan(*planned)
-
-
-def rows_of(count: int, **given: Any) -> list[Result]:
-    return [make_result(cell, **given) for cell in cells(count)]
-
-
-def warned(report: Report, about: str) -> list[str]:
-    return [warning for warning in report.warnings if about in warning]
+from tests.unit.test_aggregate import cells, plan_of, rows_of, warned
 
 
 def test_a_cell_that_was_not_started_is_named_with_its_reason() -> None:

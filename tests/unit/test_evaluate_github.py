@@ -20,13 +20,13 @@ from scylla_gha.hub.client import HubProcess
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
 from scylla_gha.model.variant import AgentResources, McpServer
-from scylla_gha.plan import AgentInfo, plan_cells
+from scylla_gha.plan import plan_cells
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.redaction import Redactor
 from scylla_gha.sandboxes.base import SandboxTarget, socket_folder
 from scylla_gha.sandboxes.host import HostSandbox
 from scylla_gha.store.run_folder import AttemptFolder, RunFolder
-from tests.support.agents import ShellAgent
+from tests.support.agents import BUILT_IN, ShellAgent
 from tests.support.git_bombs import COMMIT, SHELL
 from tests.support.hub_clients import McpSession
 from tests.support.hub_scenario import ID, SOLUTION, write_hub_scenario
@@ -61,7 +61,7 @@ def context_of(root: Path, hub: HubProcess, script: str, rubric: str | None = No
     experiment = make_experiment(
         id="fix", scenarios=(ID,), agents=("sh",), baseline="sh", retry={"attempts": 3, "backoff_seconds": 0.0}
     )
-    plan = plan_cells(experiment, library, {"sh": AgentInfo("1", uses_model=False)}, CellSelection())
+    plan = plan_cells(experiment, library, {"sh": BUILT_IN}, CellSelection())
     installed = {"sh": InstalledAgent(agent, "", "1")}
     return RunContext(
         RunSettings(plan, RunFolder(root / "runs"), ConfigSources(library), installed), RunServices(hub=hub)

@@ -15,10 +15,10 @@ from scylla_gha.evaluate.run_cells import run_cells
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
-from scylla_gha.plan import AgentInfo, plan_cells
+from scylla_gha.plan import plan_cells
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.store.run_folder import RunFolder
-from tests.support.agents import ShellAgent
+from tests.support.agents import BUILT_IN, ShellAgent
 from tests.support.command import scylla
 from tests.support.hub_scenario import ID, write_hub_scenario
 from tests.support.library import write, write_experiment
@@ -63,7 +63,7 @@ def row_of(root: Path, hub: HubProcess, script: str) -> Result:
     library, experiment = Library.here(root), make_experiment(
         id="own", scenarios=(ID,), agents=("sh",), modes=("mytool",), baseline="mytool.sh"
     )  # fmt: skip
-    plan = plan_cells(experiment, library, {"sh": AgentInfo("1", uses_model=False)}, CellSelection())
+    plan = plan_cells(experiment, library, {"sh": BUILT_IN}, CellSelection())
     installed = {"sh": InstalledAgent(ShellAgent(script), "", "1")}
     context = RunContext(
         RunSettings(plan, RunFolder(root / "runs"), ConfigSources(library), installed), RunServices(hub=hub)

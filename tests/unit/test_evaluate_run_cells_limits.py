@@ -136,25 +136,18 @@ def test_after_the_deadline_no_cell_starts(repository: Repository, tmp_path: Pat
     assert (done, context.state.unstarted) == ([first], dict.fromkeys(others, TIME_OVER))
 
 
-@pytest.fixture
-def repository_age(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
-    monkeypatch.setenv("SCYLLA_CACHE", str(cache()))
-    monkeypatch.setenv("SCYLLA_WORK", str(tmp_path / "work"))
-    return make_repository(tmp_path / "repo")
-
-
-def test_a_trial_beyond_the_maximum_age_is_put_aside_and_run_again(repository_age: Repository, tmp_path: Path) -> None:
+def test_a_trial_beyond_the_maximum_age_is_put_aside_and_run_again(repository: Repository, tmp_path: Path) -> None:
     agents = {"shell": ShellAgent(SOLVE)}
-    done = run_agents(repository_age, tmp_path / "runs", agents)
+    done = run_agents(repository, tmp_path / "runs", agents)
     (trial,) = done.trials()
     limit = WHEN + datetime.timedelta(days=1)
     old = trial.model_copy(update={"attempts": (trial.last.model_copy(update={"started_at": WHEN}),)})
     write_record(done.cell().trial, old)
-    assert run_agents(repository_age, tmp_path / "runs", agents, not_before=WHEN).trials() == [old]
-    again = run_agents(repository_age, tmp_path / "runs", agents, not_before=limit)
+    assert run_agents(repository, tmp_path / "runs", agents, not_before=WHEN).trials() == [old]
+    again = run_agents(repository, tmp_path / "runs", agents, not_before=limit)
     assert again.trials() != [old]
     (aside,) = (tmp_path / "runs" / "old").iterdir()
     assert read_record(CellFolder(aside).trial, Trial) == old
     assert [attempt.number for attempt in again.trials()[0].attempts] == [1]
-    third = run_agents(repository_age, tmp_path / "runs", agents, not_before=limit)
+    third = run_agents(repository, tmp_path / "runs", agents, not_before=limit)
     assert third.trials() == again.trials()

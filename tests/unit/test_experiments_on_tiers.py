@@ -13,7 +13,6 @@ from scylla_gha.analysis.interactions import ArmParts, interactions
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.model.plan import Plan
 from scylla_gha.plan import plan_cells
-from scylla_gha.plan.build import infos_of
 from scylla_gha.plan.selection import select_scenarios
 from scylla_gha.stats.resampling import Resampling
 from tests.support.frames import row
@@ -37,7 +36,7 @@ def library() -> Library:
 @functools.cache
 def plan(name: str) -> Plan:
     experiment = library().experiment(name)
-    return plan_cells(experiment, library(), infos_of(find_agents(experiment, install=False)))
+    return plan_cells(experiment, library(), find_agents(experiment, install=False))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -23,8 +23,9 @@ from scylla_gha.onboarding.scaffold import (
     suite_files,
     write_files,
 )
-from scylla_gha.plan import AgentInfo, plan_cells
+from scylla_gha.plan import plan_cells
 from tests.support.adopters import empty
+from tests.support.agents import BUILT_IN
 
 SCHEMAS = "https://example.com/schemas/"
 
@@ -41,9 +42,7 @@ def test_what_is_written_is_read_by_the_toolkit(tmp_path: Path) -> None:
     folder = library.scenario(one.id)
     assert folder.scenario.title == hard.title
     assert len(folder.wrong) == 2
-    made = plan_cells(
-        library.experiment("app"), library, {name: AgentInfo("1", uses_model=False) for name in ("oracle", "nop")}
-    )
+    made = plan_cells(library.experiment("app"), library, dict.fromkeys(("oracle", "nop"), BUILT_IN))
     assert {cell.id for cell in made.cells} == {f"{one.id}--{arm}--r01" for arm in ("nop", "oracle")}
 
 

@@ -9,17 +9,15 @@ from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Cell, CostRange, Estimate, EstimateShare, Plan
 from scylla_gha.model.trial import Outcome
-from scylla_gha.plan import AgentInfo
 from scylla_gha.plan.build import (
     PlanRequest,
     history_of,
-    infos_of,
     make_plan,
     past_costs,
     plan_lines,
     wall_minutes,
 )
-from scylla_gha.plan.reuse_results import JudgingDigests
+from scylla_gha.plan.reuse_results import judging_of
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.store.records import write_lines
 from scylla_gha.store.run_folder import RunFolder
@@ -38,7 +36,7 @@ def experiment_of(*agents: str) -> Experiment:
 def test_built_in_agents_are_always_there(install: bool) -> None:
     found = find_agents(experiment_of("oracle", "nop"), install=install)
     assert {one.program for one in found.values()} == {""}
-    assert infos_of(found) == dict.fromkeys(("oracle", "nop"), AgentInfo("1", uses_model=False))
+    assert {agent.version for agent in found.values()} == {"1"}
 
 
 @pytest.mark.parametrize(
@@ -69,7 +67,7 @@ def test_an_agent_cli_on_path_is_asked_for_its_version(tmp_path: Path, monkeypat
     monkeypatch.setenv("PATH", f"{bin_folder}:/usr/bin:/bin")
     found = find_agents(experiment_of("claude-code"), install=True)
     assert found["claude-code"].program == f"{bin_folder}/claude"
-    assert infos_of(found)["claude-code"] == AgentInfo("2.1.197", uses_model=True)
+    assert found["claude-code"].version == "2.1.197"
 
 
 @pytest.mark.parametrize(("named", "version"), [("claude-code", None), ("claude-code@2.1.197", "2.1.197")])
@@ -79,7 +77,7 @@ def test_without_installing_nothing_is_started(
     monkeypatch.setenv("PATH", "/nowhere")
     found = find_agents(experiment_of(named), install=False)
     assert found[named].program == ""
-    assert infos_of(found)[named] == AgentInfo(version, uses_model=True)
+    assert found[named].version == version
 
 
 @pytest.fixture
@@ -183,7 +181,7 @@ def test_rows_of_another_version_are_no_help_and_no_hindrance(library: Library, 
 
 def test_what_a_plan_can_see_is_among_its_notes(library: Library, tmp_path: Path) -> None:
     made = planned(library, RunFolder(tmp_path / "runs"))
-    assert made.judging == {SCENARIO: JudgingDigests(made, library).of(SCENARIO)}
+    assert made.judging == judging_of(made, library)
     assert made.notes[-1].startswith(
         "no difference of pass rates can be shown, however large: a verdict needs at least 6 scenarios"
     )

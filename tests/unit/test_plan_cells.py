@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from scylla_gha.agents import InstalledAgent
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.errors import ConfigError
 from scylla_gha.images import SandboxImages
@@ -11,16 +12,14 @@ from scylla_gha.model.plan import Plan
 from scylla_gha.model.sandbox import Tools
 from scylla_gha.model.scenario import FixtureSource, ScenarioTask, Validation
 from scylla_gha.model.variant import SystemPrompt, Treatment
-from scylla_gha.plan import AgentInfo, plan_cells
+from scylla_gha.plan import plan_cells
 from scylla_gha.plan.estimate import PastCost
 from scylla_gha.plan.selection import CellSelection, select, select_scenarios
+from tests.support.agents import BUILT_IN, cli_agent
 from tests.support.library import write_model, write_scenario, write_tier
 from tests.support.records import make_checkpoint, make_experiment, make_model, make_scenario
 
-BUILT_IN = AgentInfo("1", uses_model=False)
-CLI = AgentInfo("2.0", uses_model=True)
-
-
+CLI = cli_agent("2.0")
 AGENTS = {"oracle": BUILT_IN, "nop": BUILT_IN, "cli": CLI, "cli@2.0": CLI}
 
 
@@ -160,7 +159,7 @@ def key(
     *,
     scenario: dict[str, Any] | None = None,
     files: dict[str, str | bytes] | None = None,
-    known: AgentInfo = CLI,
+    known: InstalledAgent = CLI,
     choice: CellSelection = CellSelection(),
     treatment: Treatment = BARE,
     name: str = "bare",
@@ -203,8 +202,8 @@ OVERRIDDEN = {"scenario": {"overrides": {".cli/x": "x"}}}
         pytest.param({}, {"limits": TrialLimits(turns=5)}, id="turns"),
         pytest.param({}, {"limits": TrialLimits(usd=5.0)}, id="cost limit"),
         pytest.param({}, {"treatment": Treatment()}, id="treatment"),
-        pytest.param({}, {"known": AgentInfo("2.1", uses_model=True)}, id="version of the agent"),
-        pytest.param({}, {"known": AgentInfo(None, uses_model=True)}, id="version not known"),
+        pytest.param({}, {"known": cli_agent("2.1")}, id="version of the agent"),
+        pytest.param({}, {"known": cli_agent(None)}, id="version not known"),
         pytest.param({}, {"models": ("n",)}, id="model"),
         pytest.param({}, {"choice": CellSelection(epoch="2026-01-01")}, id="epoch"),
         pytest.param(
@@ -237,7 +236,7 @@ def test_what_can_change_what_an_agent_does_changes_the_key(
         pytest.param({}, {"retry": RetrySettings(attempts=1)}, id="retries"),
         pytest.param({"choice": CellSelection(only=("*r01",)), "repetitions": 9}, {}, id="number of repetitions"),
         pytest.param(
-            {"agents": ("cli@2.0",), "known": AgentInfo(None, uses_model=True)},
+            {"agents": ("cli@2.0",), "known": cli_agent(None)},
             {},
             id="version pinned, or found to be that",
         ),

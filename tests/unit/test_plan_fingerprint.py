@@ -10,9 +10,10 @@ from scylla_gha.images import SandboxImages
 from scylla_gha.model.plan import Arm, Plan
 from scylla_gha.model.sandbox import Tools
 from scylla_gha.model.variant import Treatment
-from scylla_gha.plan import AgentInfo, plan_cells
+from scylla_gha.plan import plan_cells
 from scylla_gha.plan.reuse_results import environment_fingerprint, require_same_environment
 from scylla_gha.plan.selection import CellSelection
+from tests.support.agents import cli_agent
 from tests.support.library import write, write_scenario, write_tier
 from tests.support.records import make_experiment, make_scenario
 
@@ -32,9 +33,7 @@ def drawn(name: str) -> Callable[[Tools, Arm | None], str]:
 
 def planned(library: Library, boxing: SandboxImages) -> Plan:
     experiment = make_experiment(agents=("cli@2.0",), variants=("T0/*",), models=("m",), baseline="t0-00-bare.cli.m")
-    return plan_cells(
-        experiment, library, {"cli@2.0": AgentInfo("2.0", uses_model=True)}, CellSelection(), images=boxing
-    )
+    return plan_cells(experiment, library, {"cli@2.0": cli_agent("2.0")}, CellSelection(), images=boxing)
 
 
 def check(made: Plan, before: dict[str, str], library: Library, boxing: SandboxImages, version: str = "2.0") -> None:

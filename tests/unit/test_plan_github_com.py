@@ -10,8 +10,9 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.images import SandboxImages
 from scylla_gha.model.mode import Mode
 from scylla_gha.model.plan import Arm, Plan
-from scylla_gha.plan import AgentInfo, plan_cells
+from scylla_gha.plan import plan_cells
 from scylla_gha.plan.github_com import check_github_com
+from tests.support.agents import BUILT_IN
 from tests.support.hub_scenario import GITHUB, ID, write_hub_scenario
 from tests.support.records import make_experiment
 
@@ -60,7 +61,7 @@ def project(root: Path, github: str = KEEPER, *, admin: str = "keeper", conditio
 
 def planned(library: Library, **fields: object) -> Plan:
     experiment = EXPERIMENT.model_copy(update=fields)
-    return plan_cells(experiment, library, {"oracle": AgentInfo("1", uses_model=False)})
+    return plan_cells(experiment, library, {"oracle": BUILT_IN})
 
 
 def test_what_github_com_cannot_tell_is_refused_with_the_checkpoint_and_the_reason(tmp_path: Path) -> None:
@@ -90,9 +91,7 @@ def test_fixtures_without_repositories_modes_of_the_hub_and_sandboxes_without_a_
     library = project(tmp_path)
     assert len(planned(library).cells) > 0
     with pytest.raises(ConfigError, match="oracle cannot reach it in the sandbox bubblewrap: an agent without a model"):
-        plan_cells(
-            EXPERIMENT, library, {"oracle": AgentInfo("1", uses_model=False)}, images=SandboxImages("bubblewrap")
-        )
+        plan_cells(EXPERIMENT, library, {"oracle": BUILT_IN}, images=SandboxImages("bubblewrap"))
     mode = Mode(id="tool", env={"TOOL_API": "{address}/api/v3"})
     arms = [Arm(id="tool.oracle", agent="oracle", version="1", mode=mode)]
     with pytest.raises(ConfigError, match=r"mode tool: env: TOOL_API has the address of the hub"):

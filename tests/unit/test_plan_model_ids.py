@@ -8,15 +8,16 @@ import pytest
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.variant import Treatment
-from scylla_gha.plan import AgentInfo, plan_cells
+from scylla_gha.plan import plan_cells
 from scylla_gha.plan.budget import refuse_above_budget
 from scylla_gha.plan.checks import alias_notes, require_known_models, with_model_ids
 from scylla_gha.plan.selection import CellSelection
+from tests.support.agents import cli_agent
 from tests.support.library import write_model, write_scenario, write_tier
 from tests.support.records import make_experiment, make_model
 
 SONNET, HAIKU = "claude-sonnet-4-5-20250929", "claude-haiku-4-5-20251001"
-AGENT = {"claude-code": AgentInfo("2.1.197", uses_model=True)}
+AGENT = {"claude-code": cli_agent("2.1.197")}
 
 
 @pytest.fixture

@@ -11,13 +11,14 @@ from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.plan import ImpossibleTask, Plan
 from scylla_gha.model.variant import Treatment
-from scylla_gha.plan import AgentInfo, impossible_notes, plan_cells, unproved_notes
+from scylla_gha.plan import impossible_notes, plan_cells, unproved_notes
 from scylla_gha.variants import arm_resources, arm_treatment
+from tests.support.agents import BUILT_IN, cli_agent
 from tests.support.hub_scenario import ID, write_hub_scenario
 from tests.support.library import write, write_scenario, write_tier
 from tests.support.records import make_experiment, make_scenario
 
-AGENTS = {"oracle": AgentInfo("1", uses_model=False), "cli": AgentInfo("2.0", uses_model=True)}
+AGENTS = {"oracle": BUILT_IN, "cli": cli_agent("2.0")}
 BOTH: dict[str, Any] = {
     "scenarios": (ID,), "agents": ("oracle", "cli"), "variants": ("T0/01-vanilla",), "models": ("m",),
     "modes": ("baseline", "mcp"), "baseline": "t0-01-vanilla.baseline.cli.m",

@@ -12,12 +12,13 @@ from scylla_gha.config.model_names import sdk_models
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.plan import CostRange, EstimateShare, Plan
 from scylla_gha.model.variant import SystemPrompt, Treatment
-from scylla_gha.plan import AgentInfo, plan_cells
+from scylla_gha.plan import plan_cells
 from scylla_gha.plan.budget import refuse_above_budget
 from scylla_gha.plan.checks import model_notes, power_notes, reject_impossible_gate, require_statistics
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.store.records import write_lines
 from scylla_gha.store.run_folder import RunFolder
+from tests.support.agents import BUILT_IN, cli_agent
 from tests.support.frames import table
 from tests.support.library import write_model, write_prices, write_scenario, write_tier
 from tests.support.records import FREE, make_cell, make_experiment, make_model, make_model_arm, make_plan
@@ -51,14 +52,10 @@ def test_a_trials_budget_that_buys_fewer_than_three_requests_is_noted(tmp_path: 
     assert "limits.usd of $0.50 buys fewer than three" in note
 
 
-def test_a_model_that_all_know_needs_no_note(tmp_path: Path) -> None:
-    write_model(tmp_path, make_model(id=SOLD, provider="anthropic"))
-    assert notes(tmp_path, plan_with(SOLD)) == ()
-
-
 @pytest.mark.parametrize(
     ("model", "note"),
     [
+        ({"id": SOLD}, None),
         ({"id": "claude-opus-6"}, "claude-opus-6: is not in the anthropic SDK's list of models; check the id"),
         ({"id": SOLD, "price": None}, f"{SOLD}: has no known price, so its cost is unknown"),
         ({"id": SOLD, "retires": datetime.date(2026, 11, 30)},
@@ -149,72 +146,42 @@ def test_the_statistics_are_here() -> None:
     require_statistics()
 
 
-def with_budget(budget: float | None, likely: float | None) -> Plan:
-    usd = CostRange(low=None if likely is None else 0.0, likely=likely, high=None if likely is None else 99.0)
-    guess = FREE.model_copy(update={"agents": EstimateShare(usd=usd, minutes=FREE.minutes)})
-    return make_plan(experiment=make_experiment(budget_usd=budget), estimate=guess)
-
-
 @pytest.mark.parametrize(
-    ("budget", "likely", "expected"),
+    ("budgets", "agents", "judges", "fault"),
     [
-        (1.0, 1.01, "the likely cost, $1.01, is above the budget of $1.00; plan fewer cells"),
-        (1.0, None, "the cost cannot be estimated (the price of a model is unknown), so budget_usd cannot be enforced"),
+        ({"budget_usd": 1.0}, 1.01, 0.0, "the likely cost, $1.01, is above the budget of $1.00; plan fewer cells"),
+        ({"budget_usd": 1.0}, None, 0.0,
+         "the cost cannot be estimated (the price of a model is unknown), so budget_usd cannot be enforced"),
+        ({"budget_usd": 1.0}, 0.6, 0.6, "the likely cost, $1.20, is above the budget of $1.00"),
+        ({"budget_usd": 1.0}, 1.0, 0.0, None),
+        ({"budget_usd": 1.0}, 0.0, 0.0, None),
+        ({}, 1e9, 0.0, None),
+        ({}, None, 0.0, None),
+        ({"role_budget_usd": {"agent": 1.0}}, 1.5, 0.0,
+         "the likely cost of the agents, $1.50, is above the budget of $1.00"),
+        ({"role_budget_usd": {"judge": 1.0}}, 0.0, 1.5,
+         "the likely cost of the judges, $1.50, is above the budget of $1.00; plan fewer cells"),
+        ({"role_budget_usd": {"judge": 1.0}}, 0.0, None,
+         "the cost of the judges cannot be estimated (the price of a model is unknown), so role_budget"),
+        ({"role_budget_usd": {"judge": 1.0}}, 9.0, 1.0, None),
+        ({"role_budget_usd": {"agent": 1.0}}, 1.0, 9.0, None),
     ],
-)
-def test_a_plan_above_its_budget_is_refused(budget: float, likely: float | None, expected: str) -> None:
-    with pytest.raises(RefusedError) as caught:
-        refuse_above_budget(with_budget(budget, likely))
-    assert expected in str(caught.value)
-    assert caught.value.exit_code == 6
-
-
-@pytest.mark.parametrize(
-    ("role", "agents", "judges", "expected"),
-    [
-        ("agent", 1.5, 0.0, "the likely cost of the agents, $1.50, is above the budget of $1.00"),
-        ("judge", 0.0, 1.5, "the likely cost of the judges, $1.50, is above the budget of $1.00; plan fewer cells"),
-        (
-            "judge",
-            0.0,
-            None,
-            "the cost of the judges cannot be estimated (the price of a model is unknown), so role_budget",
-        ),
-        ("judge", 9.0, 1.0, None),
-        ("agent", 1.0, 9.0, None),
-    ],
-)
-def test_the_budgets_of_roles_are_for_their_own_costs(
-    role: str, agents: float, judges: float | None, expected: str | None
+)  # fmt: skip
+def test_a_plan_is_refused_if_a_likely_cost_is_above_its_budget_or_unknown(
+    budgets: dict[str, Any], agents: float | None, judges: float | None, fault: str | None
 ) -> None:
     shares = [
         EstimateShare(usd=CostRange(low=usd, likely=usd, high=usd), minutes=FREE.minutes) for usd in (agents, judges)
     ]
-    guess = FREE.model_copy(update={"agents": shares[0], "judges": shares[1]})
-    made = make_plan(experiment=make_experiment(role_budget_usd={role: 1.0}), estimate=guess)
-    if expected is None:
-        refuse_above_budget(made)
+    estimate = FREE.model_copy(update={"agents": shares[0], "judges": shares[1]})
+    plan = make_plan(experiment=make_experiment(**budgets), estimate=estimate)
+    if fault is None:
+        refuse_above_budget(plan)
         return
     with pytest.raises(RefusedError) as caught:
-        refuse_above_budget(made)
-    assert expected in str(caught.value)
-
-
-def test_agents_and_judges_count_together_for_the_experiment() -> None:
-    share = EstimateShare(usd=CostRange(low=0.6, likely=0.6, high=0.6), minutes=FREE.minutes)
-    guess = FREE.model_copy(update={"agents": share, "judges": share})
-    with pytest.raises(RefusedError, match=r"the likely cost, \$1\.20, is above the budget of \$1\.00"):
-        refuse_above_budget(make_plan(experiment=make_experiment(budget_usd=1.0), estimate=guess))
-
-
-@pytest.mark.parametrize(("budget", "likely"), [(1.0, 1.0), (1.0, 0.0), (None, 1e9), (None, None)])
-def test_a_plan_within_its_budget_is_not_refused(budget: float | None, likely: float | None) -> None:
-    refused = False
-    try:
-        refuse_above_budget(with_budget(budget, likely))
-    except RefusedError:
-        refused = True
-    assert not refused
+        refuse_above_budget(plan)
+    assert fault in str(caught.value)
+    assert caught.value.exit_code == 6
 
 
 @pytest.fixture
@@ -230,7 +197,7 @@ def library(tmp_path: Path) -> Library:
 
 def planned_with(library: Library, **given: Any) -> Plan:
     fields = {"agents": ("cli", "nop"), "variants": ("T0/*",), "models": ("m",), "baseline": "nop", **given}
-    agents = {"cli": AgentInfo("2.0", uses_model=True), "nop": AgentInfo("1", uses_model=False)}
+    agents = {"cli": cli_agent("2.0"), "nop": BUILT_IN}
     return plan_cells(make_experiment(**fields), library, agents)
 
 

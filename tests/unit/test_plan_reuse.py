@@ -8,7 +8,7 @@ from scylla_gha.config.library import Library
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
-from scylla_gha.plan.reuse_results import JudgingDigests, judging_of, reusable
+from scylla_gha.plan.reuse_results import judging_of, reusable
 from tests.support.library import write, write_scenario
 from tests.support.records import WHEN, make_cell, make_excluded_result, make_plan, make_result
 from tests.support.sent import rows_text
@@ -30,7 +30,7 @@ def library(tmp_path: Path) -> Library:
 
 @pytest.fixture
 def row(library: Library) -> Result:
-    return make_result(A, judging=JudgingDigests(PLAN, library).of(A.scenario), started_at=WHEN)
+    return make_result(A, judging=judging_of(PLAN, library)[A.scenario], started_at=WHEN)
 
 
 def found(tmp_path: Path, library: Library, *rows: Result, plan: Plan = PLAN) -> dict[str, Result]:
@@ -102,15 +102,11 @@ def test_the_newest_of_several_stands(tmp_path: Path, library: Library, row: Res
     assert found(tmp_path, library, row, new, undated) == {A.id: new}
 
 
-def test_the_plan_is_told_what_judges_its_scenarios(library: Library) -> None:
-    assert judging_of(PLAN, library) == {A.scenario: JudgingDigests(PLAN, library).of(A.scenario)}
-
-
 def test_judging_covers_rubric_judges_and_image(tmp_path: Path, library: Library) -> None:
     scenario = library.scenario(A.scenario).judging_digest
-    assert JudgingDigests(PLAN, library).of(A.scenario) == judging_digest(scenario, "")
+    assert judging_of(PLAN, library) == {A.scenario: judging_digest(scenario, "")}
     boxed = make_plan(A, check_images={A.scenario: "sha256:1"})
-    assert JudgingDigests(boxed, library).of(A.scenario) == judging_digest(scenario, "", "sha256:1")
+    assert judging_of(boxed, library) == {A.scenario: judging_digest(scenario, "", "sha256:1")}
     write(tmp_path / "config" / "judge" / "prompt.md", "x")
     seen = {judging_digest(scenario, panel_digest, image) for panel_digest in ("", "c") for image in (None, "i")}
     assert len(seen) == 4

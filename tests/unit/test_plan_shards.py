@@ -55,40 +55,27 @@ def run(shard: Sequence[ScheduledCell], lanes: int) -> dict[int, float]:
     return starts
 
 
-def test_one_cell_a_job_in_the_plans_order_up_to_the_cap() -> None:
-    packed = pack_shards([1.0, 9.0, 3.0], WaveLimits(shards=250, lanes=4))
-    assert places(packed) == [[0], [1], [2]]
-    assert (packed.makespan, packed.bound, packed.count) == (9.0, 9.0, 3)
+@pytest.mark.parametrize(
+    ("minutes", "limits", "shards", "makespan"),
+    [
+        pytest.param([1.0, 9.0, 3.0], WaveLimits(250, 4), [[0], [1], [2]], 9.0, id="one cell for each job"),
+        pytest.param([1.0, 4.0, 5.0, 2.0], WaveLimits(2, 1), [[0, 2], [1, 3]], 6.0, id="the longest are spread first"),
+        pytest.param([3.0] * 4, WaveLimits(1, 4), [[0, 1, 2, 3]], 3.0, id="lanes of a shard work side by side"),
+        pytest.param([5.0] * 10, WaveLimits(2, 1, 12), [[0, 2], [1, 3]], 10.0, id="the last cells are left"),
+        pytest.param([400.0, 1.0, 400.0, 1.0], WaveLimits(2, 2, 300), [[0, 1], [2, 3]], 400.0, id="longer than a job"),
+        pytest.param([400.0] * 3, WaveLimits(1, 1, 300), [[0]], 400.0, id="a first cell always fits"),
+    ],
+)
+def test_cells_are_packed(minutes: list[float], limits: WaveLimits, shards: list[list[int]], makespan: float) -> None:
+    packed = pack_shards(minutes, limits)
+    assert places(packed) == shards
+    assert packed.makespan == packed.bound == makespan
+    assert packed.count == sum(map(len, shards))
 
 
-def test_above_the_cap_the_longest_are_spread_first_and_each_shard_keeps_the_plans_order() -> None:
+def test_the_cells_of_a_worker_start_one_after_the_other() -> None:
     packed = pack_shards([1.0, 4.0, 5.0, 2.0], WaveLimits(shards=2, lanes=1))
-    assert places(packed) == [[0, 2], [1, 3]]
-    assert [[one.start for one in shard] for shard in packed.shards] == [[0.0, 1.0], [0.0, 4.0]]
-    assert packed.makespan == packed.bound == 6.0
-
-
-def test_lanes_of_a_shard_work_side_by_side() -> None:
-    packed = pack_shards([3.0, 3.0, 3.0, 3.0], WaveLimits(shards=1, lanes=4))
-    assert places(packed) == [[0, 1, 2, 3]]
-    assert packed.makespan == 3.0
-
-
-def test_what_does_not_fit_into_a_wave_is_left_from_the_end_of_the_plan() -> None:
-    packed = pack_shards([5.0] * 10, WaveLimits(shards=2, lanes=1, minutes=12))
-    assert packed.count == 4
-    assert sorted(place for shard in places(packed) for place in shard) == [0, 1, 2, 3]
-    assert packed.makespan <= 12
-
-
-def test_a_cell_longer_than_a_job_has_time_gets_a_lane_of_its_own() -> None:
-    packed = pack_shards([400.0, 1.0, 400.0, 1.0], WaveLimits(shards=2, lanes=2, minutes=300))
-    assert packed.count == 4
-    assert packed.makespan == 400.0
-
-
-def test_a_first_cell_always_fits() -> None:
-    assert pack_shards([400.0] * 3, WaveLimits(shards=1, lanes=1, minutes=300)).count == 1
+    assert [[cell.start for cell in shard] for shard in packed.shards] == [[0.0, 1.0], [0.0, 4.0]]
 
 
 @pytest.mark.parametrize(

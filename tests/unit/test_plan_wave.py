@@ -12,15 +12,15 @@ from scylla_gha.model.experiment import RoleBudgets, TrialLimits
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.variant import Treatment
-from scylla_gha.plan import AgentInfo, plan_cells
+from scylla_gha.plan import plan_cells
 from scylla_gha.plan.build import history_of
 from scylla_gha.plan.estimate import History
-from scylla_gha.plan.reuse_results import JudgingDigests
+from scylla_gha.plan.reuse_results import judging_of
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.plan.wave import Wave, WaveLimits, WaveOptions, make_wave
 from scylla_gha.store.records import write_lines, write_record
 from scylla_gha.store.run_folder import RunFolder
-from tests.support.agents import ShellAgent
+from tests.support.agents import ShellAgent, cli_agent
 from tests.support.library import write_model, write_scenario, write_tier
 from tests.support.records import make_experiment, make_model, make_result, make_scenario
 
@@ -54,7 +54,7 @@ def plan_in(root: Path, head: Path | None = None, **given: Any) -> Planned:
               "models": ("m",), "baseline": ARMS[0], "repetitions": 3,
               "sandbox": "host", **given}  # fmt: skip
     library = Library((root, toolkit_root()) if head else (root,))  # a change's checkout has the toolkit behind it too
-    agents = {"cli": AgentInfo("2.0", uses_model=True)}
+    agents = {"cli": cli_agent("2.0")}
     made = plan_cells(make_experiment(**fields), library, agents, CellSelection(head=head))
     folder = RunFolder(root / "runs" / "demo")
     write_record(folder.plan, made)
@@ -62,8 +62,8 @@ def plan_in(root: Path, head: Path | None = None, **given: Any) -> Planned:
 
 
 def rows_of(planned: Planned, file: Path, count: int, **given: Any) -> tuple[Path, list[Result]]:
-    judging = JudgingDigests(planned.plan, planned.library)
-    rows = [_row(cell, judging=judging.of(cell.scenario), **given) for cell in planned.plan.cells[:count]]
+    judging = judging_of(planned.plan, planned.library)
+    rows = [_row(cell, judging=judging[cell.scenario], **given) for cell in planned.plan.cells[:count]]
     write_lines(file, rows)
     return file, rows
 
