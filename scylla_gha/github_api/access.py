@@ -39,6 +39,11 @@ class GitHubAccess:
     token: str | None = field(default=None, repr=False)
     name: str = _TOKENS[0]
 
+    @property
+    def is_local(self) -> bool:
+        """True for a server on this machine, which needs no pauses."""
+        return is_loopback(urlsplit(self.api).hostname or "")
+
 
 def access_from(environ: Mapping[str, str]) -> GitHubAccess:
     """Read address and token from an environment.

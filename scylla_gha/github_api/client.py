@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
-from urllib.parse import urlsplit
 
 import click
 from github import Auth, Github
@@ -24,7 +23,6 @@ from requests.exceptions import RequestException, SSLError
 from urllib3.exceptions import HTTPError
 
 from scylla_gha.counting import counted
-from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import ConfigError, GitHubError
 from scylla_gha.github_api.access import ApiRequestError, GitHubAccess, access_from, explain_error
 from scylla_gha.model.printable_text import one_line
@@ -352,8 +350,7 @@ def open_repository() -> Iterator[GitHubRepository]:
         raise ConfigError(
             "GITHUB_TOKEN is not set; a step of Actions gets it by `env: GITHUB_TOKEN: ${{ github.token }}`"
         )
-    is_local = is_loopback(urlsplit(access.api).hostname or "")
-    limits = RequestLimits(between_writes=0.0) if is_local else RequestLimits()
+    limits = RequestLimits(between_writes=0.0) if access.is_local else RequestLimits()
     repository = GitHubRepository(access, name, RetryPolicy(lambda text: click.echo(text, err=True)), limits)
     try:
         yield repository

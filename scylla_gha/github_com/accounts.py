@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
-from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import ConfigError, GitHubError
 from scylla_gha.github_api.access import GitHubAccess, access_from
 from scylla_gha.github_api.client import ApiRequest, GitHubRepository, RequestLimits, RetryPolicy
@@ -24,7 +23,7 @@ def site_of(environ: Mapping[str, str]) -> str:
     Raises:
         GitHubError: GITHUB_API_URL and GITHUB_SERVER_URL are of different servers, or one is not safe.
     """
-    api = access_from({"GITHUB_API_URL": environ.get("GITHUB_API_URL", "")}).api
+    api = _anonymous(environ).api
     site = environ.get("GITHUB_SERVER_URL", "").strip().rstrip("/") or PUBLIC_SITE
     of_api, of_site = urlsplit(api), urlsplit(site)
     hosts = {(of_site.hostname, of_site.port), (f"api.{of_site.hostname}", of_site.port)}
@@ -34,6 +33,11 @@ def site_of(environ: Mapping[str, str]) -> str:
             "sent to both; set both for one server, or neither for github.com"
         )
     return site
+
+
+def _anonymous(environ: Mapping[str, str]) -> GitHubAccess:
+    """Return the access to the API without the token of the environment."""
+    return access_from({"GITHUB_API_URL": environ.get("GITHUB_API_URL", "")})
 
 
 @dataclass
@@ -78,8 +82,7 @@ class FixtureAccounts:
         """Return address and token of a user."""
         variable = token_variable(user)
         site_of(self.environ)
-        address = access_from({"GITHUB_API_URL": self.environ.get("GITHUB_API_URL", "")}).api
-        return GitHubAccess(address, self.environ[variable].strip(), variable)
+        return GitHubAccess(_anonymous(self.environ).api, self.environ[variable].strip(), variable)
 
     def has_token(self, user: str) -> bool:
         """Return whether a user has an account and a token."""
@@ -141,9 +144,7 @@ class FixtureAccounts:
 
 def limits_of(environ: Mapping[str, str]) -> RequestLimits:
     """Return the limits of clients; requests to a server on this machine need no pauses."""
-    is_local = is_loopback(
-        urlsplit(access_from({"GITHUB_API_URL": environ.get("GITHUB_API_URL", "")}).api).hostname or ""
-    )
+    is_local = _anonymous(environ).is_local
     return RequestLimits(
         between_writes=0.0 if is_local else 1.0, backoff=0.05 if is_local else 2.0, max_calls=_MOST_CALLS
     )
