@@ -137,6 +137,27 @@ class AgentPackage:
     aliases: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class SkillListing:
+    """Rules by which an agent CLI lists the descriptions of skills to its model.
+
+    Attributes:
+        measured_at: version of the CLI.
+        characters: that all descriptions together may have by default.
+        longest: characters of a description and its `when_to_use`; the rest is cut.
+        rooms: characters that the CLI's own skills leave, by the models with which they leave as many.
+        setting: name of the setting that raises the limit, as a fraction of the model's context.
+        default_fraction: the setting's default, which gives `characters`.
+    """
+
+    measured_at: str
+    characters: int
+    longest: int
+    rooms: Mapping[str, int]
+    setting: str
+    default_fraction: float
+
+
 class Agent(Protocol):
     """An agent CLI, or a built-in agent."""
 
@@ -151,6 +172,10 @@ class Agent(Protocol):
     @property
     def api_styles(self) -> tuple[str, ...]:
         """Styles of model APIs that it uses (`Provider.api_style`); none for a built-in agent."""
+
+    @property
+    def skill_listing(self) -> SkillListing | None:
+        """Rules by which it lists skills to its model; None: unknown, or it lists none."""
 
     def path_aliases(self, workspace: str) -> Mapping[str, str]:
         """Return the names that it derives from the workspace's path, with their neutral names in recordings."""

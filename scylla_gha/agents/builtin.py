@@ -36,6 +36,7 @@ class NopAgent:
     package: Final = None
     uses_model: Final = False
     api_styles: Final = ()
+    skill_listing: Final = None
 
     def path_aliases(self, workspace: str) -> dict[str, str]:  # noqa: ARG002 the Protocol's signature
         """Return no aliases."""

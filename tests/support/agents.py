@@ -51,6 +51,10 @@ class ShellAgent:
     def api_styles(self) -> tuple[str, ...]:
         return ("anthropic-messages",) if self.uses_model else ()
 
+    @property
+    def skill_listing(self) -> None:
+        return None
+
     def path_aliases(self, workspace: str) -> dict[str, str]:
         """The session folder as Claude Code names it."""
         return dict(AGENTS["claude-code"].path_aliases(workspace))

@@ -10,7 +10,14 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.agents.base import AgentCommand, AgentPackage, AgentTask, ProcessResult, TranscriptSummary
+from scylla_gha.agents.base import (
+    AgentCommand,
+    AgentPackage,
+    AgentTask,
+    ProcessResult,
+    SkillListing,
+    TranscriptSummary,
+)
 from scylla_gha.agents.claude import safety_hook
 from scylla_gha.agents.claude.delivery import PLUGIN, declared_delivery, observed_delivery
 from scylla_gha.agents.claude.transcript import classify_session, read_transcript
@@ -62,6 +69,16 @@ class ClaudeCode:
     )
     uses_model: Final = True
     api_styles: Final = ("anthropic-messages",)
+    # Seen in first requests of 2.1.197: 1 % of a context of 200,000 tokens at four characters each, filled in the order
+    # of names. Its own skills take 4.4k of them with Haiku 4.5, and about 6k with the others.
+    skill_listing: Final = SkillListing(
+        measured_at="2.1.197",
+        characters=8_000,
+        longest=1_536,
+        rooms={"Haiku 4.5": 3_600, "Sonnet 5 and Opus 5": 1_600},
+        setting="skillListingBudgetFraction",
+        default_fraction=0.01,
+    )
 
     def path_aliases(self, workspace: str) -> dict[str, str]:
         """Return the name of the session folder: the path with a dash for each character but letters and digits."""

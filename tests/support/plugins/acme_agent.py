@@ -13,6 +13,7 @@ class AcmeCli:
     package: Final = AgentPackage(npm="@acme/cli", program="acme", oldest=(1,))
     uses_model: Final = True
     api_styles: Final = ("openai-chat",)
+    skill_listing: Final = None
 
     def path_aliases(self, workspace: str) -> dict[str, str]:  # noqa: ARG002 the Protocol's signature
         """Return no aliases."""

@@ -1,0 +1,167 @@
+"""Checks of SKILL.md: the specification as skills-ref states it, and what agents do with a description."""
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from scylla_gha.counting import counted
+from scylla_gha.skills import Level, SkillFinding
+from scylla_gha.skills.find import SKILL_FILE, SkillFolder
+from scylla_gha.skills.read_evals import EvalFile
+from scylla_gha.skills.skill_file import SkillFile
+
+_FIELDS: Final = frozenset({"name", "description", "license", "allowed-tools", "metadata", "compatibility"})
+_CLAUDE_FIELDS: Final = frozenset(  # https://code.claude.com/docs/en/skills, and what plugins of its maker have
+    {"when_to_use", "argument-hint", "arguments", "disable-model-invocation", "user-invocable", "model", "context"}
+    | {"agent", "hooks", "paths", "shell", "effort", "disallowed-tools", "version"}
+)
+_LONGEST_NAME: Final = 64
+_LONGEST_DESCRIPTION: Final = 1_024
+_LONGEST_COMPATIBILITY: Final = 500
+_TAG: Final = re.compile(r"</?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>")
+_PLACEHOLDER: Final = re.compile(
+    r"\W*(?:TODO\b|TBD\b|FIXME\b|lorem ipsum|replace (?:this|with)\b|your description|insert "
+    r"|description of (?:the|what|this))",
+    re.IGNORECASE,
+)
+_WHEN: Final = re.compile(
+    r"\b(?:when|whenever|while|if|before|after|during|trigger\w*|asks?|asked|use (?:this|it|for|to|as|with|proactively)"
+    r"|used (?:for|to|by|in)|for (?:use|any|all|tasks|projects|users))\b",
+    re.IGNORECASE,
+)
+_FEWEST_EVALS: Final = 6
+_FEWEST_QUERIES: Final = 8  # with each label
+
+
+def specification_findings(skill: SkillFolder, file: SkillFile) -> Iterator[SkillFinding]:
+    """Yield in what a skill differs from the specification, and what an agent will make of it."""
+    path = skill.shown(skill.file)
+    for fault in file.faults:
+        yield SkillFinding(fault.rule, fault.level, path, fault.line, fault.message)
+    if skill.file.name != SKILL_FILE:
+        level: Level = "note" if skill.file.name == "skill.md" else "error"
+        yield SkillFinding("file", level, path, 1, f"is named {skill.file.name}; rename it SKILL.md, as agents expect")
+    if not file.fields:
+        return
+    for rule, level, line, message in (
+        *_field_faults(file),
+        *_name_faults(skill, file),
+        *_description_faults(file),
+        *_compatibility_faults(file),
+    ):
+        yield SkillFinding(rule, level, path, line, message)
+
+
+_Fault = tuple[str, Level, int, str]
+
+
+def _field_faults(file: SkillFile) -> Iterator[_Fault]:
+    for name, field in file.fields.items():
+        if name in _CLAUDE_FIELDS:
+            yield "claude-field", "note", field.line, f"{name}: is a field of Claude Code; other agents do not know it"
+        elif name not in _FIELDS:
+            message = f"{name[:60]}: is not a field of the specification; put it below `metadata:`, or remove it"
+            yield "field", "error", field.line, message
+    if file.is_true("disable-model-invocation"):
+        message = "disable-model-invocation: the model cannot invoke it, only a user can; its queries are not used"
+        yield "not-for-model", "note", file.line("disable-model-invocation"), message
+
+
+def _name_faults(skill: SkillFolder, file: SkillFile) -> Iterator[_Fault]:
+    line = file.line("name")
+    if not file.text("name"):
+        yield "name", "error", line, f"name: is missing or no text; write name: {skill.name}"
+        return
+    name = unicodedata.normalize("NFKC", file.text("name"))
+    shown = name[:80]
+    if len(name) > _LONGEST_NAME:
+        yield "name", "error", line, f"name: has {counted(len(name), 'character')}; the most are {_LONGEST_NAME}"
+    if name != name.lower():
+        yield "name", "error", line, f"name: {shown!r} has capital letters; write {shown.lower()}"
+    if name.startswith("-") or name.endswith("-") or "--" in name:
+        yield "name", "error", line, f"name: {shown!r} begins or ends with `-`, or has two in a row; leave them out"
+    if not all(character.isalnum() or character == "-" for character in name):
+        yield "name", "error", line, f"name: {shown!r} has other characters than letters, digits and `-`"
+    folder = unicodedata.normalize("NFKC", skill.name)
+    if folder != name:
+        message = (
+            f"name: is {shown!r}, the folder is {folder!r}, which Claude Code takes as the name; make them equal: "
+            f"name: {folder}"
+        )
+        yield "name", "error", line, message
+
+
+def _description_faults(file: SkillFile) -> Iterator[_Fault]:
+    text, line = file.text("description"), file.line("description")
+    if not text:
+        message = (
+            "description: is missing or no text; say what the skill does and when to use it, since agents choose by it"
+        )
+        yield "description", "error", line, message
+        return
+    if len(text) > _LONGEST_DESCRIPTION:
+        message = f"description: has {len(text):,} characters; the specification allows {_LONGEST_DESCRIPTION:,}"
+        yield "description", "error", line, message
+    if tag := _TAG.search(text):
+        yield "description", "warning", line, f"description: has the tag {tag[0][:40]}; write it without < and >"
+    if _PLACEHOLDER.match(text):
+        yield (
+            "description",
+            "warning",
+            line,
+            "description: is a placeholder; say what the skill does and when to use it",
+        )
+    elif text.isascii() and not _WHEN.search(f"{text} {'when' if file.text('when_to_use') else ''}"):
+        message = 'description: does not say when to use the skill; add "Use it when ..."'
+        yield "description", "warning", line, message
+
+
+def _compatibility_faults(file: SkillFile) -> Iterator[_Fault]:
+    if (field := file.fields.get("compatibility")) is None:
+        return
+    if field.text is None:
+        yield "compatibility", "error", field.line, "compatibility: must be a text"
+    elif len(field.text) > _LONGEST_COMPATIBILITY:
+        message = (
+            f"compatibility: has {len(field.text):,} characters; the specification allows {_LONGEST_COMPATIBILITY}"
+        )
+        yield "compatibility", "error", field.line, message
+
+
+def duplicate_findings(skills: Sequence[tuple[SkillFolder, SkillFile]]) -> Iterator[SkillFinding]:
+    """Yield skills that have the name of another one; a copy with the same text is a note."""
+    by_name: dict[str, list[tuple[SkillFolder, SkillFile]]] = defaultdict(list)
+    for skill, file in skills:
+        by_name[skill.name].append((skill, file))
+    for (first, first_file), *others in by_name.values():
+        for skill, file in others:
+            is_copy = (file.body, file.text("description")) == (first_file.body, first_file.text("description"))
+            what = "is a copy of" if is_copy else "has the name of"
+            message = f"name: {what} {first.shown(first.folder)}; an agent that has both lists one of them"
+            level: Level = "note" if is_copy else "warning"
+            yield SkillFinding("duplicate-name", level, skill.shown(skill.file), file.line("name"), message)
+
+
+def count_findings(skill: SkillFolder, files: Sequence[EvalFile], *, user_only: bool) -> Iterator[SkillFinding]:
+    """Yield what a skill lacks in evals and queries to measure it."""
+    path = skill.shown(skill.file)
+    used = [file for file in files if file.kind != "not evals"]
+    evals = sum(len(file.evals) for file in used)
+    if any(file.kind == "evals" for file in used) and evals < _FEWEST_EVALS:
+        message = f"{counted(evals, 'eval')}: from {_FEWEST_EVALS} on more can be said than what holds for these alone"
+        yield SkillFinding("evals", "note", path, 1, message)
+    queries = [query for file in used for query in file.queries if file.kind == "triggers"]
+    if user_only or not any(file.kind == "triggers" for file in used):
+        return
+    positive = sum(bool(query.label.expected) for query in queries)
+    negative = len(queries) - positive
+    if not negative:
+        message = "no query should not trigger it, so a skill that always triggers looks perfect; add some"
+        yield SkillFinding("triggers", "warning", path, 1, message)
+    elif min(positive, negative) < _FEWEST_QUERIES:
+        message = (
+            f"{positive} queries should trigger it and {negative} should not; write at least {_FEWEST_QUERIES} of each"
+        )
+        yield SkillFinding("triggers", "note", path, 1, message)

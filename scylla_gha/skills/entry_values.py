@@ -1,0 +1,163 @@
+"""Readers of the values of an entry: prompt, files, commands and hosts."""
+
+import json
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from scylla_gha.counting import counted
+from scylla_gha.skills import Level
+from scylla_gha.skills.json_source import Json, Place
+
+PROMPTS: Final = ("prompt", "query", "input", "question", "messages", "turns")
+_LATER_TURNS: Final = ("messages", "turns", "follow_up", "follow_ups", "followups")
+_TEXTS: Final = ("content", "text", "prompt", "user", "query", "value")
+_USERS: Final = frozenset({"user", "human"})
+_PLACEHOLDER: Final = re.compile(
+    r"(?<!\$)\{\{\s*[\w-]+\s*\}\}|(?<![\w$\\{}])\{[A-Z][A-Z0-9_]+\}"
+    r"|<(?:your|path|file|filename|dir|directory|folder|name|url|repo|project|insert|placeholder|host|port|user|branch|id|token)"
+    r"(?:[ _-][\w -]*)?>",
+)
+_HOST: Final = re.compile(r"(?:\b(?:https?|wss?|ssh|git|ftp)://(?:[^\s/@]*@)?|\bgit@)([A-Za-z0-9][A-Za-z0-9.-]*)")
+_LOCAL: Final = re.compile(r"localhost|127(?:\.\d+){3}|0\.0\.0\.0")
+
+
+class EntryFault(Exception):  # noqa: N818 a fault of a file, not of this program
+    """A fault of one entry, which is then not used; `place` is relative to the file."""
+
+    def __init__(self, place: Place, message: str) -> None:
+        super().__init__(message)
+        self.place, self.message = place, message
+
+
+class SkippedEntry(Exception):  # noqa: N818 not a fault
+    """An entry that is well formed and cannot be used."""
+
+    def __init__(self, reason: str, level: Level = "note") -> None:
+        super().__init__(reason)
+        self.reason, self.level = reason, level
+
+
+def prompt_of(entry: Mapping[str, Json], place: Place) -> tuple[Place, str]:
+    """Return the prompt of an entry, and its place.
+
+    Raises:
+        EntryFault: there is none, or it is empty.
+        SkippedEntry: the user says more than one thing, or a placeholder is not filled.
+    """
+    key = next((key for key in PROMPTS if entry.get(key) is not None), None)
+    if key is None:
+        raise EntryFault((*place, "prompt"), "is missing; write what a user asks for")
+    said = list(_user_texts(entry[key], (*place, key)))
+    later = [key for key in _LATER_TURNS if entry.get(key)] if key not in {"messages", "turns"} else []
+    if len(said) > 1 or later:
+        count = f"has {counted(len(said), 'user message')}" if len(said) > 1 else f"has a prompt and {later[0]}"
+        raise SkippedEntry(f"{count}; only one user message can be sent; write an eval for each")
+    if not said or not said[0].strip():
+        raise EntryFault((*place, key), "is empty; write what a user asks for")
+    if placeholder := _PLACEHOLDER.search(said[0]):
+        after = said[0][placeholder.end() :]
+        if not placeholder[0].startswith("<") or f"</{placeholder[0][1:]}" not in after:
+            raise SkippedEntry(f"{placeholder[0]} is a placeholder; write its value")
+    return (*place, key), said[0]
+
+
+def _user_texts(value: Json, place: Place) -> Iterator[str]:
+    """Yield what the user says: one text, or that of each message of the user."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        text = next((value[key] for key in _TEXTS if isinstance(value.get(key), str)), None)
+        if text is None:
+            raise EntryFault(place, "must be a text")
+        yield text
+    elif isinstance(value, list):
+        for index, message in enumerate(value):
+            if not isinstance(message, dict) or message.get("role", "user") in _USERS:
+                yield _message_text(message, (*place, index))
+    else:
+        raise EntryFault(place, "must be a text")
+
+
+def _message_text(message: Json, place: Place) -> str:
+    content = message.get("content") if isinstance(message, dict) else None
+    if isinstance(content, list):
+        return "\n".join(text for part in content for text in _user_texts(part, (*place, "content")))
+    return "\n".join(_user_texts(message, place))
+
+
+def text_of(value: Json) -> str:
+    """Return a text as it is, and an object or a list as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+
+
+def entry_files(entry: Mapping[str, Json], place: Place, folders: Collection[Path]) -> dict[str, str | None]:
+    """Return the files of an entry: paths relative to the first folder that has them, or names with their content.
+
+    Args:
+        entry: of a file.
+        place: of the entry.
+        folders: that paths are relative to, in the order of the search.
+
+    Raises:
+        EntryFault: a file is missing, is a link, or lies outside of the folders.
+    """
+    value, at = entry.get("files"), (*place, "files")
+    if value is None or value == "":
+        return {}
+    if isinstance(value, dict):
+        return {_safe_path(name, (*at, name)): text_of(content) for name, content in value.items()}
+    found: dict[str, str | None] = {}
+    for index, file in enumerate(value if isinstance(value, list) else [value]):
+        path = file.get("path") or file.get("name") if isinstance(file, dict) else file
+        if not isinstance(path, str) or not path:
+            raise EntryFault((*at, index), 'must be a path, or {"path": "..."}')
+        content = file.get("content") if isinstance(file, dict) else None
+        name = _safe_path(path, (*at, index))
+        found[name if content is not None else _existing(name, (*at, index), folders)] = content
+    return found
+
+
+def _safe_path(path: str, place: Place) -> str:
+    parts = PurePosixPath(path).parts
+    if path.startswith(("/", "~")) or "\\" in path or "\0" in path or re.match(r"[A-Za-z]:", path):
+        raise EntryFault(place, f"{path}: must be a relative path, with /")
+    if not parts or (".." in parts and os.path.normpath(path).startswith("..")):
+        raise EntryFault(place, f"{path}: leads out of the skill's folder; put the file into it")
+    return os.path.normpath(path)
+
+
+def _existing(path: str, place: Place, folders: Collection[Path]) -> str:
+    for folder in folders:
+        inside = [folder.joinpath(*Path(path).parts[: count + 1]) for count in range(len(Path(path).parts))]
+        if any(part.is_symlink() for part in inside):
+            raise EntryFault(place, f"{path}: is a link; put the file itself there")
+        if inside and (inside[-1].is_file() or inside[-1].is_dir()):
+            return str(inside[-1])
+    raise EntryFault(place, f"{path}: there is no such file")
+
+
+def entry_setup(entry: Mapping[str, Json], place: Place) -> tuple[str, ...]:
+    """Return the commands that run before the agent.
+
+    Raises:
+        EntryFault: one is not a text.
+    """
+    commands: list[str] = []
+    for key in ("setup", "pre_test_setup"):
+        value = entry.get(key) or []
+        for index, command in enumerate(value if isinstance(value, list) else [value]):
+            text = command.get("command") or command.get("cmd") if isinstance(command, dict) else command
+            if not isinstance(text, str):
+                raise EntryFault((*place, key, index), "must be a command, as text")
+            commands.append(text)
+    return tuple(commands)
+
+
+def undeclared_hosts(entry: Mapping[str, Json], prompt: str, declared: Json) -> tuple[str, ...]:
+    """Return the hosts that a prompt names and neither its entry nor its file declares."""
+    allowed = {host for value in (entry.get("hosts"), declared) if isinstance(value, list) for host in value if host}
+    named = dict.fromkeys(host.rstrip(".").lower() for host in _HOST.findall(prompt))
+    return tuple(host for host in named if host not in allowed and not _LOCAL.fullmatch(host))

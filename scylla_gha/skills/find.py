@@ -1,0 +1,156 @@
+"""Search for skills in a folder, and for the files with their evals.
+
+Symbolic links are never followed: what they lead to may lie outside of the repository.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from scylla_gha.skills import SkillFinding
+
+SKILL_FILE: Final = "SKILL.md"
+_SHOWN_HIDDEN: Final = frozenset({".claude", ".agents", ".github"})
+_CLOSED: Final = frozenset({".git", "node_modules", "evals"})
+_MOST_FILES: Final = 2_000  # JSON files of the evals of one skill
+_PLUGIN_BYTES: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SkillFolder:
+    """A folder with SKILL.md.
+
+    Attributes:
+        folder: its path, without links.
+        root: the folder that was searched.
+        file: path of SKILL.md, whatever the case of its name.
+        plugin: name of the plugin that it belongs to; empty if there is none.
+    """
+
+    folder: Path
+    root: Path
+    file: Path
+    plugin: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name by which Claude Code lists it: that of the folder."""
+        return self.folder.name
+
+    @property
+    def invoked_as(self) -> tuple[str, ...]:
+        """Names that call it."""
+        return (self.name, f"{self.plugin}:{self.name}") if self.plugin else (self.name,)
+
+    def shown(self, path: Path) -> str:
+        """Return a path relative to the folder that was searched."""
+        return os.path.relpath(path, self.root)
+
+
+def find_skills(root: Path) -> tuple[list[SkillFolder], list[SkillFinding]]:
+    """Return the skills in a folder, by their paths, and what was found of links to skills."""
+    skills: list[SkillFolder] = []
+    findings: list[SkillFinding] = []
+    for text, folders, files in os.walk(root):
+        folder = Path(text)
+        folders[:] = sorted(name for name in folders if _is_open(name))
+        links = [folder / name for name in folders if (folder / name).is_symlink()]
+        findings += [_link_finding(root, link) for link in links if (link / SKILL_FILE).is_file()]
+        names = sorted((name for name in files if name.lower() == SKILL_FILE.lower()), key=lambda name: name.lower())
+        for name in names[:1]:
+            if (folder / name).is_symlink():
+                findings.append(_link_finding(root, folder / name))
+            elif (folder / name).is_file():
+                skills.append(SkillFolder(folder, root, folder / name, _plugin_of(folder, root)))
+    return skills, findings
+
+
+def _is_open(name: str) -> bool:
+    return name not in _CLOSED and (not name.startswith(".") or name in _SHOWN_HIDDEN)
+
+
+def _link_finding(root: Path, link: Path) -> SkillFinding:
+    target = link.resolve()
+    where = (
+        f"to {os.path.relpath(target, root)}" if target.is_relative_to(root) else "out of the folder that is checked"
+    )
+    message = f"is a link {where} and is not followed; its target is checked if it is below the folder that is checked"
+    return SkillFinding("link", "note", os.path.relpath(link, root), 1, message)
+
+
+def _plugin_of(folder: Path, root: Path) -> str:
+    """Return the name of the plugin that a folder belongs to; empty if there is none."""
+    for parent in _upwards(folder, top_of(root)):
+        path = parent / ".claude-plugin" / "plugin.json"
+        if path.is_file() and path.stat().st_size <= _PLUGIN_BYTES:
+            try:
+                name = json.loads(path.read_bytes()).get("name")
+            except (ValueError, AttributeError, RecursionError):
+                return ""
+            return name if isinstance(name, str) else ""
+    return ""
+
+
+def _upwards(folder: Path, top: Path) -> Iterator[Path]:
+    """Yield a folder and those above it, up to `top`."""
+    for parent in (folder, *folder.parents):
+        yield parent
+        if parent == top:
+            return
+
+
+def top_of(root: Path) -> Path:
+    """Return the top folder of the git repository that a folder is in; the folder itself if it is in none."""
+    return next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
+
+
+@dataclass(frozen=True, slots=True)
+class EvalFiles:
+    """JSON files of the first place that has some; `folder` is that place, and `cut` is True if it has too many."""
+
+    folder: Path
+    paths: tuple[Path, ...] = ()
+    cut: bool = False
+
+
+def eval_files(skill: SkillFolder, declared_name: str) -> EvalFiles:
+    """Return the files in which evals of a skill may be.
+
+    Args:
+        skill: the skill.
+        declared_name: its name by SKILL.md, which is tried after that of the folder.
+    """
+    for place, is_deep in _places(skill, tuple(dict.fromkeys(filter(None, (skill.name, declared_name))))):
+        if place.is_file() and not place.is_symlink():
+            return EvalFiles(place.parent, (place,))
+        if place.is_dir() and not place.is_symlink() and (paths := sorted(_json_files(place, is_deep=is_deep))):
+            return EvalFiles(place, tuple(paths[:_MOST_FILES]), len(paths) > _MOST_FILES)
+    return EvalFiles(skill.folder)
+
+
+def _places(skill: SkillFolder, names: tuple[str, ...]) -> Iterator[tuple[Path, bool]]:
+    """Yield where evals may be, in the order of the search, and whether folders below are searched too."""
+    yield skill.folder / "evals", True
+    above = [folder for folder in _upwards(skill.folder, top_of(skill.root)) if folder != skill.folder]
+    safe = [name for name in names if "/" not in name and name not in {".", ".."}]
+    for form, is_deep in (
+        ("evals/{}", False),
+        ("evals/skills/{}", False),
+        ("tests/{}/evals", True),
+        ("testing/{}/evals", True),
+    ):
+        for folder in above:
+            yield from ((folder / form.format(name), is_deep) for name in safe)
+    yield skill.folder / "evals.json", False
+
+
+def _json_files(place: Path, *, is_deep: bool) -> Iterator[Path]:
+    for text, folders, files in os.walk(place):
+        folders[:] = [name for name in folders if is_deep and not name.startswith(".") and name != "node_modules"]
+        for name in files:
+            path = Path(text, name)
+            if name.lower().endswith(".json") and not path.is_symlink() and path.is_file():
+                yield path

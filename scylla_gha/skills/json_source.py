@@ -1,0 +1,149 @@
+"""Strict reader of JSON files that people write: a fault names its line, and each value can be located."""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from scylla_gha.lenient_json import repair_json
+
+Json = Any
+Place = tuple[str | int, ...]  # keys and indices that lead to a value
+MOST_BYTES: Final = 4 * 1024 * 1024
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+_NON_FINITE: Final = re.compile(r"-?(?:NaN|Infinity)|-?\d[\d.]*[eE]\+?\d{3,}")
+
+
+class JsonFault(Exception):  # noqa: N818 a fault of a file, not of this program
+    """A fault of a whole file, which is then not read."""
+
+    def __init__(self, message: str, line: int = 1) -> None:
+        super().__init__(message)
+        self.message, self.line = message, line
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSource:
+    """A file's value, and its text to find lines in."""
+
+    text: str
+    value: Json
+
+    def line(self, place: Place) -> int:
+        """Return the line, from 1, where a value or its key begins; of what is missing, that of what should hold it."""
+        if not place:
+            return 1
+        lines = {known: start for known, start in _members(self.text) if known == place[: len(known)]}
+        offset = lines[max(lines, key=len)] if lines else 0
+        return self.text.count("\n", 0, offset) + 1
+
+
+def address(place: Place) -> str:
+    """Return a place as people write it: `evals[0].files[1]`."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
+    return text.removeprefix(".")
+
+
+def read_json(path: Path) -> JsonSource:
+    """Read a file.
+
+    Raises:
+        JsonFault: it is too large, is not UTF-8 or not JSON, has a number that JSON has not, or a key twice.
+    """
+    with path.open("rb") as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise JsonFault(f"has more than {MOST_BYTES // 1024**2} MiB, which is the most that is read; split the file")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise JsonFault(f"is not UTF-8 (byte {error.start}); save it as UTF-8") from None
+    text = repair_json(text)
+    return JsonSource(text, _parsed(text))
+
+
+def _parsed(text: str) -> Json:
+    twice: list[str] = []
+
+    def unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+        members = dict(pairs)
+        if len(members) < len(pairs):
+            twice.append("")
+        return members
+
+    try:
+        value = json.loads(text, object_pairs_hook=unique, parse_constant=_refuse, parse_float=_finite)
+    except json.JSONDecodeError as error:
+        raise JsonFault(_syntax_message(text, error), error.lineno) from None
+    except _NonFiniteError:
+        raise _non_finite_fault(text) from None
+    except (RecursionError, ValueError):
+        raise JsonFault("cannot be read: its lists are nested too deeply, or a number has too many digits") from None
+    if twice:
+        raise _duplicate_fault(text)
+    return value
+
+
+def _syntax_message(text: str, error: json.JSONDecodeError) -> str:
+    has_comma = text[: error.pos].rstrip().endswith(",") and text[error.pos : error.pos + 1] in {"}", "]"}
+    hint = "; remove the comma before it" if has_comma else ""
+    return f"is not JSON: column {error.colno}: {error.msg[0].lower()}{error.msg[1:]}{hint}"
+
+
+class _NonFiniteError(Exception):
+    """A number that JSON has not."""
+
+
+def _refuse(_: str) -> NoReturn:
+    raise _NonFiniteError
+
+
+def _finite(written: str) -> float:
+    value = float(written)
+    return value if math.isfinite(value) else _refuse(written)
+
+
+def _non_finite_fault(text: str) -> JsonFault:
+    for token in _TOKEN.finditer(text):
+        if _NON_FINITE.fullmatch(token[0]):
+            line = text.count("\n", 0, token.start()) + 1
+            return JsonFault(f"{token[0][:20]} is not a number of JSON; write a number, or null", line)
+    return JsonFault("has a number that JSON has not; write a number, or null")
+
+
+def _duplicate_fault(text: str) -> JsonFault:
+    known: set[Place] = set()
+    for place, offset in _members(text):
+        if place in known:
+            return JsonFault(f"{address(place)}: is there twice; keep one of them", text.count("\n", 0, offset) + 1)
+        known.add(place)
+    return JsonFault("has a key twice; keep one of them")
+
+
+def _members(text: str) -> Iterator[tuple[Place, int]]:
+    """Yield the place of each member of an object and element of a list, with the offset where it begins."""
+    place: list[str | int] = []
+    is_object: list[bool] = []  # of each collection that is open
+    begins = False  # a member or an element begins at the next token
+    for token in _TOKEN.finditer(text):
+        sign = token[0]
+        if sign in {"}", "]"}:
+            place.pop()
+            is_object.pop()
+            begins = False
+        elif sign == ",":
+            begins = True
+            last = place[-1]
+            place[-1] = last + 1 if isinstance(last, int) else last
+        elif sign != ":":
+            if begins:
+                place[-1] = json.loads(sign) if is_object[-1] else place[-1]
+                yield tuple(place), token.start()
+            is_key = begins and is_object[-1]
+            begins = sign in {"{", "["} and not is_key
+            if begins:
+                is_object.append(sign == "{")
+                place.append("" if sign == "{" else 0)

@@ -1,0 +1,140 @@
+"""Checks of all skills of a folder together: which descriptions an agent shows to its model, and which are alike."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+from scylla_gha.agents.base import SkillListing
+from scylla_gha.skills import SkillFinding
+from scylla_gha.skills.find import SkillFolder
+from scylla_gha.skills.skill_file import SkillFile
+
+_GRAM: Final = 4  # characters
+_ALIKE: Final = 0.6  # cosine from which two descriptions are named
+_MOST_PAIRS: Final = 10
+_FREQUENT: Final = 50  # descriptions with a gram, from which it is too frequent to find pairs by
+
+ReadSkill = tuple[SkillFolder, SkillFile]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDescriptions:
+    """Names of skills whose description a model sees if all are installed, and of those listed by name only.
+
+    Attributes:
+        models: for which this holds.
+        room: characters for the skills.
+        used: characters that all descriptions would take.
+        fraction: value of the CLI's setting that shows all.
+    """
+
+    models: str
+    room: int
+    used: int
+    whole: tuple[str, ...]
+    by_name_only: tuple[str, ...]
+    fraction: float
+
+
+def shown_descriptions(skills: Sequence[ReadSkill], rules: SkillListing) -> list[ShownDescriptions]:
+    """Return what the models see of the skills that they may invoke, most room first."""
+    listed = {skill.name: _entry(skill.name, file, rules) for skill, file in skills if _is_listed(file)}
+    used = sum(len(entry) + 1 for entry in listed.values())
+    shown = []
+    for models, room in sorted(rules.rooms.items(), key=lambda item: -item[1]):
+        whole, by_name, left = [], [], room
+        for name in sorted(listed):
+            size = len(listed[name]) + 1
+            if size <= left:
+                whole.append(name)
+                left -= size
+            else:
+                by_name.append(name)
+        needed = (rules.characters - room + used) / rules.characters * rules.default_fraction
+        fraction = max(rules.default_fraction, math.ceil(needed * 1000) / 1000)
+        shown.append(ShownDescriptions(models, room, used, tuple(whole), tuple(by_name), fraction))
+    return shown
+
+
+def _is_listed(file: SkillFile) -> bool:
+    return bool(file.text("description")) and not file.is_true("disable-model-invocation")
+
+
+def _entry(name: str, file: SkillFile, rules: SkillListing) -> str:
+    texts = filter(None, (file.text("description"), file.text("when_to_use")))
+    return f"- {name}: {' - '.join(texts)[: rules.longest]}"
+
+
+def listing_findings(
+    skills: Sequence[ReadSkill], shown: Sequence[ShownDescriptions], rules: SkillListing
+) -> Iterator[SkillFinding]:
+    """Yield skills whose description no model, or not each model, sees whole."""
+    for skill, file in skills:
+        path, line = skill.shown(skill.file), file.line("description")
+        length = len(_entry("", file, rules)) - len("- : ")
+        texts = len(file.text("description")) + len(file.text("when_to_use"))
+        if texts > rules.longest:
+            message = f"description and when_to_use have {texts:,} characters; {length:,} of them are listed"
+            yield SkillFinding("listing", "warning", path, line, message)
+        hidden = [listing for listing in shown if skill.name in listing.by_name_only]
+        if _is_listed(file) and hidden:
+            models = "" if len(hidden) == len(shown) else f" for {' and '.join(each.models for each in hidden)}"
+            message = (
+                f"description: listed by name only{models} if all skills here are installed; shorten descriptions, or "
+                f"set {rules.setting} to {max(each.fraction for each in hidden):g}"
+            )
+            yield SkillFinding("listing", "warning" if not models else "note", path, line, message)
+
+
+def overlap_findings(skills: Sequence[ReadSkill]) -> Iterator[SkillFinding]:
+    """Yield the pairs of skills whose descriptions are most alike, so that one may be chosen for the other."""
+    texts: dict[str, ReadSkill] = {}
+    for skill, file in skills:
+        if file.text("description"):
+            texts.setdefault(file.text("description").lower(), (skill, file))
+    pairs = _alike(list(texts))
+    named = list(texts.values())
+    for cosine, first, second in sorted(pairs, reverse=True)[:_MOST_PAIRS]:
+        (one, file), (other, _) = named[first], named[second]
+        message = (
+            f"description: is like that of {other.name} (cosine {cosine:.2f}); ask queries of both against each other"
+        )
+        yield SkillFinding("overlap", "note", one.shown(one.file), file.line("description"), message)
+
+
+def _alike(texts: Sequence[str]) -> list[tuple[float, int, int]]:
+    """Return pairs of texts by the cosine of their grams, weighted by how rare they are here."""
+    grams = {number: Counter(_grams(text)) for number, text in enumerate(texts)}
+    homes: dict[str, list[int]] = defaultdict(list)
+    for number, counts in grams.items():
+        for gram in counts:
+            homes[gram].append(number)
+    rarity = {gram: math.log((1 + len(texts)) / (1 + len(numbers))) + 1 for gram, numbers in homes.items()}
+    weights = {number: _normed(counts, rarity) for number, counts in grams.items()}
+    shared: Counter[tuple[int, int]] = Counter()
+    for numbers in homes.values():
+        if len(numbers) <= _FREQUENT:
+            shared.update(combinations(numbers, 2))
+    enough = _GRAM * 2  # two descriptions that are alike have far more rare grams in common
+    cosines = (
+        (_cosine(weights[one], weights[two]), one, two) for (one, two), count in shared.items() if count > enough
+    )
+    return [pair for pair in cosines if pair[0] > _ALIKE]
+
+
+def _grams(text: str) -> Iterable[str]:
+    plain = " ".join(text.split())
+    return (plain[at : at + _GRAM] for at in range(max(1, len(plain) - _GRAM + 1)))
+
+
+def _normed(counts: Mapping[str, int], rarity: Mapping[str, float]) -> dict[str, float]:
+    weights = {gram: count * rarity[gram] for gram, count in counts.items()}
+    norm = math.sqrt(sum(weight**2 for weight in weights.values()))
+    return {gram: weight / norm for gram, weight in weights.items()}
+
+
+def _cosine(first: Mapping[str, float], second: Mapping[str, float]) -> float:
+    return sum(weight * second.get(gram, 0.0) for gram, weight in first.items())

@@ -1,0 +1,192 @@
+"""Checks of the files of a skill: paths that SKILL.md names, files that nothing names, links and scripts."""
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
+
+from scylla_gha.counting import counted
+from scylla_gha.skills import Level, SkillFinding
+from scylla_gha.skills.find import SKILL_FILE, SkillFolder
+from scylla_gha.skills.skill_file import SkillFile
+
+_LINK: Final = re.compile(r"\]\(<?([^)\s<>]+)>?(?:\s+\"[^\"]*\")?\)")
+_PATH: Final = re.compile(
+    r"(?<![\w/.{}$<>*~@:-])((?:\./)?(?:references?|scripts?|assets?)/[\w./-]*\w|(?:\.\./)+[\w./-]+\.\w+)(?![\w*{<])"
+)
+_ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.-]*:|[/#<{$]", re.IGNORECASE)
+_FENCE: Final = re.compile(r"^\s*(?:```|~~~)")
+_UNNAMED: Final = re.compile(
+    r"(?:licen[sc]e|notice|readme|changelog|agents|claude|requirements|package)\b.*|pyproject\.toml|__init__\.py",
+    re.IGNORECASE,
+)
+_OUTSIDE: Final = frozenset({"evals", "tests", "test", "__pycache__", "node_modules"})
+_SCRIPTS: Final = frozenset({".sh", ".bash", ".py", ".rb", ".js", ".mjs", ".pl", ""})
+_MOST_FILES: Final = 2_000
+_MOST_TEXT: Final = 256 * 1024  # bytes of a file in which names of other files are searched
+_MOST_NAMED: Final = 5  # files of one folder, each with a finding of its own
+_LONGEST_BODY: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class SkillContent:
+    """Files of a skill, without its evals and tests: paths relative to its folder, and links among them."""
+
+    skill: SkillFolder
+    files: tuple[str, ...]
+    links: tuple[str, ...]
+    cut: bool
+
+    def finding(self, rule: str, level: Level, line: int, message: str) -> SkillFinding:
+        """Return a finding about a line of SKILL.md."""
+        return SkillFinding(rule, level, self.skill.shown(self.skill.file), line, message)
+
+
+def skill_content(skill: SkillFolder) -> SkillContent:
+    """List the files of a skill."""
+    files: list[str] = []
+    links: list[str] = []
+    for text, folders, names in os.walk(skill.folder):
+        folder = Path(text)
+        if folder != skill.folder and SKILL_FILE in names:
+            folders.clear()  # another skill
+            continue
+        folders[:] = sorted(name for name in folders if name not in _OUTSIDE and not name.startswith("."))
+        for name in (*folders, *sorted(names)):
+            path = folder / name
+            if path.is_symlink():
+                links.append(os.path.relpath(path, skill.folder))
+            elif name in names and not name.startswith(".") and path.is_file():
+                files.append(os.path.relpath(path, skill.folder))
+        if len(files) > _MOST_FILES:
+            break
+    return SkillContent(skill, tuple(files[:_MOST_FILES]), tuple(links), len(files) > _MOST_FILES)
+
+
+def file_findings(content: SkillContent, file: SkillFile) -> Iterator[SkillFinding]:
+    """Yield what is to be said of the files of a skill, in the order of SKILL.md's lines."""
+    yield from _reference_findings(content, file)
+    yield from _link_findings(content)
+    yield from _unused_findings(content, file)
+    yield from _script_findings(content)
+    lines = file.body.strip().count("\n") + 1
+    if lines > _LONGEST_BODY:
+        message = f"the body has {counted(lines, 'line')}; move parts that are not always needed into references/"
+        yield content.finding("body-length", "warning", file.body_line, message)
+
+
+def _reference_findings(content: SkillContent, file: SkillFile) -> Iterator[SkillFinding]:
+    folder = content.skill.folder
+    names = {name.lower(): name for name in content.files}
+    for path, line in _references(file):
+        name = os.path.normpath(path)
+        if name.startswith(".."):
+            message = f"{path}: leads out of the skill's folder, and a copy of the skill lacks it; put the file into it"
+            yield content.finding("reference", "warning", line, message)
+        elif (folder / name).is_symlink() or (folder / name).exists():
+            continue
+        elif name.lower() in names:
+            message = f"{path}: there is {names[name.lower()]}; write it with the same capital letters"
+            yield content.finding("reference", "warning", line, message)
+        else:
+            message = f"{path}: there is no such file; add it, or remove the reference"
+            yield content.finding("reference", "warning", line, message)
+
+
+def _references(file: SkillFile) -> Iterator[tuple[str, int]]:
+    """Yield each path that the body names, once, with its line: targets of links, and paths of the usual folders."""
+    seen: set[str] = set()
+    is_code = False
+    for number, line in enumerate(file.body.split("\n"), file.body_line):
+        is_code ^= bool(_FENCE.match(line))
+        links = [] if is_code else _LINK.findall(line)
+        targets = [unquote(link.partition("#")[0]) for link in links if re.search(r"[./]", link)]
+        targets = [target for target in targets if not _ADDRESS.match(target)]
+        paths = [path for path in _PATH.findall(line) if not (is_code and path.startswith(".."))]
+        for path in (*targets, *paths):
+            name = os.path.normpath(path)
+            if path and "\0" not in path and len(path) < os.pathconf("/", "PC_NAME_MAX") and name not in seen:
+                seen.add(name)
+                yield path, number
+
+
+def _link_findings(content: SkillContent) -> Iterator[SkillFinding]:
+    for link in content.links:
+        target = (content.skill.folder / link).resolve()
+        is_inside = target.is_relative_to(content.skill.folder)
+        reason = "which a copy of the skill may lose" if is_inside else "which leads out of the skill's folder"
+        message = f"{link}: is a symbolic link, {reason}; put the file itself there"
+        yield content.finding("link", "note" if is_inside else "warning", 1, message)
+
+
+def _unused_findings(content: SkillContent, file: SkillFile) -> Iterator[SkillFinding]:
+    if content.cut:
+        yield content.finding(
+            "unused-file", "note", 1, f"has more than {_MOST_FILES:,} files; the rest was not checked"
+        )
+    texts = {name: _text(content.skill.folder / name) for name in content.files if name != content.skill.file.name}
+    whole = f"{file.body}\n{file.text('description')}"
+    unused = [
+        name
+        for name in texts
+        if not _UNNAMED.fullmatch(Path(name).name)
+        and not _names_whole(whole, name)
+        and not any(_names(text, name) for other, text in (("", whole), *texts.items()) if other != name)
+    ]
+    for folder, group in groupby(unused, key=lambda name: Path(name).parts[0] if len(Path(name).parts) > 1 else "."):
+        names = list(group)
+        if len(names) > _MOST_NAMED:
+            message = f"{folder}/: nothing names {counted(len(names), 'file')} of it, such as {names[0]}"
+            yield content.finding("unused-file", "note", 1, message)
+            continue
+        for name in names:
+            message = f"{name}: nothing names it, so no agent will read it; name it in SKILL.md, or remove it"
+            yield content.finding("unused-file", "note", 1, message)
+
+
+def _text(path: Path) -> str:
+    with path.open("rb") as file:
+        data = file.read(_MOST_TEXT)
+    return "" if b"\0" in data[:1024] else data.decode("utf-8", "replace")
+
+
+def _names(text: str, name: str) -> bool:
+    """Return True if a text has the name of a file, or imports a module of Python."""
+    path = Path(name)
+    if path.name.lower() in text.lower():
+        return True
+    module = rf"^\s*(?:from|import)\b.*\b{re.escape(path.stem)}\b"
+    return path.suffix == ".py" and re.search(module, text, re.MULTILINE) is not None
+
+
+def _names_whole(text: str, name: str) -> bool:
+    """Return True if a text names a folder of the file as a whole, such as `assets/fonts/`."""
+    folders = [folder.as_posix() for folder in Path(name).parents if folder.name]
+    return any(re.search(rf"{re.escape(folder)}/(?!\w)", text) for folder in folders)
+
+
+def _script_findings(content: SkillContent) -> Iterator[SkillFinding]:
+    scripts = [name for name in content.files if name.startswith("scripts/") and Path(name).suffix in _SCRIPTS]
+    bare: list[str] = []
+    closed: list[str] = []
+    for name in scripts:
+        path = content.skill.folder / name
+        with path.open("rb") as file:
+            has_shebang = file.read(2) == b"#!"
+        is_executable = bool(path.stat().st_mode & stat.S_IXUSR)
+        if is_executable and not has_shebang:
+            bare.append(name)
+        elif has_shebang and not is_executable:
+            closed.append(name)
+    for names, fault, remedy in (
+        (bare, "can be executed, without a first line such as `#!/usr/bin/env python3`", "add it"),
+        (closed, "has a line `#!` and cannot be executed", "set the bit (chmod +x, git update-index --chmod=+x)"),
+    ):
+        if names:
+            more = f" and {counted(len(names) - 1, 'more script')}" if names[1:] else ""
+            yield content.finding("script", "note", 1, f"{names[0]}{more}: {fault}; {remedy}")

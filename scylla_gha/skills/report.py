@@ -1,0 +1,235 @@
+"""Check of all skills in a folder, and its results as lines, as JSON and as SARIF."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from scylla_gha import __version__
+from scylla_gha.agents.base import SkillListing
+from scylla_gha.counting import counted
+from scylla_gha.errors import ConfigError
+from scylla_gha.model.printable_text import one_line
+from scylla_gha.skills import SkillFinding
+from scylla_gha.skills.checks import count_findings, duplicate_findings, specification_findings
+from scylla_gha.skills.find import SkillFolder, eval_files, find_skills, top_of
+from scylla_gha.skills.listing import (
+    ShownDescriptions,
+    listing_findings,
+    overlap_findings,
+    shown_descriptions,
+)
+from scylla_gha.skills.read_evals import EvalFile, EvalReader
+from scylla_gha.skills.read_triggers import KnownSkills
+from scylla_gha.skills.references import file_findings, skill_content
+from scylla_gha.skills.skill_file import SkillFile, read_skill_file
+
+_LEVELS: Final = ("error", "warning", "note")
+_MOST_NAMED: Final = 12
+_LONGEST_LINE: Final = 500
+_SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSkill:
+    """A skill, with the files of its evals and the findings about both."""
+
+    name: str
+    folder: str
+    file: str
+    invoked_as: tuple[str, ...]
+    user_only: bool
+    files: tuple[EvalFile, ...]
+    findings: tuple[SkillFinding, ...]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Return how many evals, assertions and queries were read."""
+        evals = [each for file in self.files for each in file.evals]
+        assertions = [assertion for each in evals for assertion in each.assertions]
+        queries = [query for file in self.files for query in file.queries]
+        coded = sum(assertion.code is not None for assertion in assertions)
+        positive = sum(bool(query.label.expected) for query in queries)
+        return {
+            "evals": len(evals),
+            "judged": len(assertions) - coded,
+            "coded": coded,
+            "about_the_skill": sum(assertion.about_skill for assertion in assertions),
+            "invoked_by_name": sum(each.by_name for each in evals),
+            "should_trigger": positive,
+            "should_not_trigger": len(queries) - positive,
+            "not_evals": sum(file.kind == "not evals" for file in self.files),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SkillsCheck:
+    """Result for a folder; `findings` are those that belong to no skill."""
+
+    root: Path
+    skills: tuple[CheckedSkill, ...]
+    listing: tuple[ShownDescriptions, ...]
+    findings: tuple[SkillFinding, ...]
+
+    @property
+    def all_findings(self) -> list[SkillFinding]:
+        """Findings of all skills and of the folder."""
+        return [*(finding for skill in self.skills for finding in skill.findings), *self.findings]
+
+    def counted_levels(self) -> Counter[str]:
+        """Return how many findings there are of each level."""
+        return Counter(finding.level for finding in self.all_findings)
+
+
+def check_skills(root: Path, rules: SkillListing | None, progress: Callable[[int, int], None]) -> SkillsCheck:
+    """Check all skills in a folder, without a model and without the network.
+
+    Args:
+        root: the folder of a skill, or one with several.
+        rules: of the agent that lists them; None: unknown, so that listings are not checked.
+        progress: is called with how many skills are done, and how many there are.
+
+    Raises:
+        ConfigError: there is no skill.
+    """
+    root = root.resolve()
+    folders, findings = find_skills(root)
+    if not folders:
+        links = f" ({counted(len(findings), 'link is', 'links are')} not followed)" if findings else ""
+        raise ConfigError(f"{root}: no SKILL.md in it or below it{links}; name the folder of a skill, or one above it")
+    read = [(folder, read_skill_file(folder.file)) for folder in folders]
+    names = frozenset({*(folder.name for folder in folders), *(file.text("name") for _, file in read)} - {""})
+    shown = shown_descriptions(read, rules) if rules else []
+    listing = listing_findings(read, shown, rules) if rules else ()
+    together = [*duplicate_findings(read), *listing, *overlap_findings(read)]
+    skills = []
+    for number, (folder, file) in enumerate(read):
+        progress(number, len(read))
+        skills.append(_check_skill(folder, file, names, together))
+    return SkillsCheck(root, tuple(skills), tuple(shown), (*findings, *_without_evals(skills)))
+
+
+def _without_evals(skills: list[CheckedSkill]) -> Iterator[SkillFinding]:
+    """Yield one remark on all skills without evals."""
+    without = [skill for skill in skills if all(file.kind == "not evals" for file in skill.files)]
+    if without:
+        what = counted(len(without), "skill has", "skills have")
+        example = '{"evals": [{"id": 1, "prompt": "...", "expectations": ["..."]}]}'
+        message = f"{what} no evals; the first one is a file evals/evals.json beside SKILL.md: {example}"
+        yield SkillFinding("no-evals", "note", without[0].file, 1, message)
+
+
+def _check_skill(
+    skill: SkillFolder, file: SkillFile, names: frozenset[str], together: list[SkillFinding]
+) -> CheckedSkill:
+    user_only = file.is_true("disable-model-invocation")
+    found = eval_files(skill, file.text("name"))
+    beside = (
+        {path.name for path in skill.folder.parent.iterdir() if path.is_dir()} if skill.folder == skill.root else set()
+    )
+    known = KnownSkills(
+        skill.name, names | {name for name in beside if (skill.folder.parent / name / "SKILL.md").is_file()}
+    )
+    reader = EvalReader(skill, found.folder, known, user_only)
+    files = tuple(reader.read(path) for path in found.paths)
+    path = skill.shown(skill.file)
+    findings = [
+        *specification_findings(skill, file),
+        *(finding for finding in together if finding.path == path),
+        *file_findings(skill_content(skill), file),
+        *count_findings(skill, files, user_only=user_only),
+        *(finding for each in files for finding in each.findings),
+    ]
+    if found.cut:
+        findings.append(SkillFinding("evals", "warning", path, 1, f"has more than {len(files):,} JSON files of evals"))
+    return CheckedSkill(
+        skill.name, skill.shown(skill.folder), path, skill.invoked_as, user_only, files, tuple(findings)
+    )
+
+
+def check_lines(check: SkillsCheck, shown_root: Path) -> Iterator[str]:
+    """Yield the lines that the command prints; `shown_root` is the folder as the user named it."""
+    for skill in check.skills:
+        yield one_line(f"{skill.name} ({shown_root / skill.folder}): {_counts_text(skill)}")
+        for file in skill.files:
+            if file.kind != "not evals":
+                yield f"  {one_line(str(shown_root / file.path))}: {_file_text(file)}"
+        if left := [file.path for file in skill.files if file.kind == "not evals"]:
+            more = f" and {len(left) - _MOST_NAMED} more" if left[_MOST_NAMED:] else ""
+            yield f"  not evals, left alone: {one_line(', '.join(left[:_MOST_NAMED]))}{more}"
+        for finding in sorted(skill.findings, key=lambda finding: _LEVELS.index(finding.level)):
+            yield f"  {_finding_text(finding, shown_root)}"
+    yield from (_finding_text(finding, shown_root) for finding in check.findings)
+    yield from (_listing_text(listing) for listing in check.listing)
+    levels = check.counted_levels()
+    numbers = ", ".join(counted(levels[level], level) for level in _LEVELS)
+    yield f"{counted(len(check.skills), 'skill')}: {numbers}"
+
+
+def _finding_text(finding: SkillFinding, root: Path) -> str:
+    text = one_line(f"{root / finding.path}:{finding.line}: {finding.level}: {finding.message} [{finding.rule}]")
+    return text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}..."
+
+
+def _counts_text(skill: CheckedSkill) -> str:
+    counts = skill.counts
+    parts = []
+    if counts["evals"]:
+        assertions = counted(counts["judged"] + counts["coded"], "assertion")
+        parts.append(f"{counted(counts['evals'], 'eval')} with {assertions}, {counts['coded']} of them decided by code")
+    if total := counts["should_trigger"] + counts["should_not_trigger"]:
+        queries = counted(total, "query", "queries")
+        parts.append(f"{queries}, {counts['should_trigger']} of which should trigger a skill")
+    return "; ".join(parts) or "no evals"
+
+
+def _file_text(file: EvalFile) -> str:
+    entries = counted(file.entries, "entry", "entries")
+    return f"{file.kind}: {entries}, {file.read} read, {file.skipped} skipped, {file.in_error} in error"
+
+
+def _listing_text(listing: ShownDescriptions) -> str:
+    total = len(listing.whole) + len(listing.by_name_only)
+    text = f"{listing.models}: {len(listing.whole)} of {counted(total, 'description')} shown"
+    if listing.by_name_only:
+        more = f" and {len(listing.by_name_only) - _MOST_NAMED} more" if listing.by_name_only[_MOST_NAMED:] else ""
+        text += f"; by name only: {', '.join(listing.by_name_only[:_MOST_NAMED])}{more}"
+    return one_line(f"{text} ({listing.used:,} of {listing.room:,} characters)")
+
+
+def check_json(check: SkillsCheck) -> str:
+    """Return the result as JSON."""
+    skills = [{**asdict(skill), "counts": skill.counts} for skill in check.skills]
+    listing = [asdict(each) for each in check.listing]
+    findings = [asdict(finding) for finding in check.findings]
+    return json.dumps({"root": str(check.root), "skills": skills, "listing": listing, "findings": findings}, indent=1)
+
+
+def check_sarif(check: SkillsCheck) -> str:
+    """Return the findings as SARIF 2.1.0; paths are relative to the top folder of the repository."""
+    prefix = check.root.relative_to(top_of(check.root))
+    rules = sorted({finding.rule for finding in check.all_findings})
+    results = [_sarif_result(finding, prefix) for finding in check.all_findings]
+    driver = {
+        "name": "scylla-gha",
+        "version": __version__,
+        "rules": [{"id": f"skill/{rule}", "shortDescription": {"text": f"Check of skills: {rule}"}} for rule in rules],
+    }
+    runs = [{"tool": {"driver": driver}, "results": results, "columnKind": "unicodeCodePoints"}]
+    return json.dumps({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": runs}, indent=1)
+
+
+def _sarif_result(finding: SkillFinding, prefix: Path) -> dict[str, Any]:
+    location = {
+        "artifactLocation": {"uri": quote((prefix / finding.path).as_posix(), errors="surrogateescape")},
+        "region": {"startLine": finding.line},
+    }
+    return {
+        "ruleId": f"skill/{finding.rule}",
+        "level": finding.level,
+        "message": {"text": one_line(finding.message)},
+        "locations": [{"physicalLocation": location}],
+    }

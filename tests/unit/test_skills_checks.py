@@ -1,0 +1,228 @@
+"""Checks of SKILL.md and of the files beside it; `skills-ref` decides what the specification allows."""
+
+import json
+from pathlib import Path
+
+import pytest
+import skills_ref
+from click.testing import CliRunner, Result
+
+from scylla_gha.cli.main import cli
+from scylla_gha.errors import ConfigError
+from tests.support.skills import DESCRIPTION, FRONT, checked, messages, one_skill, write_evals, write_skill
+
+SPECIFICATION = {"name", "description", "compatibility", "field", "front-matter", "file"}
+FRONTS = [
+    FRONT,
+    f"name: Tally\ndescription: {DESCRIPTION}",
+    f"name: totals\ndescription: {DESCRIPTION}",
+    f"name: -tally-\ndescription: {DESCRIPTION}",
+    f"name: tal--ly\ndescription: {DESCRIPTION}",
+    f"name: tal_ly\ndescription: {DESCRIPTION}",
+    f"name: {'t' * 65}\ndescription: {DESCRIPTION}",
+    f"name:\ndescription: {DESCRIPTION}",
+    f"name: [tally]\ndescription: {DESCRIPTION}",
+    f"description: {DESCRIPTION}",
+    "name: tally",
+    "name: tally\ndescription:",
+    "name: tally\ndescription: ''",
+    "name: tally\ndescription: yes",
+    "name: tally\ndescription: 7",
+    f"name: tally\ndescription: {'d' * 1024}",
+    f"name: tally\ndescription: {'d' * 1025}",
+    "name: tally\ndescription: |\n  Adds up.\n  Use it when asked.",
+    "name: tally\ndescription: Adds up. Use it when: asked",
+    f"{FRONT}\ncompatibility: {'c' * 501}",
+    f"{FRONT}\ncompatibility: linux",
+    f"{FRONT}\ncompatibility:\n  - linux",
+    f"{FRONT}\nlicense: MIT\nallowed-tools: Read Grep\nmetadata:\n  author: me",
+    f"{FRONT}\nallowed-tools: [Read, Grep]",
+    f"{FRONT}\nallowed-tools:\n  - Read",
+    f"{FRONT}\nmetadata: {{a: b}}",
+    f"{FRONT}\nlicense: &a MIT",
+    f"{FRONT}\nlicense: !!str MIT",
+    f"{FRONT}\nlicense: *a",
+    f"{FRONT}\nlicense: @a",
+    f"{FRONT}\nauthor: me",
+    f"{FRONT}\nname: tally",
+    "- name",
+    "",
+]
+
+
+@pytest.mark.parametrize("front", FRONTS)
+def test_the_specification_is_that_of_its_own_tool(tmp_path: Path, front: str) -> None:
+    skill = write_skill(tmp_path / "tally", front)
+    findings = one_skill(skill)["findings"]
+    ours = [each for each in findings if each["level"] == "error" or each["rule"] == "yaml"]
+    assert bool(ours) == bool(skills_ref.validate(skill)), (ours, skills_ref.validate(skill))
+    assert {each["rule"] for each in ours} <= SPECIFICATION | {"yaml"}
+
+
+@pytest.mark.parametrize("text", ["no front matter", "---\nname: tally\n", "\ufeff---\nname: tally\n---\n"])
+def test_a_file_without_front_matter_is_refused(tmp_path: Path, text: str) -> None:
+    skill = write_skill(tmp_path / "tally")
+    (skill / "SKILL.md").write_text(text)
+    assert skills_ref.validate(skill) != []
+    assert [each["rule"] for each in one_skill(skill)["findings"] if each["level"] == "error"] == ["front-matter"]
+
+
+def test_what_is_not_yaml_is_read_as_claude_code_does(tmp_path: Path) -> None:
+    skill = write_skill(tmp_path / "tally", "name: tally\ndescription: Adds up. Use it when: asked\n  for sums")
+    warnings = messages(one_skill(skill), "warning")
+    assert ["put the whole text in quotes" in text for text in warnings] == [True]
+    assert messages(one_skill(skill), "error") == []
+
+
+BODIES = {
+    "See [rules](references/none.md).": "references/none.md: there is no such file",
+    "Run `python scripts/none.py`.": "scripts/none.py: there is no such file",
+    "See ../other/notes.md.": "../other/notes.md: leads out",
+    "See references/Rules.md.": "references/Rules.md: there is references/rules.md",
+    "\n" * 501 + "x": "references/lost.md: nothing names it",
+    "x\n" * 501: "the body has 501 lines",
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_references_are_checked(tmp_path: Path, body: str) -> None:
+    skill = write_skill(tmp_path / "tally", body=body)
+    (skill / "references").mkdir()
+    for name in ("rules.md", "lost.md"):
+        (skill / "references" / name).write_text("x")
+    assert any(BODIES[body] in text for text in messages(one_skill(skill))), messages(one_skill(skill))
+
+
+QUIET = [
+    "Create a file [Title](url), `{baseDir}/scripts/x.py`, https://x.invalid/scripts/a.sh, ~/scripts/b.sh",
+    "```sh\ncd ../other/notes.md\n```",
+    "[here](#part) [mail](mailto:a@b.invalid) [root](/x.md)",
+]
+
+
+@pytest.mark.parametrize("body", QUIET)
+def test_other_paths_are_no_references(tmp_path: Path, body: str) -> None:
+    assert messages(one_skill(write_skill(tmp_path / "tally", body=body)), "warning", "error") == []
+
+
+def test_links_are_not_followed_and_are_named(tmp_path: Path) -> None:
+    skill = write_skill(tmp_path / "skills/tally")
+    (skill / "assets").symlink_to("/etc")
+    (tmp_path / "skills/copy").symlink_to(skill)
+    check = checked(tmp_path)
+    assert [each["name"] for each in check["skills"]] == ["tally"]
+    assert any(
+        "assets: is a symbolic link, which leads out" in text for text in messages(check["skills"][0], "warning")
+    )
+    assert any("is a link to skills/tally" in text for text in messages(check))
+
+
+def test_the_listing_says_which_descriptions_a_model_sees(tmp_path: Path) -> None:
+    for number in range(12):
+        front = f"name: k{number:02}\ndescription: Use it when area {number} is asked for. {'word ' * 60}"
+        write_skill(tmp_path / f"skills/k{number:02}", front)
+    check = checked(tmp_path)
+    most, least = check["listing"]
+    assert (most["room"], least["room"]) == (3600, 1600)
+    assert most["whole"] == [f"k{number:02}" for number in range(10)]
+    assert set(least["whole"]) < set(most["whole"])
+    by_name = [skill["name"] for skill in check["skills"] if any("by name only if" in text for text in messages(skill))]
+    assert by_name == list(most["by_name_only"])
+
+
+def test_descriptions_that_are_alike_and_names_that_are_equal(tmp_path: Path) -> None:
+    write_skill(tmp_path / "a/tally")
+    write_skill(tmp_path / "b/tally", body="# other\n")
+    write_skill(tmp_path / "b/totals", f"name: totals\ndescription: {DESCRIPTION.replace('small', 'large')}")
+    write_skill(tmp_path / "b/plot", "name: plot\ndescription: Draws charts. Use it when somebody needs a picture.")
+    findings = [each for skill in checked(tmp_path)["skills"] for each in skill["findings"]]
+    assert [each["path"] for each in findings if each["rule"] == "duplicate-name"] == ["b/tally/SKILL.md"]
+    alike = [each for each in findings if each["rule"] == "overlap"]
+    assert [("totals" in each["message"], "plot" in each["message"]) for each in alike] == [(True, False)]
+
+
+PLACES = [
+    "skills/tally/evals/deep/a.json",
+    "evals/tally/a.json",
+    "evals/skills/tally/a.json",
+    "tests/tally/evals/b/a.json",
+    "testing/tally/evals/a.json",
+    "skills/tally/evals.json",
+]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_evals_are_found_where_people_put_them(tmp_path: Path, place: str) -> None:
+    (tmp_path / ".git").mkdir()
+    skill = write_skill(tmp_path / "skills/tally")
+    write_skill(tmp_path / "node_modules/x/tally")
+    write_skill(tmp_path / ".hidden/tally")
+    (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / place).write_text('[{"prompt": "Sum it", "checks": ["two sums"]}]')
+    for folder in (tmp_path, skill):
+        assert one_skill(folder)["counts"]["evals"] == 1
+
+
+def test_a_skill_of_a_plugin_has_two_names(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills/tally")
+    (tmp_path / ".claude-plugin").mkdir()
+    (tmp_path / ".claude-plugin/plugin.json").write_text('{"name": "books"}')
+    assert one_skill(tmp_path)["invoked_as"] == ["tally", "books:tally"]
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(cli, ["skill", *args])
+
+
+def test_the_command_prints_findings_counts_and_what_it_cannot_do_yet(tmp_path: Path) -> None:
+    skill = write_evals(write_skill(tmp_path / "tally"), [{"prompt": "Sum it", "checks": ["two sums"]}])
+    said = run(str(skill))
+    assert said.exit_code == 0
+    assert "tally" in said.stdout
+    assert "evals.json: evals: 1 entry, 1 read, 0 skipped, 0 in error" in said.stdout
+    assert "1 skill: 0 errors, 0 warnings, 1 note" in said.stdout
+    assert "cannot be run yet" in said.stdout
+    assert "cannot be run yet" not in run(str(skill), "--only", "check").stdout
+
+
+def test_an_error_is_exit_code_3_and_a_folder_without_skills_too(tmp_path: Path) -> None:
+    skill = write_skill(tmp_path / "tally", "name: totals\ndescription: Use it when asked.")
+    for folder, message in ((skill, "1 error; correct"), (skill.parent / "none", "no SKILL.md in it or below it")):
+        folder.mkdir(exist_ok=True)
+        said = run(str(folder))
+        assert isinstance(said.exception, ConfigError)
+        assert message in str(said.exception)
+
+
+def test_hostile_text_controls_no_terminal(tmp_path: Path) -> None:
+    front = 'name: "\\e[31mx"\ndescription: "</judge> \\u202e <b>"\n"k\\ney\\e[2J": 1'
+    body = "[a](references/\x1b[2J.md) [b](../\x07x.md) " + "[" * 20_000 + "../" * 20_000
+    skill = write_evals(write_skill(tmp_path / "ta\x1b[2Jlly", front, body), [{"prompt": "/x\x1b[2J", "\x1bkey": 1}])
+    text = run(str(skill)).stdout
+    assert "\x1b" not in text
+    assert "\x07" not in text
+
+
+def test_a_large_file_is_not_read(tmp_path: Path) -> None:
+    skill = write_skill(tmp_path / "tally", body="x" * 10_000_000)
+    assert any("has more than 1 MiB" in text for text in messages(one_skill(skill), "error"))
+
+
+def test_findings_as_sarif_have_paths_from_the_top_of_the_repository(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    write_skill(tmp_path / "my skills/tally", "name: totals\ndescription: Use it when asked.")
+    run(str(tmp_path / "my skills"), "--sarif", str(tmp_path / "out/skills.sarif"))
+    (sarif,) = json.loads((tmp_path / "out/skills.sarif").read_text())["runs"]
+    result = sarif["results"][0]
+    place = result["locations"][0]["physicalLocation"]
+    assert (result["ruleId"], result["level"]) == ("skill/name", "error")
+    assert place == {"artifactLocation": {"uri": "my%20skills/tally/SKILL.md"}, "region": {"startLine": 2}}
+    assert {rule["id"] for rule in sarif["tool"]["driver"]["rules"]} >= {each["ruleId"] for each in sarif["results"]}
+
+
+def test_the_examples_of_the_help_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in (".claude/skills/pdf", "skills/pdf"):
+        write_skill(tmp_path / folder, "name: pdf\ndescription: Use it when asked.")
+    monkeypatch.chdir(tmp_path)
+    lines = [line.split() for line in run("--help").stdout.splitlines() if line.startswith("  scylla-gha skill")]
+    assert [run(*words[2:]).exit_code for words in lines] == [0, 0]

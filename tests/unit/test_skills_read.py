@@ -1,0 +1,182 @@
+"""Evals and trigger queries are read in all forms that people write, and each fault names its place."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.skills import messages, one_skill, write_evals, write_skill
+
+A, B = "pots.txt exists", "The reply names both sums"
+ASK = "Sum the two columns of pots.csv."
+
+
+def entry(**values: Any) -> dict[str, Any]:
+    return {"id": 1, "prompt": ASK, **values}
+
+
+EVALS: dict[str, tuple[Any, dict[str, int]]] = {
+    "expectations": ({"evals": [entry(expectations=[A, B])]}, {"evals": 1, "judged": 2}),
+    "texts in objects": ({"evals": [entry(assertions=[{"text": A}, {"id": "b", "description": B}])]}, {"judged": 2}),
+    "an object of texts": ({"tests": [entry(evaluation_criteria={"whole": A, "right": B})]}, {"judged": 2}),
+    "several keys are joined": ([entry(expected_behavior=[A], rubric=[B], fail=["invents"])], {"judged": 3}),
+    "only the expected output": ({"cases": [entry(expected_output={"totals": [1, 2]})]}, {"judged": 1}),
+    "expected output beside assertions": ([entry(expected_output="two sums", expects=[A])], {"judged": 1}),
+    "a pattern": ([entry(assertions=[{"text": A, "type": "output_contains", "pattern": "\\b12\\b"}])], {"coded": 1}),
+    "a command": ([entry(assertions=[{"check": A, "cmd": ["true"], "expect_exit": 0}])], {"coded": 1, "judged": 0}),
+    "must have": ([entry(must_have=["\\b12\\b", B], must_not_have=["(?i)sorry"])], {"coded": 2, "judged": 1}),
+    "retired": ([entry(checks=[{"check": A, "retired": True}, B])], {"judged": 1}),
+    "one object": ({"eval_id": "x", "prompt": ASK, "expectations": [A]}, {"evals": 1}),
+    "a message": ([entry(prompt=None, messages=[{"role": "user", "content": "Sum it"}])], {"evals": 1}),
+    "parts of a message": ([{"turns": [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]}], {"evals": 1}),
+    "a call": ([entry(prompt="/tally pots.csv"), entry(id=2, prompt="Use the tally skill.")], {"invoked_by_name": 2}),
+    "a word that is a name": ([entry(prompt="Tally the pots.")], {"invoked_by_name": 0}),
+    "about the skill": ([entry(expectations=["Reads references/rules.md first", B])], {"about_the_skill": 1}),
+    "a label in evals": (
+        [entry(expectations=[A]), entry(id=2, should_trigger=False, checks=[A])],
+        {"evals": 2, "should_not_trigger": 1},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EVALS)
+def test_evals_are_read(tmp_path: Path, name: str) -> None:
+    value, expected = EVALS[name]
+    skill = one_skill(write_evals(write_skill(tmp_path / "tally"), value))
+    assert {key: skill["counts"][key] for key in expected} == expected
+    assert messages(skill, "error") == []
+
+
+QUERIES = [{"query": "sum", "should_trigger": True}, {"query": "weather", "should_trigger": False}]
+TRIGGERS: dict[str, tuple[Any, int, int]] = {
+    "a list": (QUERIES, 1, 1),
+    "queries": ({"skill_name": "tally", "queries": QUERIES}, 1, 1),
+    "camel case": ({"cases": [{"prompt": "sum", "shouldTrigger": True}]}, 1, 0),
+    "two lists": ({"should_trigger": ["sum", "add"], "should_not_trigger": ["weather"]}, 2, 1),
+    "names": ([{"query": "sum", "should_trigger": "tally", "should_not_trigger": ["plot"]}], 1, 0),
+    "lists of skills": (
+        {
+            "skills": [
+                {"name": "tally", "should_trigger": ["sum"]},
+                {"name": "plot", "should_trigger": ["draw"], "should_not_trigger": ["rain"]},
+            ]
+        },
+        2,
+        1,
+    ),
+    "routing": ([{"query": "sum", "expected": "tally"}, {"query": "rain", "expected": None}], 1, 1),
+    "the same twice": ([QUERIES[0], QUERIES[0]], 1, 0),
+}
+
+
+@pytest.mark.parametrize("name", TRIGGERS)
+def test_queries_are_read(tmp_path: Path, name: str) -> None:
+    value, positive, negative = TRIGGERS[name]
+    skill = one_skill(write_evals(write_skill(tmp_path / "tally"), value, "trigger-evals.json"))
+    assert (skill["counts"]["should_trigger"], skill["counts"]["should_not_trigger"]) == (positive, negative)
+    assert messages(skill, "error") == []
+
+
+FAULTS: dict[str, tuple[Any, str]] = {
+    "trailing comma": ('{"evals": [{"prompt": "x",}]}', "is not JSON: column 27"),
+    "twice": ('{"evals": [{"prompt": "a", "prompt": "b"}]}', "evals[0].prompt: is there twice"),
+    "NaN": ('{"evals": [{"prompt": "a",\n"id": NaN}]}', "NaN is not a number of JSON"),
+    "deep": ("[" * 100_000, "nested too deeply"),
+    "an object": ({"evals": {"one": entry()}}, "evals: must be a list"),
+    "two lists": ({"evals": [entry()], "cases": [entry()]}, "evals and cases: only one"),
+    "empty": ({"evals": [entry(prompt=" ")]}, "evals[0].prompt: is empty"),
+    "missing": ({"evals": [entry(), {"id": 2, "checks": [A]}]}, "evals[1].prompt: is missing"),
+    "same id": ({"evals": [entry(), entry()]}, "evals[1].id: '1' is the id of evals[0] too"),
+    "wrong id": ([entry(id=True)], "[0].id: must be a whole number or a text"),
+    "no text": ([entry(checks=[7])], "[0].checks[0]: has no text"),
+    "too many": ([entry(checks=[A] * 201)], "[0]: has 201 assertions; the most are 200"),
+    "too many entries": ([entry(id=number) for number in range(2001)], "has 2,001 entries; the most are 2,000"),
+    "regex": ([entry(checks=[{"type": "contains", "pattern": "(a"}])], "checks[0].pattern: is no regular expression"),
+    "regex bomb": ([entry(checks=[{"type": "regex", "pattern": "(a{1000}){1000}"}])], "is no regular expression"),
+    "no file": ([entry(files=["none.csv"])], "[0].files[0]: none.csv: there is no such file"),
+    "leads out": ([entry(files=["../../x"])], "[0].files[0]: ../../x: leads out"),
+    "absolute": ([entry(files=["/etc/passwd"])], "[0].files[0]: /etc/passwd: must be a relative path"),
+    "link": ([entry(files=["evals/link.csv"])], "evals/link.csv: is a link"),
+    "command": ([entry(checks=[{"cmd": 5}])], "[0].checks[0].cmd: must be a command"),
+    "setup": ([entry(setup=[5])], "[0].setup[0]: must be a command, as text"),
+    "no label": ({"queries": [{"query": "sum"}]}, "queries[0]: has no label"),
+    "text": ([{"query": "sum", "should_trigger": "true"}], "[0].should_trigger: 'true' is text; write true or false"),
+    "both": ([QUERIES[0], {"query": "sum", "should_trigger": False}], "[1].query: is there with both labels"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_names_its_place(tmp_path: Path, name: str) -> None:
+    value, message = FAULTS[name]
+    is_label = name in {"no label", "text", "both"}
+    skill = write_evals(write_skill(tmp_path / "tally"), value, "trigger-evals.json" if is_label else "evals.json")
+    (skill / "evals/link.csv").symlink_to("/etc/passwd")
+    assert any(message in text for text in messages(one_skill(skill), "error")), messages(one_skill(skill))
+
+
+SKIPPED: dict[str, Any] = {
+    "has 2 user messages": {"messages": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]},
+    "has a prompt and follow_ups": entry(follow_ups=["and then?"]),
+    "{{CITY}} is a placeholder": entry(prompt="Weather in {{CITY}}"),
+    "{PORT} is a placeholder": entry(prompt="Serve at {PORT}"),
+    "<path> is a placeholder": entry(prompt="Sum <path>"),
+}
+
+
+@pytest.mark.parametrize("reason", SKIPPED)
+def test_what_cannot_be_asked_is_skipped_with_the_reason(tmp_path: Path, reason: str) -> None:
+    skill = one_skill(write_evals(write_skill(tmp_path / "tally"), {"evals": [SKIPPED[reason], entry(id=7)]}))
+    assert (skill["files"][0]["read"], skill["files"][0]["skipped"]) == (1, 1)
+    assert any(f"evals[0]: skipped: {reason}" in text for text in messages(skill, "note"))
+
+
+@pytest.mark.parametrize("prompt", ["Write <name>x</name> as XML", "Echo ${HOME} and ${{ secrets.X }}", "{a: 1}"])
+def test_code_in_a_prompt_is_no_placeholder(tmp_path: Path, prompt: str) -> None:
+    assert one_skill(write_evals(write_skill(tmp_path / "tally"), [entry(prompt=prompt)]))["counts"]["evals"] == 1
+
+
+def test_lines_of_faults_are_those_of_the_file(tmp_path: Path) -> None:
+    text = json.dumps({"evals": [entry(), entry(id=2, checks=[A, {"id": "x"}])]}, indent=1)
+    skill = one_skill(write_evals(write_skill(tmp_path / "tally"), text))
+    (finding,) = [each for each in skill["findings"] if each["level"] == "error"]
+    assert '"id": "x"' in text.splitlines()[finding["line"]]
+
+
+def test_other_files_are_left_alone_and_named(tmp_path: Path) -> None:
+    skill = write_evals(write_skill(tmp_path / "tally"), [entry(checks=[A], note="x", owner="me")])
+    write_evals(skill, {"planted": []}, "answer-key.json")
+    read = one_skill(skill)
+    assert read["counts"]["evals"] == 1
+    assert [file["path"] for file in read["files"] if file["kind"] == "not evals"] == ["evals/answer-key.json"]
+    assert "keys that are not read: note, owner" in messages(read, "note")
+
+
+def test_hosts_must_be_declared(tmp_path: Path) -> None:
+    asks = [
+        entry(prompt="Fetch https://example.invalid/a"),
+        entry(id=2, prompt="Fetch https://b.invalid", hosts=["b.invalid"]),
+    ]
+    read = one_skill(
+        write_evals(write_skill(tmp_path / "tally"), [*asks, entry(id=3, prompt="See http://localhost:1")])
+    )
+    assert [text for text in messages(read, "warning") if "network" in text] == [
+        '[0]: needs the network (example.invalid); declare it: "hosts": ["example.invalid"]'
+    ]
+
+
+def test_byte_order_marks_and_other_encodings(tmp_path: Path) -> None:
+    skill = write_evals(write_skill(tmp_path / "tally"), "")
+    path = skill / "evals/evals.json"
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps([entry(checks=[A])]).replace(" ", "\r\n", 1).encode())
+    assert one_skill(skill)["counts"]["evals"] == 1
+    path.write_bytes(json.dumps([entry()]).encode("utf-16"))
+    assert any("is not UTF-8" in text for text in messages(one_skill(skill), "error"))
+    path.write_bytes(b" " * (4 * 1024**2 + 1))
+    assert any("more than 4 MiB" in text for text in messages(one_skill(skill), "error"))
+
+
+def test_queries_of_a_skill_for_users_are_skipped(tmp_path: Path) -> None:
+    front = "name: tally\ndescription: Use it when asked.\ndisable-model-invocation: true"
+    read = one_skill(write_evals(write_skill(tmp_path / "tally", front), QUERIES, "trigger-evals.json"))
+    assert (read["counts"]["should_trigger"], read["files"][0]["skipped"]) == (0, 2)
