@@ -102,7 +102,9 @@ def _description_faults(file: SkillFile) -> Iterator[_Fault]:
         yield "description", "error", line, message
         return
     if len(text) > _LONGEST_DESCRIPTION:
-        message = f"description: has {len(text):,} characters; the specification allows {_LONGEST_DESCRIPTION:,}"
+        message = (
+            f"description: has {counted(len(text), 'character')}; the specification allows {_LONGEST_DESCRIPTION:,}"
+        )
         yield "description", "error", line, message
     if tag := _TAG.search(text):
         yield "description", "warning", line, f"description: has the tag {tag[0][:40]}; write it without < and >"
@@ -124,9 +126,7 @@ def _compatibility_faults(file: SkillFile) -> Iterator[_Fault]:
     if field.text is None:
         yield "compatibility", "error", field.line, "compatibility: must be a text"
     elif len(field.text) > _LONGEST_COMPATIBILITY:
-        message = (
-            f"compatibility: has {len(field.text):,} characters; the specification allows {_LONGEST_COMPATIBILITY}"
-        )
+        message = f"compatibility: has {counted(len(field.text), 'character')}; the specification allows {_LONGEST_COMPATIBILITY}"
         yield "compatibility", "error", field.line, message
 
 

@@ -77,7 +77,7 @@ def listing_findings(
         length = len(_entry("", file, rules)) - len("- : ")
         texts = len(file.text("description")) + len(file.text("when_to_use"))
         if texts > rules.longest:
-            message = f"description and when_to_use have {texts:,} characters; {length:,} of them are listed"
+            message = f"description and when_to_use have {counted(texts, 'character')}; {length:,} of them are listed"
             yield SkillFinding("listing", "warning", path, line, message)
         hidden = [listing for listing in shown if skill.name in listing.by_name_only]
         if _is_listed(file) and hidden:

@@ -197,7 +197,7 @@ def _listing_text(listing: ShownDescriptions) -> str:
     if listing.by_name_only:
         more = f" and {len(listing.by_name_only) - _MOST_NAMED} more" if listing.by_name_only[_MOST_NAMED:] else ""
         text += f"; by name only: {', '.join(listing.by_name_only[:_MOST_NAMED])}{more}"
-    return one_line(f"{text} ({listing.used:,} of {listing.room:,} characters)")
+    return one_line(f"{text} ({listing.used:,} of {counted(listing.room, 'character')})")
 
 
 def check_json(check: SkillsCheck) -> str:
