@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Final
 
 from scylla_gha.agents.base import SkillListing
+from scylla_gha.counting import counted
 from scylla_gha.skills import SkillFinding
 from scylla_gha.skills.find import SkillFolder
 from scylla_gha.skills.skill_file import SkillFile
