@@ -126,7 +126,8 @@ def _compatibility_faults(file: SkillFile) -> Iterator[_Fault]:
     if field.text is None:
         yield "compatibility", "error", field.line, "compatibility: must be a text"
     elif len(field.text) > _LONGEST_COMPATIBILITY:
-        message = f"compatibility: has {counted(len(field.text), 'character')}; the specification allows {_LONGEST_COMPATIBILITY}"
+        length = counted(len(field.text), "character")
+        message = f"compatibility: has {length}; the specification allows {_LONGEST_COMPATIBILITY}"
         yield "compatibility", "error", field.line, message
 
 
