@@ -46,16 +46,14 @@ def test_a_count_and_a_probe_go_before_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "limits"),
-    [(Fail(529), {}), (Hangup(), {}), (Say("Hi."), {"budget_usd": 0.0})],
+    ("answer", "budget"),
+    [(Fail(529), 1.0), (Hangup(), 1.0), (Say("Hi."), 0.0)],
     ids=["error", "hangup", "refused for its budget"],
 )
-def test_a_request_without_an_answer_is_stored_too(
-    tmp_path: Path, answer: Say | Fail | Hangup, limits: dict[str, float]
-) -> None:
+def test_a_request_without_an_answer_is_stored_too(tmp_path: Path, answer: Say | Fail | Hangup, budget: float) -> None:
     place = tmp_path / "first-request.json"
     with shared(tmp_path, lambda _: answer) as (_, host):
-        assert ask(host.open(first_request=place, **limits), raw("first")).status >= 400
+        assert ask(host.open(first_request=place, budget_usd=budget), raw("first")).status >= 400
     assert place.read_bytes() == raw("first")
 
 
