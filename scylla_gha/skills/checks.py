@@ -87,10 +87,10 @@ def _name_faults(skill: SkillFolder, file: SkillFile) -> Iterator[_Fault]:
     folder = unicodedata.normalize("NFKC", skill.name)
     if folder != name:
         message = (
-            f"name: is {shown!r}, the folder is {folder!r}, which Claude Code takes as the name; make them equal: "
-            f"name: {folder}"
+            f"name: is {shown!r}, the folder is {folder!r}, which Claude Code takes as the name; rename one of them"
         )
-        yield "name", "error", line, message
+        # A clone may be called otherwise than the folder in which the skill is installed.
+        yield "name", "warning" if (skill.folder / ".git").exists() else "error", line, message
 
 
 def _description_faults(file: SkillFile) -> Iterator[_Fault]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha.skills import SkillFinding
+from scylla_gha.skills.json_source import MOST_BYTES
 
 SKILL_FILE: Final = "SKILL.md"
 _SHOWN_HIDDEN: Final = frozenset({".claude", ".agents", ".github"})
@@ -68,6 +69,13 @@ def find_skills(root: Path) -> tuple[list[SkillFolder], list[SkillFinding]]:
     return skills, findings
 
 
+def command_names(root: Path) -> set[str]:
+    """Return the names of the commands beside skills: files in `commands/` and `.claude/commands/`."""
+    top = top_of(root)
+    folders = {folder / name for folder in (root, top) for name in ("commands", ".claude/commands")}
+    return {path.stem for folder in folders for path in folder.glob("*.md")}
+
+
 def _is_open(name: str) -> bool:
     return name not in _CLOSED and (not name.startswith(".") or name in _SHOWN_HIDDEN)
 
@@ -116,25 +124,45 @@ class EvalFiles:
     cut: bool = False
 
 
-def eval_files(skill: SkillFolder, declared_name: str) -> EvalFiles:
+def eval_files(skill: SkillFolder, declared_name: str, *, is_only: bool) -> EvalFiles:
     """Return the files in which evals of a skill may be.
 
     Args:
         skill: the skill.
         declared_name: its name by SKILL.md, which is tried after that of the folder.
+        is_only: no other skill is checked, so that evals which name no skill are its own.
     """
-    for place, is_deep in _places(skill, tuple(dict.fromkeys(filter(None, (skill.name, declared_name))))):
+    names = tuple(dict.fromkeys(filter(None, (skill.name, declared_name))))
+    for place, is_deep in _places(skill, names):
         if place.is_file() and not place.is_symlink():
             return EvalFiles(place.parent, (place,))
         if place.is_dir() and not place.is_symlink() and (paths := sorted(_json_files(place, is_deep=is_deep))):
             return EvalFiles(place, tuple(paths[:_MOST_FILES]), len(paths) > _MOST_FILES)
+    for folder in _above(skill):
+        shared = sorted(_json_files(folder / "evals", is_deep=False))
+        if own := [path for path in shared if _skill_of(path) in (names if not is_only else (*names, ""))]:
+            return EvalFiles(folder / "evals", tuple(own[:_MOST_FILES]), len(own) > _MOST_FILES)
     return EvalFiles(skill.folder)
+
+
+def _above(skill: SkillFolder) -> list[Path]:
+    return [folder for folder in _upwards(skill.folder, top_of(skill.root)) if folder != skill.folder]
+
+
+def _skill_of(path: Path) -> str:
+    """Return the skill that a file says it is for; empty if it names none."""
+    try:
+        value = json.loads(path.read_bytes()) if path.stat().st_size <= MOST_BYTES else None
+    except (ValueError, RecursionError):  # the reader says what is wrong
+        return ""
+    name = value.get("skill_name") if isinstance(value, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def _places(skill: SkillFolder, names: tuple[str, ...]) -> Iterator[tuple[Path, bool]]:
     """Yield where evals may be, in the order of the search, and whether folders below are searched too."""
     yield skill.folder / "evals", True
-    above = [folder for folder in _upwards(skill.folder, top_of(skill.root)) if folder != skill.folder]
+    above = _above(skill)
     safe = [name for name in names if "/" not in name and name not in {".", ".."}]
     for form, is_deep in (
         ("evals/{}", False),

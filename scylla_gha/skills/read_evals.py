@@ -94,12 +94,14 @@ class EvalReader:
 
     Attributes:
         skill: the skill.
+        declared_name: its name by SKILL.md.
         place: folder of its evals.
         known: names that labels may have.
         user_only: no model may call the skill, so that its queries cannot be asked.
     """
 
     skill: SkillFolder
+    declared_name: str
     place: Path
     known: KnownSkills
     user_only: bool = False
@@ -183,6 +185,7 @@ class _FileReading:
     labels: dict[str, TriggerLabel] = field(default_factory=dict)
     unread: set[str] = field(default_factory=set)
     unknown_skills: set[str] = field(default_factory=set)
+    unknown_calls: dict[str, Place] = field(default_factory=dict)
     assertions: AssertionReader = field(init=False)
 
     def __post_init__(self) -> None:
@@ -227,6 +230,12 @@ class _FileReading:
             self._add("note", (), f"keys that are not read: {', '.join(unread[:20])}{', ...' if unread[20:] else ''}")
         if self.assertions.retired:
             self._add("note", (), f"{counted(self.assertions.retired, 'assertion is', 'assertions are')} retired")
+        if self.unknown_calls:
+            first, *others = self.unknown_calls
+            more = f" and {counted(len(others), 'other')}" if others else ""
+            place = self.unknown_calls[first]
+            message = f"{address(place)}: calls {first}{more}, and no skill or command here has this name"
+            self._add("warning", place, message)
         if self.unknown_skills:
             names = ", ".join(sorted(self.unknown_skills)[:20])
             self._add("note", (), f"names skills that are not here: {names}")
@@ -283,12 +292,17 @@ class _FileReading:
             prompt=prompt,
             expected=expected,
             assertions=assertions,
-            files=entry_files(entry, place, (self.reader.skill.folder, self.folder, self.reader.place)),
+            files=entry_files(entry, place, self._file_folders()),
             setup=entry_setup(entry, place),
             label=label,
             by_name=self._is_by_name(prompt, place),
             hosts=hosts,
         )
+
+    def _file_folders(self) -> tuple[Path, ...]:
+        """Return the folders that paths of files may be relative to."""
+        place = self.reader.place
+        return (self.reader.skill.folder, self.folder, place, place.parent)
 
     def _file_value(self, key: str) -> Json:
         return self.source.value.get(key) if isinstance(self.source.value, dict) else None
@@ -309,8 +323,15 @@ class _FileReading:
         names = (*self.reader.skill.invoked_as, *self.reader.known.names)
         if call := _SLASH_CALL.match(prompt.strip()):
             if call[1] not in names:
-                self._add("warning", place, f"{address(place)}: calls /{call[1]}, and no skill here has this name")
+                self.unknown_calls.setdefault(f"/{call[1]}", place)
             return True
-        name = re.escape(self.reader.skill.name)
-        words = rf"(?<!\w)\${name}(?![\w-])|(?<!\w)/{name}(?![\w/.-])|\b{name}[`'\"*]* skill\b|\bskill [`'\"*]*{name}\b"
-        return bool(re.search(words, prompt, re.IGNORECASE)) or ("-" in name and self.reader.skill.name in prompt)
+        own = {self.reader.skill.name, self.reader.declared_name} - {""}
+        return any(_calls(prompt, name) for name in own)
+
+
+def _calls(prompt: str, name: str) -> bool:
+    """Return True if a prompt has a call of a skill, or says that it is one."""
+    word = re.escape(name)
+    call = rf"(?<!\w)\${word}(?![\w-])|(?<!\w)/{word}(?![\w/.-])"
+    words = rf"\b{word}[`'\"*]* skill\b|\bskill [`'\"*]*{word}\b"
+    return bool(re.search(f"{call}|{words}", prompt, re.IGNORECASE)) or ("-" in name and name in prompt)

@@ -15,7 +15,7 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.skills import SkillFinding
 from scylla_gha.skills.checks import count_findings, duplicate_findings, specification_findings
-from scylla_gha.skills.find import SkillFolder, eval_files, find_skills, top_of
+from scylla_gha.skills.find import EvalFiles, SkillFolder, command_names, eval_files, find_skills, top_of
 from scylla_gha.skills.listing import (
     ShownDescriptions,
     listing_findings,
@@ -102,13 +102,15 @@ def check_skills(root: Path, rules: SkillListing | None, progress: Callable[[int
         raise ConfigError(f"{root}: no SKILL.md in it or below it{links}; name the folder of a skill, or one above it")
     read = [(folder, read_skill_file(folder.file)) for folder in folders]
     names = frozenset({*(folder.name for folder in folders), *(file.text("name") for _, file in read)} - {""})
+    names |= command_names(root)
     shown = shown_descriptions(read, rules) if rules else []
     listing = listing_findings(read, shown, rules) if rules else ()
     together = [*duplicate_findings(read), *listing, *overlap_findings(read)]
     skills = []
     for number, (folder, file) in enumerate(read):
         progress(number, len(read))
-        skills.append(_check_skill(folder, file, names, together))
+        found = eval_files(folder, file.text("name"), is_only=len(read) == 1)
+        skills.append(_check_skill(folder, file, found, names, together))
     return SkillsCheck(root, tuple(skills), tuple(shown), (*findings, *_without_evals(skills)))
 
 
@@ -123,17 +125,16 @@ def _without_evals(skills: list[CheckedSkill]) -> Iterator[SkillFinding]:
 
 
 def _check_skill(
-    skill: SkillFolder, file: SkillFile, names: frozenset[str], together: list[SkillFinding]
+    skill: SkillFolder, file: SkillFile, found: EvalFiles, names: frozenset[str], together: list[SkillFinding]
 ) -> CheckedSkill:
     user_only = file.is_true("disable-model-invocation")
-    found = eval_files(skill, file.text("name"))
     beside = (
         {path.name for path in skill.folder.parent.iterdir() if path.is_dir()} if skill.folder == skill.root else set()
     )
     known = KnownSkills(
         skill.name, names | {name for name in beside if (skill.folder.parent / name / "SKILL.md").is_file()}
     )
-    reader = EvalReader(skill, found.folder, known, user_only)
+    reader = EvalReader(skill, file.text("name"), found.folder, known, user_only)
     files = tuple(reader.read(path) for path in found.paths)
     path = skill.shown(skill.file)
     findings = [

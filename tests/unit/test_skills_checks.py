@@ -148,6 +148,7 @@ PLACES = [
     "tests/tally/evals/b/a.json",
     "testing/tally/evals/a.json",
     "skills/tally/evals.json",
+    "evals/evals.json",
 ]
 
 
@@ -161,6 +162,25 @@ def test_evals_are_found_where_people_put_them(tmp_path: Path, place: str) -> No
     (tmp_path / place).write_text('[{"prompt": "Sum it", "checks": ["two sums"]}]')
     for folder in (tmp_path, skill):
         assert one_skill(folder)["counts"]["evals"] == 1
+
+
+def test_evals_of_several_skills_in_one_folder_name_their_skill(tmp_path: Path) -> None:
+    for name in ("tally", "plot"):
+        write_skill(tmp_path / "skills" / name, f"name: {name}\ndescription: Use it when asked.")
+        value = {"skill_name": name, "evals": [{"prompt": "Go", "files": ["evals/a.csv"], "checks": ["it went"]}]}
+        write_evals(tmp_path, value, f"{name}.json")
+    write_evals(tmp_path, [{"prompt": "Of nobody", "checks": ["x"]}], "evals.json")
+    write_evals(tmp_path, "1", "a.csv")
+    files = [[file["path"] for file in skill["files"]] for skill in checked(tmp_path)["skills"]]
+    assert files == [["evals/plot.json"], ["evals/tally.json"]]
+
+
+def test_a_clone_may_have_another_name(tmp_path: Path) -> None:
+    skill = write_evals(write_skill(tmp_path / "tally-skill"), [{"prompt": "/tally pots.csv", "checks": ["two sums"]}])
+    assert any("rename one of them" in text for text in messages(one_skill(skill), "error"))
+    (skill / ".git").mkdir()
+    assert any("rename one of them" in text for text in messages(one_skill(skill), "warning"))
+    assert one_skill(skill)["counts"]["invoked_by_name"] == 1
 
 
 def test_a_skill_of_a_plugin_has_two_names(tmp_path: Path) -> None:

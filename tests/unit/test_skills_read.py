@@ -165,6 +165,17 @@ def test_hosts_must_be_declared(tmp_path: Path) -> None:
     ]
 
 
+def test_calls_of_nobody_are_named_once(tmp_path: Path) -> None:
+    (tmp_path / "commands").mkdir()
+    (tmp_path / "commands/count.md").write_text("Count.")
+    prompts = ["/count a", "/tally a", "/sum a", "/add a", "/etc/hosts is long"]
+    asks = [entry(id=number, prompt=prompt, checks=[A]) for number, prompt in enumerate(prompts)]
+    write_evals(write_skill(tmp_path / "tally"), asks)
+    read = one_skill(tmp_path)
+    assert read["counts"]["invoked_by_name"] == 4
+    assert messages(read, "warning") == ["[2]: calls /sum and 1 other, and no skill or command here has this name"]
+
+
 def test_byte_order_marks_and_other_encodings(tmp_path: Path) -> None:
     skill = write_evals(write_skill(tmp_path / "tally"), "")
     path = skill / "evals/evals.json"
