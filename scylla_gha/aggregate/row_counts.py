@@ -1,4 +1,4 @@
-"""Counts of rows by arm: numbers from the columns of a table, and texts that are counted as rows are read."""
+"""Counts of rows by arm: numbers come from the columns of a table, texts are counted while the rows are read."""
 
 import math
 from collections import Counter, defaultdict
@@ -199,7 +199,7 @@ class RowCounts:
         if not row.judged and not row.measures_agent:
             self.left_out[row.cell] = (row.outcome.value, row.reason)
         elif not row.judged:
-            self.left_out[row.cell] = ("unjudged", row.unjudged or "it ran, and is not judged; run `scylla-gha judge`")
+            self.left_out[row.cell] = ("unjudged", row.unjudged or "it ran but was not judged; run `scylla-gha judge`")
         self._add_conditions(row)
 
     def arm(self, arm: str) -> CountedRows:
@@ -212,7 +212,7 @@ class RowCounts:
         return CountedRows(self.table, range(len(self.table.cells)), ArmTexts())
 
     def bounds(self, arm: str, *, by_scenario: bool) -> tuple[float, float] | None:
-        """Return the arm's pass rate if all its unjudged trials had failed, and if all had passed; None without any.
+        """Return the arm's pass rate if all its unjudged trials had failed, and if all had passed; None if it has none.
 
         Args:
             arm: arm to bound.

@@ -1,9 +1,9 @@
-"""Step `run`: an agent's attempt at a cell, which produces an Attempt, a transcript, a trajectory and a diff."""
+"""One attempt of an agent at a cell (command `run`): an Attempt record, a transcript, a trajectory and a diff."""
 
 import datetime
 import stat
 from collections import Counter
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -49,28 +49,16 @@ def run_attempt(
 ) -> Attempt:
     """Run the agent in a fresh workspace and store the records. An agent's failure is an outcome, not an error.
 
+    GitHub is a leased repository on github.com if the experiment has lanes, else the hub if the scenario has GitHub.
+
     Raises:
         ToolError: the agent cannot be started at all.
     """
-    if runner.lanes is None:
-        return _run_attempt(runner, prepared, workspace, folder, None)
-    from scylla_gha.attempt.github_com import leased_repository
-
-    with leased_repository(runner.lanes, prepared, time_limit(runner.limits, prepared)) as repository:
-        return _run_attempt(runner, prepared, workspace, folder, repository)
-
-
-def _run_attempt(
-    runner: AgentRunner,
-    prepared: PreparedScenario,
-    workspace: Workspace,
-    folder: AttemptFolder,
-    repository: "TrialRepository | None",
-) -> Attempt:
-    """Run the agent with a repository on github.com; if that is None, with the hub if the scenario has GitHub."""
-    has_hub = prepared.folder.github is not None and repository is None
-    needs_socket = has_hub or (runner.target.address and runner.gateway and runner.agent.uses_model)
-    with socket_folder() if needs_socket else nullcontext() as sockets:
+    with ExitStack() as opened:
+        repository = opened.enter_context(_lease(runner, prepared))
+        has_hub = prepared.folder.github is not None and repository is None
+        needs_socket = has_hub or (runner.target.address and runner.gateway and runner.agent.uses_model)
+        sockets = opened.enter_context(socket_folder()) if needs_socket else None
         mounts = replace(sandbox_mounts(runner, prepared, workspace), sockets=sockets, has_github=has_hub)
         box = WorkflowBox(runner.checks or runner.target, prepared.path, runner.cancel)
         github: TrialRepository | TrialHub | None = repository or open_github(
@@ -90,16 +78,26 @@ def _run_attempt(
         redaction = RedactionSession(redactor.knowing(lambda token: token in patch or prepared.holds(token)))
         with redaction.guarding(folder.root):
             with github.closing(folder, redaction) if github else nullcontext(UsedHub()) as used:
-                attempt = _run(runner, prepared, folder, equipped, session, redaction)
+                attempt = _run_process(runner, prepared, folder, equipped, session, redaction)
             attempt = attempt.model_copy(update={"github": used.counts, "agent_files": own_agent_files(start)})
             if used.failure:
                 attempt = _without_diff(attempt, used.failure)
             else:
                 attempt = _store_diff(attempt, start, workspace, folder, runner.limits, redaction)
-    attempt = redaction.record(attempt)
-    attempt = attempt.model_copy(update={"redactions": redaction.count, "files": file_digests(folder)})
-    write_record(folder.file("attempt.json"), attempt)
-    return attempt
+        attempt = redaction.record(attempt).model_copy(
+            update={"redactions": redaction.count, "files": file_digests(folder)}
+        )
+        write_record(folder.file("attempt.json"), attempt)
+        return attempt
+
+
+def _lease(runner: AgentRunner, prepared: PreparedScenario) -> "AbstractContextManager[TrialRepository | None]":
+    """Lease a repository on github.com for the attempt; None if the experiment uses none."""
+    if runner.lanes is None:
+        return nullcontext()
+    from scylla_gha.attempt.github_com import leased_repository
+
+    return leased_repository(runner.lanes, prepared, time_limit(runner.limits, prepared))
 
 
 def time_limit(limits: TrialLimits, prepared: PreparedScenario) -> float:
@@ -140,7 +138,7 @@ def _open_session(
     return runner.gateway.open(session)
 
 
-def _run(
+def _run_process(
     runner: AgentRunner,
     prepared: PreparedScenario,
     folder: AttemptFolder,

@@ -143,7 +143,7 @@ class TrialRepository:
                 self.trial.write_files(folder.root)
             except ScyllaError as error:
                 raise FixtureError(
-                    f"{self.trial.lane.repository}: what the trial left cannot be read back: {error}"
+                    f"{self.trial.lane.repository}: the final state of the trial cannot be read: {error}"
                 ) from None
             finally:
                 redaction.file(folder.file(STATE_FILE))
@@ -211,7 +211,7 @@ def _reference(source: LaneSource, prepared: PreparedScenario, fixture: Path, sc
 
 
 def named_user(reference: FixtureReference, identity: str) -> str:
-    """Return the name in the fixture of a user, whom the scenario states by that name or by login."""
+    """Return a user's name in the fixture; `identity` is this name or the user's login."""
     users = reference.world.fixture.users
     return next(name for name, user in users.items() if identity in (name, user.login))
 

@@ -1,1 +1,1 @@
-"""The command line: one small module per command, imported only when it is called."""
+"""The command line: one module per group of commands, imported when one of them is called."""

@@ -188,7 +188,7 @@ def judge(
 ) -> None:
     """Judge the stored trials of EXPERIMENT; no agent is started. Judgments under the same key are reused.
 
-    A judgment by other judges, with another prompt or rubric, is stored beside the one that the report uses, and
+    A judgment by other judges, or with another prompt or rubric, is stored beside the one that the report uses, and
     compared with it.
 
     \b

@@ -261,4 +261,4 @@ def schemas(into: Path, reference: Path, *, check: bool) -> None:
         if not check:
             write_text(path, text)
         elif not path.exists() or path.read_text(encoding="utf-8") != text:
-            raise ConfigError(f"{path}: differs from the code's records; run `scylla-gha schemas`")
+            raise ConfigError(f"{path}: is not up to date with the code; run `scylla-gha schemas`")

@@ -1,6 +1,6 @@
 """The user's own files for coding agents (`CLAUDE.md`, `.claude/`, `.mcp.json`, ...): lookup and checks.
 
-They are those that git does not ignore. A link is followed if it stays inside the repository, as from `CLAUDE.md` to
+Files that git ignores are left out. A link is followed if it stays inside the repository, as from `CLAUDE.md` to
 `AGENTS.md`; the trial gets a copy of the file in its place.
 """
 
@@ -17,10 +17,10 @@ from scylla_gha.model.variant import MCP_FILE, PLACES, ServerCommand, Variant, i
 from scylla_gha.path_patterns import PathPatterns
 from scylla_gha.system.git import run_git
 
-KIND: Final = "agent_files"  # begin of their names among the materials of a variant
+KIND: Final = "agent_files"  # prefix of their names in a variant's materials
 _MOST_BYTES: Final = 20_000_000
 _MOST_NAMED: Final = 20
-_ALL: Final = frozenset({"*", f"!{MCP_FILE}"})  # patterns that a repository without files for agents meets too
+_ALL: Final = frozenset({"*", f"!{MCP_FILE}"})  # patterns that are also valid in a repository without files for agents
 _FOLDERS_OF_THE_TOOLKIT: Final = ("fixtures", "runs", "scenarios")
 _SERVER_NAME: Final = re.compile(r"[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*")
 _SKILL: Final = re.compile(r"\.(claude|agents)/skills/[^/]+/SKILL\.md")
@@ -29,7 +29,7 @@ _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
 
 
 def agent_files(root: Path) -> dict[str, Path]:
-    """Return the repository's files for agents, after links, by their paths in the repository.
+    """Return the repository's files for agents (with links followed), by their paths in the repository.
 
     Raises:
         ConfigError: a link leads out of the repository or to no file, or the files are too large.
@@ -43,7 +43,7 @@ def agent_files(root: Path) -> dict[str, Path]:
     size = sum(file.stat().st_size for file in files.values())
     if size > _MOST_BYTES:
         raise ConfigError(
-            f"{root}: its files for agents have {size / 1e6:.1f} MB, more than {_MOST_BYTES / 1e6:.0f}; "
+            f"{root}: its files for agents total {size / 1e6:.1f} MB (maximum: {_MOST_BYTES / 1e6:.0f}); "
             "let git ignore what no agent needs"
         )
     return files
@@ -146,7 +146,7 @@ def project_servers(path: Path) -> dict[str, ServerCommand]:
     """Read the MCP servers of `.mcp.json`; `${NAME:-default}` becomes the default.
 
     Raises:
-        ConfigError: it is invalid, or has a server that a trial cannot start: remote, or with a variable of the user.
+        ConfigError: it is invalid, or a trial cannot start a server: it is remote, or needs a user's variable.
     """
     try:
         servers = json.loads(path.read_text(encoding="utf-8"))["mcpServers"]

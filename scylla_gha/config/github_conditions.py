@@ -33,7 +33,7 @@ from scylla_gha.path_patterns import gitignore_fault
 
 R = TypeVar("R", bound=Record)
 Names = Mapping[str, Mapping[str, str | int]]  # facts of the fixture's objects, such as the number, by their names
-PREFIXES: Final = {"repository": "repo", "pull_request": "pr"}  # of names, where they are not the query itself
+PREFIXES: Final = {"repository": "repo", "pull_request": "pr"}  # prefixes of names, if not the query's name
 _PLACEHOLDER: Final = re.compile(r"(?<!\$)\{\{\s*([a-z_]+\.[a-z0-9_-]+)\.([a-z_]+)\s*\}\}")
 
 
@@ -70,7 +70,7 @@ def _known(name: str | None, names: Names, kind: str = "") -> Iterator[str]:
     if name not in names:
         yield f"the fixture has no {name!r}{did_you_mean(name, list(names)) or _listed(names)}"
     elif kind and not name.startswith(f"{PREFIXES.get(kind, kind)}."):
-        yield f"target: {name!r} is no {kind}; its name does not begin with {PREFIXES.get(kind, kind)}."
+        yield f"target: {name!r} is not a {kind}; names of this kind begin with {PREFIXES.get(kind, kind)}."
 
 
 def _listed(names: Names) -> str:
@@ -154,7 +154,7 @@ def _operator_faults(condition: StateCondition, selected: ValueType) -> Iterator
         if selected.kind not in ("any", "list"):
             yield f"{operator}: needs a list, but {selected} is selected"
         elif selected.fixed:
-            yield f"{operator}: the selection writes out a list itself, so its length says nothing; leave out [ ]"
+            yield f"{operator}: the selection builds a list of fixed length itself; leave out [ ]"
     yield from _element_faults(condition, selected)
     if condition.matches is not None:
         if fault := mismatch(TEXT, selected):
@@ -218,7 +218,7 @@ def _field_faults(allowance: AllowedChange) -> Iterator[str]:
     fields = OBJECT_QUERIES[kind].model_fields if allowance.target is not None else {}
     for field in allowance.fields:
         if field not in fields:
-            yield f"fields: there is no {field!r} of {kind}{did_you_mean(field, list(fields))}"
+            yield f"fields: {kind} has no field {field!r}{did_you_mean(field, list(fields))}"
 
 
 def rendered(text: str, names: Names) -> str:

@@ -55,7 +55,7 @@ This page is generated from the code by `scylla-gha schemas`; do not edit it.
 
 A checkpoint of kind `github` selects from one object, which `target` names, or from all of a kind
 ([scenarios with GitHub](github-scenarios.md)). `select` is a jmespath expression over these fields. Every object has an
-`id` and a `sequence`, the number of the write that created it; 0 is the fixture's.
+`id` and a `sequence`, the number of the write that created it (0: the fixture).
 """
 _SIMPLE: Final = {str: "text", int: "whole number", bool: "true or false", type(None): "null"}
 _DOMAINS: Final = ("pr", "issue", "workflow", "release", "repo")
@@ -65,8 +65,8 @@ _SCENARIOS_INTRODUCTION: Final = """\
 
 This page is generated from `scenarios/github/` by `scylla-gha schemas`; do not edit it.
 
-The domain stands in the id, and the level is the key `difficulty`: easy is basic, medium intermediate, hard advanced.
-A mode has an oracle that passes with its tools alone, or the reason why the task is not possible with them.
+The id names the domain, `difficulty` the level: trivial and easy are basic, medium intermediate, hard advanced.
+Each mode either has an oracle that passes with this mode's tools alone, or states why they cannot solve the task.
 `scylla-gha validate --execute scenarios/github` proves all of it, and prints how many operations on GitHub each oracle
 takes.
 

@@ -272,7 +272,7 @@ class EgressProxy:
             return await self._forward(connection, request)
         except PrivateAddressError:
             connection.error = "private_address"
-            message = f"{connection.target.host} has only addresses that are not public, so it is not reached"
+            message = f"{connection.target.host} has only private addresses, which are blocked"
             return _response(HTTPStatus.FORBIDDEN, message)
         except ConnectionLimitError:
             return _response(HTTPStatus.FORBIDDEN, "these credentials have reached their limit of transferred bytes")
@@ -311,8 +311,8 @@ def _refused(refusal: Refusal, target: EgressTarget | None, policy: EgressPolicy
     if target is None:
         return _response(
             HTTPStatus.BAD_REQUEST,
-            "the host of the request cannot be parsed; an ASCII name, a port, no "
-            "user information, and https only through a tunnel (CONNECT) are expected",
+            "the host of the request cannot be parsed; use an ASCII name, a port, no "
+            "user information, and https only through a tunnel (CONNECT)",
         )
     if refusal == "too_many":
         return _response(HTTPStatus.TOO_MANY_REQUESTS, f"{target.authority} is not reached: too many connections")

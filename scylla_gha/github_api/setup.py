@@ -126,7 +126,7 @@ Unread = MissingResource | HiddenResource
 
 @dataclass(frozen=True, slots=True)
 class TokenInfo:
-    """The token of the requests; scopes are None for a token with permissions instead."""
+    """The token that the requests use; `scopes` is None if the token has fine-grained permissions instead."""
 
     name: str | None
     scopes: tuple[str, ...] | None = None

@@ -41,7 +41,7 @@ _PATH: Final = f"{TOOLS}/bin:/usr/local/bin:/usr/bin:/bin"
 _DIGEST: Final = "io.scylla-gha.image"  # label with a digest of the image's layers
 _FORMAT: Final = 1  # raise it if a change of this module changes the layer of an unchanged recipe
 _SECONDS: Final = 1200.0
-_DAY_ONE: Final = "1"  # second of 1970 of the newest file, so that equal contents make equal layers
+_DAY_ONE: Final = "1"  # latest time of a file, in seconds since 1970, so that equal contents make equal layers
 _LEFT_OUT: Final = ("doc", "man", "info", "locale")
 # Python's files are compiled once, without a check of the source's age, since all files have the same age.
 _FINISH: Final = """set -eu
@@ -113,7 +113,7 @@ def build_image(spec: ImageSpec, cache: Path, *, fresh: bool = False) -> ImageAr
 
 
 def missing_build_tool() -> str | None:
-    """Return which tool to build the base layer is missing, and what to do; None if none is missing."""
+    """Return which tool for the base layer is missing, and how to install it; None if none is missing."""
     if shutil.which("mmdebstrap") is None:
         return "images are made by mmdebstrap, which is not installed; on Debian and Ubuntu: apt-get install mmdebstrap"
     if os.geteuid() and shutil.which("newuidmap") is None:
@@ -205,7 +205,7 @@ def agent_layer(package: Path, program: str, identity: str, cache: Path) -> Imag
 def tools_layer(packages: dict[str, str], cache: Path, editable: EditableInstall | None = None) -> ImageLayer:
     """Return the layer of a scenario's Python packages, in a virtual environment of the image's Python.
 
-    It also has the start state's own package if that is `editable`.
+    With `editable`, it also has the start state's own package.
 
     Raises:
         ToolError: a package cannot be installed; it needs a wheel.
@@ -324,7 +324,7 @@ def write_environment(
 
 
 def _finish(home: Path, site: Path, at: str) -> None:
-    """Make a folder with installed packages a virtual environment of the image's Python."""
+    """Turn a folder with installed packages into a virtual environment of the image's Python."""
     binaries = home / "bin"
     if (site / "bin").is_dir():
         (site / "bin").rename(binaries)

@@ -289,7 +289,7 @@ class Experiment(Record):
         if self.gate != "none" and self.declared_family not in PAIRED:
             raise ValueError("a gate compares arms with the baseline; set gate: none, or family: baseline or modes")
         if self.family == "modes" and self.declared_family != "modes":
-            raise ValueError("family: modes compares modes; name two or more in `modes`, or remove it")
+            raise ValueError("`family: modes` needs two or more modes; name them in `modes`, or remove `family`")
         if self.expected and not self.hypothesis:
             raise ValueError("`expected` needs `hypothesis`; add one")
         return self

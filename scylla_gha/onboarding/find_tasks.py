@@ -155,10 +155,8 @@ class _Search:
 def _advice(reason: str) -> str:
     """Return advice for tests that cannot be run."""
     if _NETWORK.search(reason):
-        return "tests run without a network; name tests that need none with --tests"
-    return (
-        "name a command that installs what the tests need with --setup, or the tests that run without it with --tests"
-    )
+        return "tests run without a network; use --tests to select tests that need none"
+    return "use --setup for a command that installs what the tests need, or --tests to select tests that run without it"
 
 
 def _bare(scenario: str) -> str:

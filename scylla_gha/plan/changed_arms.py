@@ -1,7 +1,7 @@
 """Arms that a change alters: by their variant, or by the repository's own files for agents (CLAUDE.md, .claude/, ...).
 
 If variants of the experiment name such files, only these files count. Otherwise both versions of all files for agents
-are compared, on one variant that leaves them to the start state.
+are compared, with one variant that names no such files.
 """
 
 import difflib
@@ -65,7 +65,7 @@ def _nothing_to_compare(experiment: Experiment, arms: Sequence[Arm], changes: Ma
         return (
             f"experiment {experiment.id}: nothing to compare: no file for agents (CLAUDE.md, .claude/, ...) and no "
             f"variant of its {count} differs between this checkout and --head; commit the change to its branch, and "
-            "run this on the branch that it is compared with"
+            "run this command on the base branch"
         )
     files = "; ".join(f"{word}: {', '.join(paths)}" for word, paths in changes.items())
     return (
@@ -90,7 +90,7 @@ def change_note(base: Library, head: Library) -> str:
     """Return a line with the files for agents that a change adds, changes and removes; "" if none."""
     changes = _agent_file_changes(base, head)
     listed = [f"{word} {', '.join(paths)}" for word, paths in changes.items()]
-    return f"files for agents of the change against this checkout: {'; '.join(listed)}" if listed else ""
+    return f"the change differs from this checkout in files for agents: {'; '.join(listed)}" if listed else ""
 
 
 def change_diff(base: Library, head: Library) -> str:
@@ -125,7 +125,7 @@ def _agent_file_arms(
 ) -> Iterator[tuple[Arm, Arm]]:
     """Yield pairs of arms: with the files for agents of the base, and with those of the change.
 
-    The arms have one variant that leaves such files to the start state: the baseline's, else the first. There are no
+    The arms have one variant that names no such files: the baseline's if possible, otherwise the first. There are no
     pairs if the files are equal, or if a variant that the change alters names its files itself.
     """
     changes, after = _agent_file_changes(base, head), {arm.id: arm for arm in head_arms}

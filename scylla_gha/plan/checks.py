@@ -124,7 +124,7 @@ def require_spoken_models(arms: Iterable[Arm], experiment: Experiment, models: M
 
 
 def require_judges(judges: Iterable[str], models: Mapping[str, ModelInfo], source: str) -> None:
-    """Check that models can be judges: their provider speaks the API in which judges are asked.
+    """Check that models can be judges: their provider speaks the API through which judges are asked.
 
     Args:
         judges: ids of models.
@@ -139,7 +139,7 @@ def require_judges(judges: Iterable[str], models: Mapping[str, ModelInfo], sourc
         style = PROVIDERS[provider].api_style
         if style != API_STYLE:
             raise ConfigError(
-                f"{source}: {judge} cannot be a judge: its provider {provider} speaks {style}, and judges are asked by "
+                f"{source}: {judge} cannot be a judge: its provider {provider} speaks {style}, but judges use "
                 f"{API_STYLE}; choose another model"
             )
 

@@ -113,7 +113,7 @@ class WorstCase:
         return self.prompt_usd + self.token_usd * tokens
 
     def fits(self, usd: float) -> int:
-        """Return how many answer tokens, up to `asked`, this much money buys beside the prompt."""
+        """Return how many answer tokens, at most `asked`, this amount pays for in addition to the prompt."""
         if usd >= self.usd(self.asked):
             return self.asked
         return int((usd - self.prompt_usd) / self.token_usd + _ROUNDING) if self.token_usd else 0
@@ -125,8 +125,8 @@ class CostTerms:
 
     Attributes:
         max_tokens: limit of the answer; None if the request sets none.
-        prompt_tokens: highest number of tokens of the prompt, if the model took them all.
-        caches: it may ask that parts of it are cached.
+        prompt_tokens: upper bound of the prompt's tokens, regardless of the model's limit.
+        caches: the request may ask the provider to cache parts of it.
         uses: how often tools may run at the provider.
         tools: tools that run at the provider.
         fallbacks: models that may answer instead.
@@ -144,7 +144,7 @@ class CostTerms:
 
     def worst(self, model: ModelInfo, price: ModelPrice) -> WorstCase:
         """Return the highest cost of the request; the model refuses a prompt above its limit, at no cost."""
-        # each use of a tool is a further pass over the prompt and over what the uses before it brought
+        # each use of a tool is a further pass over the prompt and the results of earlier uses
         prompt = min(self.prompt_tokens, model.context_tokens) * (1 + self.uses)
         prompt += _TOKENS_OF_A_USE * self.uses * (self.uses + 1) // 2
         prompt_usd = price.worst(prompt, 0, self.use, caches=self.caches)
@@ -205,7 +205,7 @@ class RateLimit:
     Attributes:
         is_refusal: the same request should be sent again later.
         retry_after: seconds to wait before that; None if not stated.
-        exhausted_seconds: until a limit is reset of which nothing is left; 0 if none is used up.
+        exhausted_seconds: seconds until an exhausted limit is reset; 0 if no limit is exhausted.
         account_seconds: until the account takes requests for any model again; 0 if it does now.
     """
 
@@ -247,7 +247,7 @@ class UsageReader(Protocol):
 
     @property
     def use(self) -> ServerToolUse:
-        """Use of server tools and tiers: costs beside the tokens, and factors of their price."""
+        """Use of server tools and service tiers: costs in addition to tokens, and factors of the token price."""
 
 
 class Provider(Protocol):
@@ -275,7 +275,7 @@ class Provider(Protocol):
         """Read the credentials in an environment."""
 
     def is_subscription(self, bearer: str | None) -> bool:
-        """Tell if a bearer token is of a subscription."""
+        """Tell if a bearer token belongs to a subscription."""
 
     def token_source(self, federation: Federation, base_url: str) -> TokenSource:
         """Return the source of tokens for an identity."""
@@ -311,13 +311,13 @@ class Provider(Protocol):
         """Return the request for the model whose alias it names."""
 
     def rate_limit(self, status: int, headers: Mapping[str, str]) -> RateLimit:
-        """Read what a response's head says about rate limits."""
+        """Read the rate limits from a response's status and headers."""
 
     def usage_reader(self, *, streamed: bool) -> UsageReader:
         """Return a reader for one response."""
 
     def join_split(self, body: bytes, spans: Spans) -> bytes:
-        """Return a stream in which no span of its texts (from, to) is split over events."""
+        """Return the stream, changed so that no span (from, to) of its texts is split over events."""
 
 
 def parse_object(text: bytes | bytearray | str, *, keep_non_finite: bool = False) -> Body | None:

@@ -267,7 +267,7 @@ def with_evidence(
     try:
         artifacts = _artifacts(repository, facts.origin.run, facts.experiment)
     except GitHubError as error:
-        click.echo(f"evidence is linked to the list of artifacts, since they cannot be read: {error}", err=True)
+        click.echo(f"the run's artifacts cannot be listed, so the evidence links to the list itself: {error}", err=True)
         return facts
     single = [(cell, artifacts[shard]) for cell, shard in sorted(shards.items()) if len(artifacts[shard]) == 1]
     return facts.model_copy(update={"evidence": {cell: ids[0] for cell, ids in single[:_MOST_CELLS]}})

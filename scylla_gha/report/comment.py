@@ -76,7 +76,7 @@ def marker(suite: str) -> str:
 
 
 def pointer(suite: str, url: str) -> str:
-    """Return the text that replaces a superseded comment; its marker is not the suite's any more."""
+    """Return the text that replaces a superseded comment; its marker is no longer the suite's."""
     return f"<!-- scylla:old suite={suite} -->\nThe verdict has changed: [see the newer comment]({url}).\n"
 
 
@@ -106,7 +106,7 @@ def comment(
 
 @dataclass(frozen=True, slots=True)
 class CommentSection:
-    """A section of the comment, and `label` for the note that names those left out; empty content is not shown."""
+    """A section of the comment; empty content is not shown. The note on sections left out names it by `label`."""
 
     name: str
     content: str
@@ -114,7 +114,7 @@ class CommentSection:
 
 
 def _values(report: Report, facts: CommentFacts, view: ReportView) -> dict[str, object]:
-    """Return the values of the top and the bottom that say nothing of other runs."""
+    """Return the values of the top and the bottom that do not depend on other runs."""
     return {
         "report": report,
         "facts": facts,
@@ -199,7 +199,7 @@ def _facts(report: Report, facts: CommentFacts) -> Iterator[str]:
 
 
 def _further_verdicts(report: Report, view: ReportView) -> list[VerdictLine]:
-    """Return the clearest verdicts of several, without a winner with which the title begins."""
+    """Return the clearest verdicts if there are several, except one that the title already states."""
     lines = headline(view, _MOST_VERDICTS).verdicts if len(report.answer) > 1 else ()
     return [line for line in lines if str(line) not in title(report)]
 
@@ -235,7 +235,7 @@ def _flips(view: ReportView, *, is_worse: bool) -> CommentSection:
     name = "worse" if is_worse else "better"
     heading, others = f"Scenarios that went {name}: {len(flips):,}", len(flips) - len(rows)
     table = Table(("scenario", "arm", "baseline", "arm passes"), rows)
-    left_out = f"and {others:,} more of them, in the report" if others else ""
+    left_out = f"and {others:,} more in the report" if others else ""
     content = blocks_markdown((table, left_out)) if flips else ""
     if is_worse and content:
         return CommentSection(name, f"**{heading}** (passed of judged)\n\n{content}", heading)
@@ -364,7 +364,7 @@ def _compared_arms(view: ReportView, facts: CommentFacts) -> tuple[Block, ...]:
 
 def _family_words(report: Report) -> str:
     if report.answer != report.comparisons:
-        return "Each arm against the baseline, a different family of comparisons:"
+        return "Each arm against the baseline; other comparisons decide the verdict above:"
     if report.paired_by == "modes":
         return "Each arm against the arm of the baseline's mode with the same variant, agent and model:"
     return ""
@@ -375,7 +375,7 @@ def _baseline_words(view: ReportView, baseline: ArmSummary | None) -> str:
         return ""
     rate, interval = pass_rate(view, baseline)
     return Markdown(
-        "Baseline {}: passes {} {}, {}. w/t/l: scenarios won, tied, lost; cost: of a trial, against the baseline's "
+        "Baseline {}: passes {} {}, {}. w/t/l: scenarios won, tied, lost; cost: per trial, against the baseline's "
         "(↓ lower is better)."
     ).fill(short_name(view, baseline.arm), rate, interval, dollars(baseline.usd))
 

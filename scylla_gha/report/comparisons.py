@@ -37,7 +37,7 @@ _MOST_CHANGES: Final = 40
 _MOST_STEPS: Final = 20
 _MOST_ROWS: Final = 60
 _LEVEL: Final = 0.05  # of all verdicts
-_CLAIMS: Final = frozenset({"better", "worse", "more", "less"})  # readings that say on which side of no change
+_CLAIMS: Final = frozenset({"better", "worse", "more", "less"})  # readings that claim a difference
 _FOR_MANY_ARMS: Final = ("pass_rate", "pass_rate_pooled", "cost_of_pass", "icc", "design_effect", "effective_trials")
 
 
@@ -88,7 +88,7 @@ def _side(contrast: Contrast) -> int:
 
 
 def arrow(contrast: Contrast | None, words: str) -> str:
-    """Return the mark of a difference and a space, if its reading claims one; else an empty text.
+    """Return a mark and a space if the reading `words` claims a difference; otherwise an empty text.
 
     Better and worse have the marks of verdicts. An arrow is for more and less, where neither is better.
     """
@@ -115,7 +115,7 @@ def _has_value(contrast: Contrast) -> bool:
 
 
 def families(view: ReportView) -> list[tuple[str, Table]]:
-    """Return comparisons of pass rates beside those of arms and tiers, with the heading of their family."""
+    """Return the comparisons of pass rates other than those of arms and tiers, with the heading of their family."""
     members: dict[str, list[Contrast]] = {}
     for contrast in pass_contrasts(view):
         if contrast.family != FAMILIES["tiers"]:
@@ -126,7 +126,7 @@ def families(view: ReportView) -> list[tuple[str, Table]]:
 
 
 def pass_contrasts(view: ReportView) -> list[Contrast]:
-    """Return the comparisons of pass rates in families beside that of arms against the baseline."""
+    """Return the comparisons of pass rates in families other than that of arms against the baseline."""
     return [contrast for contrast in view.analysis.contrasts if contrast.metric == PASS] if view.analysis else []
 
 
@@ -137,7 +137,7 @@ def family_reading(contrast: Contrast) -> str:
 
 
 def pass_rate_steps(view: ReportView, contrasts: Sequence[Contrast]) -> Table:
-    """Return a table of such comparisons."""
+    """Return a table of comparisons of pass rates."""
     columns: Columns[Contrast] = {
         "comparison": lambda contrast: _against(view, contrast),
         "change of the pass rate": lambda contrast: f"{arrow(contrast, family_reading(contrast))}{change(contrast)}",
@@ -229,7 +229,7 @@ def _effects(view: ReportView, contrasts: Sequence[Contrast]) -> Table:
 
 
 def _estimates(view: ReportView) -> Table:
-    """All measures of few arms; of many arms, those of the headline."""
+    """Return a table of all measures if there are few arms, otherwise of those in the headline."""
 
     def is_shown(measure: Measure) -> bool:
         if not view.is_wide:
@@ -266,9 +266,7 @@ def _rank_tests(view: ReportView, tests: Sequence[Unpaired]) -> tuple[Table, Tab
         "arm": lambda row: view.name(row[1].arm),
         "trials": lambda row: str(row[1].n),
         "mean": lambda row: _digits(row[1].mean),
-        "95 % (BCa)": lambda row: (
-            UNDEFINED if row[1].low is None else f"[{_digits(row[1].low)}, {_digits(row[1].high)}]"
-        ),
+        "95 % (BCa)": lambda row: _digit_limits(row[1]),
         "median": lambda row: _digits(row[1].median),
     }
     of_pair: Columns[tuple[str, UnpairedPair]] = {

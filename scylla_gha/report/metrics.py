@@ -33,85 +33,59 @@ _USD = MetricUnit(dollars, dollars, lambda x: dollars(x, "+"))
 _TIME = MetricUnit(seconds, seconds, lambda x: f"{x:+.2f}", " s")
 _COUNT = MetricUnit(lambda x: tokens(round(x)), lambda x: tokens(round(x)), lambda x: f"{x:+,.0f}")
 
-_METRICS: Final[dict[str, tuple[str, MetricUnit]]] = {
-    "pass_rate": ("pass rate", _RATE),
-    "pass_rate_pooled": ("pass rate, trials pooled", _RATE),
-    "implementation_rate": ("requirements met", _RATE),
-    "score": ("score", _PLAIN),
-    "progress_rate": ("progress", _RATE),
-    "change_fail_rate": ("changes that broke something", _RATE),
-    "outcome_consistency": ("two repetitions agree", _RATE),
-    "score_consistency": ("scores agree", _PLAIN),
-    "consistency": ("consistency, 1 - sd / mean", _PLAIN),
-    "pass_at_k": ("one of k tries passes", _RATE),
-    "pass_all_k": ("all of k tries pass", _RATE),
-    "solved_once": ("scenarios passed at least once", _RATE),
-    "solved_always": ("scenarios passed always", _RATE),
-    "icc": ("ICC(1)", _PLAIN),
-    "design_effect": ("design effect", _PLAIN),
-    "effective_trials": ("effective trials", _PLAIN),
-    "seconds": ("time", _TIME),
-    "seconds_median": ("time, median", _TIME),
-    "seconds_p90": ("time, 90th percentile", _TIME),
-    "first_byte_seconds": ("wait for a first byte", _TIME),
-    "generation_seconds": ("generation", _TIME),
-    "tool_seconds": ("tools", _TIME),
-    "usd": ("USD", _USD),
-    "cost_of_pass": ("USD per pass", _USD),
-    "frontier_cost_of_pass": ("USD per pass, cheapest arm", _USD),
-    "frontier_cost_of_pass_per_scenario": ("USD per pass, cheapest arm of each scenario", _USD),
-    "tokens": ("tokens", _COUNT),
-    "tokens_per_pass": ("tokens per pass", _COUNT),
-    "seconds_per_pass": ("time per pass", _TIME),
-    "usd_per_score": ("USD per point of score", _USD),
-    "cache_hit_rate": ("cache hits", _RATE),
-    "turns": ("turns", _PLAIN),
-    "tool_calls": ("tool calls", _PLAIN),
-    "treatment_prompt_tokens": ("tokens of the treatment's prompt", _COUNT),
-    "treatment_skills_tokens": ("tokens of its skills", _COUNT),
-    "treatment_agents_tokens": ("tokens of its sub-agents", _COUNT),
-    "treatment_mcp_tokens": ("tokens of its MCP servers", _COUNT),
-    "treatment_tools_tokens": ("tokens of all tool definitions", _COUNT),
-    "interaction": ("pass rate beyond the sum of the parts", _RATE),
-    "tool_failure_rate": ("failed tool calls", _RATE),
-    "request_retry_rate": ("requests repeated", _RATE),
+Side = Literal[-1, 0, 1]  # which values of a metric are better
+_LOWER: Final[Side] = -1
+_NEITHER: Final[Side] = 0
+_HIGHER: Final[Side] = 1
+_METRICS: Final[dict[str, tuple[str, MetricUnit, Side]]] = {
+    "pass_rate": ("pass rate", _RATE, _HIGHER),
+    "pass_rate_pooled": ("pass rate, trials pooled", _RATE, _HIGHER),
+    "implementation_rate": ("requirements met", _RATE, _HIGHER),
+    "score": ("score", _PLAIN, _HIGHER),
+    "progress_rate": ("progress", _RATE, _HIGHER),
+    "change_fail_rate": ("changes that broke something", _RATE, _LOWER),
+    "outcome_consistency": ("two repetitions agree", _RATE, _HIGHER),
+    "score_consistency": ("scores agree", _PLAIN, _HIGHER),
+    "consistency": ("consistency, 1 - sd / mean", _PLAIN, _HIGHER),
+    "pass_at_k": ("one of k tries passes", _RATE, _HIGHER),
+    "pass_all_k": ("all of k tries pass", _RATE, _HIGHER),
+    "solved_once": ("scenarios passed at least once", _RATE, _HIGHER),
+    "solved_always": ("scenarios passed always", _RATE, _HIGHER),
+    "icc": ("ICC(1)", _PLAIN, _NEITHER),
+    "design_effect": ("design effect", _PLAIN, _NEITHER),
+    "effective_trials": ("effective trials", _PLAIN, _NEITHER),
+    "seconds": ("time", _TIME, _LOWER),
+    "seconds_median": ("time, median", _TIME, _LOWER),
+    "seconds_p90": ("time, 90th percentile", _TIME, _LOWER),
+    "first_byte_seconds": ("wait for a first byte", _TIME, _LOWER),
+    "generation_seconds": ("generation", _TIME, _LOWER),
+    "tool_seconds": ("tools", _TIME, _LOWER),
+    "usd": ("USD", _USD, _LOWER),
+    "cost_of_pass": ("USD per pass", _USD, _LOWER),
+    "frontier_cost_of_pass": ("USD per pass, cheapest arm", _USD, _LOWER),
+    "frontier_cost_of_pass_per_scenario": ("USD per pass, cheapest arm of each scenario", _USD, _LOWER),
+    "tokens": ("tokens", _COUNT, _LOWER),
+    "tokens_per_pass": ("tokens per pass", _COUNT, _LOWER),
+    "seconds_per_pass": ("time per pass", _TIME, _LOWER),
+    "usd_per_score": ("USD per point of score", _USD, _LOWER),
+    "cache_hit_rate": ("cache hits", _RATE, _HIGHER),
+    "turns": ("turns", _PLAIN, _NEITHER),
+    "tool_calls": ("tool calls", _PLAIN, _NEITHER),
+    "treatment_prompt_tokens": ("tokens of the treatment's prompt", _COUNT, _LOWER),
+    "treatment_skills_tokens": ("tokens of its skills", _COUNT, _LOWER),
+    "treatment_agents_tokens": ("tokens of its sub-agents", _COUNT, _LOWER),
+    "treatment_mcp_tokens": ("tokens of its MCP servers", _COUNT, _LOWER),
+    "treatment_tools_tokens": ("tokens of all tool definitions", _COUNT, _LOWER),
+    "interaction": ("pass rate beyond the sum of the parts", _RATE, _HIGHER),
+    "tool_failure_rate": ("failed tool calls", _RATE, _LOWER),
+    "request_retry_rate": ("requests repeated", _RATE, _LOWER),
 }
-
-_LOWER_IS_BETTER: Final = frozenset(
-    {
-        "change_fail_rate",
-        "seconds",
-        "seconds_median",
-        "seconds_p90",
-        "first_byte_seconds",
-        "generation_seconds",
-        "tool_seconds",
-        "usd",
-        "cost_of_pass",
-        "frontier_cost_of_pass",
-        "frontier_cost_of_pass_per_scenario",
-        "tokens",
-        "tokens_per_pass",
-        "seconds_per_pass",
-        "usd_per_score",
-        "tool_failure_rate",
-        "request_retry_rate",
-        "treatment_prompt_tokens",
-        "treatment_skills_tokens",
-        "treatment_agents_tokens",
-        "treatment_mcp_tokens",
-        "treatment_tools_tokens",
-    }
-)
-_NEITHER_IS_BETTER: Final = frozenset({"icc", "design_effect", "effective_trials", "turns", "tool_calls"})
 LOWER_MARK: Final = "↓"
 
 
-def better_side(metric: str) -> Literal[-1, 0, 1]:
+def better_side(metric: str) -> Side:
     """Return 1 if higher values of a metric are better, -1 if lower ones are, 0 if neither is, or it is unknown."""
-    if metric in _LOWER_IS_BETTER:
-        return -1
-    return 0 if metric in _NEITHER_IS_BETTER or metric not in _METRICS else 1
+    return _METRICS[metric][2] if metric in _METRICS else _NEITHER
 
 
 def heading(text: str, metric: str) -> str:

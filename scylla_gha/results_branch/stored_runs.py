@@ -26,7 +26,7 @@ R = TypeVar("R", bound=Record)
 
 @dataclass(frozen=True, slots=True)
 class RunQuery:
-    """A selection of runs; None matches any. `run` is `<run>`, `<run>-<attempt>`, or either behind `<experiment>/`."""
+    """A selection of runs; None matches any. `run` is `<run>`, `<run>-<attempt>`, or either after `<experiment>/`."""
 
     experiment: str | None = None
     branch: str | None = None
@@ -112,7 +112,7 @@ def select_runs(entries: Iterable[RunIndexEntry], query: RunQuery) -> list[RunIn
         ConfigError: a commit is abbreviated to too few characters.
     """
     if query.commit is not None and len(query.commit) < _MIN_COMMIT:
-        raise ConfigError(f"--commit {query.commit}: takes at least {_MIN_COMMIT} characters")
+        raise ConfigError(f"--commit {query.commit}: give at least {_MIN_COMMIT} characters")
     runs = list(entries)
     campaigns = {_campaign(entry) for entry in runs if entry.origin.branch == query.branch}
     return [entry for entry in runs if query.matches(entry) and _is_on(entry, query.branch, campaigns)]
@@ -155,7 +155,7 @@ def unpack_rows(
             _require_digest(where, content, part.sha256)
             lines = _unpack(content, max_bytes, where)
             if lines.count(b"\n") != part.rows:
-                raise ConfigError(f"{where}: does not have {counted(part.rows, 'row')}, as its manifest says")
+                raise ConfigError(f"{where}: its manifest states {counted(part.rows, 'row')}; the part was changed")
             yield lines
 
 
@@ -166,7 +166,7 @@ def _unpack(content: bytes, max_bytes: int, where: str) -> bytes:
     except zlib.error as error:
         raise ConfigError(f"{where}: cannot be unpacked: {error}") from None
     if not decompressor.eof:
-        raise ConfigError(f"{where}: is cut, or unpacks to more than {counted(max_bytes, 'byte')}")
+        raise ConfigError(f"{where}: is truncated, or unpacks to more than {counted(max_bytes, 'byte')}")
     return lines
 
 

@@ -58,7 +58,7 @@ class SandboxMounts:
         image: id of the image.
         sockets: folder of sockets to the harness's servers (the gateway's is `GATEWAY_SOCKET`); None: no network.
         keep: True if the process's changes of `cwd` and `home` have to remain afterwards.
-        program: a program of this machine, for a sandbox without an image; "": the program that is run.
+        program: program of this machine to provide in a sandbox without an image; "": the one that is run.
         managed: read-only folders for settings of the machine's administrator, by their absolute path inside.
         programs: read-only files and folders of installed programs by their absolute path inside, for a sandbox without
             an image. On the host, those at the root are linked into the folder above `cwd`.
@@ -189,7 +189,7 @@ class SandboxTarget:
 def temporary() -> Iterator[Path]:
     """Make a temporary folder that only this user may enter; its path is short enough for sockets.
 
-    Its name has the number of this process, which also locks it, since a number from another namespace means nothing
+    Its name contains this process's id. The process also locks it, since an id from another namespace means nothing
     here.
     """
     with tempfile.TemporaryDirectory(prefix=f"box-{os.getpid()}-") as name, _open_folder(Path(name)) as descriptor:

@@ -3,7 +3,7 @@
 `y[t, s] ~ Bin(n[t, s], logit^-1(mu + a_t + b_s))` with `a_t ~ N(0, sd_a^2)` and `b_s ~ N(0, sd_b^2)`: rows and columns
 are samples, and their spread is estimated by Laplace's approximation: Newton steps to the mode, then the spreads from
 the mode and its curvature, until they converge (to the same point as EM). The row with the best raw rate is mostly the
-luckiest one; shrinkage removes its luck. The limits take the spreads as known, so they are a little too narrow: with
+luckiest one; shrinkage corrects for that. The limits take the spreads as known, so they are a little too narrow: with
 six rows and six columns 95 % limits cover the truth in some 88 % of cases, with twenty in 94 %.
 
 Source: Breslow & Clayton 1993, JASA 88:9; the model is the two-level one of HiBayES, arXiv:2505.05602.

@@ -4,7 +4,7 @@ The proof rejects a task that is solved in the start state, a fixture that canno
 or that accepts only the reference solution. The no-op must fail and break no guard, the reference solution must make
 every checkpoint hold, each wrong solution must fail, and each other right solution must pass. No judge is asked: the
 proof assumes that judges find all required items met. If only judges can tell that a solution is wrong, a line of it
-such as `# unmet: F2` names these items: it must pass if they are met and fail if they are not, and is counted apart.
+such as `# unmet: F2` names these items: the solution must pass if they are met, fail if not, and is counted apart.
 The no-op and the reference solution are tried twice, to show that task and checks are stable, and wrong patches are
 judged twice.
 
@@ -55,7 +55,7 @@ _ACCEPTED: Final = (
     "passes, so the checks cannot tell it from a right solution; if only judges can, name the required items in a line "
     "such as '# unmet: F2'"
 )
-_ACCEPTED_WITH: Final = "passes even if judges find {items} unmet; make an item required that it does not meet"
+_ACCEPTED_WITH: Final = "passes even if judges find {items} unmet; require an item that the solution does not meet"
 _TWICE: Final = (1, 1)  # judgings of each run
 _JUDGED_TWICE: Final = (2,)
 _ONCE: Final = (1,)
@@ -127,7 +127,7 @@ def _try_all(tests: "_SolutionTests", executor: Executor | None) -> tuple[Soluti
     if len(folder.wrong) < _LEAST_WRONG and not any(map(is_only_one, folder.wrong)):
         fault = (
             f"wrong solutions: {len(folder.wrong)}, and at least {_LEAST_WRONG} are needed; add some, or give the "
-            "reason why no other can be made in a line '# only: REASON' of the only one"
+            "reason why there can be no other in a line '# only: REASON' of the only one"
         )
         tried.append(SolutionTrial(name="wrong", passed=False, fault=fault))
     return tuple(tried)
@@ -196,7 +196,7 @@ class _SolutionTests:
             fault = _ACCEPTED_WITH.format(items=", ".join(unmet)) if unmet else _ACCEPTED
         elif not fault and unmet and not accepted:
             fault = (
-                "is refused by the checks already; remove its line '# unmet:', which is for solutions that only judges "
+                "is already refused by the checks; remove its line '# unmet:', which is for solutions that only judges "
                 "can refuse"
             )
         name = f"wrong/{patch.stem}"

@@ -72,7 +72,7 @@ def test_denominators_are_those_of_the_plan_and_shrink_only_with_a_reason() -> N
     assert [row.passed for row in report.scenarios] == [{"oracle": (1, 2)}]
     assert [(one.cell, one.outcome, one.reason) for one in report.excluded] == [
         (faulty.id, "provider_error", "overloaded"),
-        (waiting.id, "unjudged", "it ran, and is not judged; run `scylla-gha judge`"),
+        (waiting.id, "unjudged", "it ran but was not judged; run `scylla-gha judge`"),
         (missing.id, "missing", "planned, and no trial is stored under its key"),
     ]
     assert report.arms[0].outcomes == {"completed": 2, "provider_error": 1, "timeout": 1}

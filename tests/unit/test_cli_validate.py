@@ -224,15 +224,15 @@ def test_the_schemas_are_written_and_then_current(tmp_path: Path) -> None:
 def test_a_schema_that_is_missing_or_old_is_named_and_not_written(tmp_path: Path) -> None:
     said = scylla("schemas", "--check", "--into", "here", cwd=tmp_path)
     assert (said.code, said.out) == (3, "")
-    assert "here/experiment.json: differs from the code's records; run `scylla-gha schemas`" in said.err
+    assert "here/experiment.json: is not up to date with the code; run `scylla-gha schemas`" in said.err
     assert list(tmp_path.iterdir()) == []
     scylla("schemas", "--into", "here", cwd=tmp_path)
     (tmp_path / "here" / "tier.json").write_text("{}")
-    assert "here/tier.json: differs" in scylla("schemas", "--check", "--into", "here", cwd=tmp_path).err
+    assert "here/tier.json: is not up to date" in scylla("schemas", "--check", "--into", "here", cwd=tmp_path).err
     scylla("schemas", cwd=tmp_path)
     (tmp_path / "docs/yaml-reference.md").write_text("# Old\n")
     said = scylla("schemas", "--check", cwd=tmp_path)
-    assert (said.code, "docs/yaml-reference.md: differs" in said.err) == (3, True)
+    assert (said.code, "docs/yaml-reference.md: is not up to date" in said.err) == (3, True)
 
 
 def test_the_reference_names_each_key_with_type_default_and_meaning() -> None:

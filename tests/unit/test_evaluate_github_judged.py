@@ -137,5 +137,5 @@ def test_a_proof_finds_wrong_declarations(tmp_path: Path) -> None:
         "wrong/hidden.sh": f"{SOLUTION}{HIDES}",
     }
     careless, hidden = proof_of(tmp_path, files).faults
-    assert "wrong/careless: is refused by the checks already; remove its line '# unmet:'" in careless
+    assert "wrong/careless: is already refused by the checks; remove its line '# unmet:'" in careless
     assert "wrong/hidden: passes, so the checks cannot tell it from a right solution; if only judges can" in hidden

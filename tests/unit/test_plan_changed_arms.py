@@ -115,7 +115,8 @@ def test_a_plan_shows_what_the_change_alters(tmp_path: Path) -> None:
         "+New.",
     ]
     assert change_note(here, head) == (
-        "files for agents of the change against this checkout: added CLAUDE.md; changed .claude/skills/style/SKILL.md"
+        "the change differs from this checkout in files for agents: added CLAUDE.md; "
+        "changed .claude/skills/style/SKILL.md"
     )
     write(tmp_path / "head/CLAUDE.md", "long\n" * 10_000)
     assert change_diff(here, head).endswith("... cut after 20,000 characters\n")

@@ -93,7 +93,7 @@ def test_a_run_of_chosen_cells_is_no_baseline_where_there_is_a_whole_one() -> No
 
 
 def test_a_commit_takes_seven_characters() -> None:
-    with pytest.raises(ConfigError, match="--commit aaa: takes at least 7 characters"):
+    with pytest.raises(ConfigError, match="--commit aaa: give at least 7 characters"):
         select_runs(RUNS, RunQuery(commit="aaa"))
 
 
@@ -228,10 +228,10 @@ def test_records_of_another_version_are_named(tmp_path: Path, published: tuple[P
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (gzip.compress(b"x\n" * 1000), "is cut, or unpacks to more than 100 bytes"),
-        (gzip.compress(b"x\n")[:-5], "is cut, or unpacks to more than 100 bytes"),
+        (gzip.compress(b"x\n" * 1000), "is truncated, or unpacks to more than 100 bytes"),
+        (gzip.compress(b"x\n")[:-5], "is truncated, or unpacks to more than 100 bytes"),
         (b"hello", "cannot be unpacked"),
-        (gzip.compress(b"x\n"), "does not have 2 rows, as its manifest says"),
+        (gzip.compress(b"x\n"), "its manifest states 2 rows; the part was changed"),
     ],
     ids=["too much", "cut", "no gzip", "too few"],
 )

@@ -37,7 +37,7 @@ def inspect_logs(
         created: the time of the logs, with its zone.
 
     Raises:
-        ConfigError: a row that is not of the plan, or two of one cell.
+        ConfigError: a row does not belong to the plan, or a cell has two rows.
     """
     return {
         _file_name(plan, arm, created): json_bytes(_log(plan, arm, created.isoformat(), records), indent=1) + b"\n"

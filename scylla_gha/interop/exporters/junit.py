@@ -24,7 +24,7 @@ def junit(plan: Plan, results: Iterable[Result], reasons: Mapping[str, str]) -> 
         reasons: why a cell was not started, by cell.
 
     Raises:
-        ConfigError: a row that is not of the plan, or two of one cell.
+        ConfigError: a row does not belong to the plan, or a cell has two rows.
     """
     suites = [_suite(plan, arm, reasons) for arm in rows_by_arm(plan, results)]
     root = Element("testsuites", {"name": escape_xml(plan.experiment.id)})

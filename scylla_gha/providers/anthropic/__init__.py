@@ -73,7 +73,7 @@ class Anthropic:
         return Credentials(key, bearer, federation_in(environ) if is_federated else None)
 
     def is_subscription(self, bearer: str | None) -> bool:
-        """Tell if a bearer token is of a subscription."""
+        """Tell if a bearer token belongs to a subscription."""
         return bool(bearer and bearer.startswith(_SUBSCRIPTION_TOKEN))
 
     def token_source(self, federation: Federation, base_url: str) -> TokenSource:

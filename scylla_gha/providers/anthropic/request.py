@@ -313,7 +313,7 @@ def cost_terms(content: Body, size: int, *, caches: bool) -> CostTerms:
     Args:
         content: the parsed request.
         size: its length in bytes.
-        caches: it may ask that parts of it are cached.
+        caches: the request may ask the provider to cache parts of it.
     """
     parts = _CostedParts(content)
     text_tokens = -(-max(0, size - parts.encoded_bytes) // _BYTES_PER_TOKEN)

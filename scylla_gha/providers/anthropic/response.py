@@ -1,4 +1,4 @@
-"""Responses of the Messages API: their tokens, end and error as they pass; and streams without split spans of text.
+"""Responses of the Messages API: reads tokens, end and error as bytes pass, and joins text spans split over events.
 
 Bytes are read as they pass; none is held back. Server-sent events may be cut at any byte.
 """
@@ -73,7 +73,7 @@ class MessageUsage:
 
     @property
     def use(self) -> ServerToolUse:
-        """Use of server tools and tiers: costs beside the tokens, and factors of their price."""
+        """Use of server tools and service tiers: costs in addition to tokens, and factors of the token price."""
         served = inner_object(self.usage, "server_tool_use")
         kinds = {str(iteration.get("type")) for iteration in objects(self.usage.get("iterations"))}
         searches = _count(served.get("web_search_requests"))
@@ -93,7 +93,7 @@ class MessageUsage:
             if self._overlong:
                 self._overlong = False  # the end of a line whose beginning was dropped
             elif line.startswith(b"data:") and not line.startswith(_SKIPPED):
-                event = parse_object(line[5:], keep_non_finite=True) or {}  # a count of NaN is stated, and unknown
+                event = parse_object(line[5:], keep_non_finite=True) or {}  # NaN: a count is stated but unknown
                 self.malformed |= not event
                 self._event(event)
 
@@ -102,7 +102,7 @@ class MessageUsage:
             case "message_start":
                 self._update(inner_object(event, "message").get("usage"))
             case "message_delta":
-                # until then it is the count at the start
+                # before this event, the count is only that at the start
                 self.counted |= inner_object(event, "usage").get("output_tokens") is not None
                 self._stopped(inner_object(event, "delta"))
                 self._update(event.get("usage"))

@@ -106,7 +106,7 @@ def _points(series: Series, baseline: str) -> Iterator[_Point]:
 
 
 def _changes(series: Series) -> Iterator[_Change]:
-    """Yield changes half a step before the result set that shows them first, and signals of drift at theirs."""
+    """Yield changes, half a step before the first result set that shows them; signals of drift, at their result set."""
     names = _names(series.points[-_MOST_SETS:])
     for shift in _shifts(series):
         if shift.run in names:
@@ -159,7 +159,7 @@ def _names_below(points: Sequence[_Point], x: "alt.X") -> "alt.Chart":
 
 @dataclass(frozen=True, slots=True)
 class _ScorePoint:
-    """Score of a run, 0 to 100, and the ends of its interval within that."""
+    """Score of a run and the ends of its interval, all limited to 0 to 100."""
 
     at: int
     name: str
@@ -173,7 +173,7 @@ class _ScorePoint:
 def readiness_history(runs: Sequence[tuple[str, ReadinessReport]]) -> Chart | None:
     """Draw the scores of runs with labels, oldest first; None if fewer than two have a score.
 
-    A line joins the scores of one agent and model, since others do not compare.
+    A line joins the scores of one agent and model, since scores of others cannot be compared.
     """
     points = list(_readiness_points(runs))[-_MOST_RUNS:]
     if len(points) < 2:  # noqa: PLR2004 a line takes two points

@@ -50,7 +50,7 @@ _MOST_VERDICTS: Final = 10
 _MOST_PAIRED: Final = 200  # arms
 _MOST_EARLIER_RUNS: Final = 30
 _ANY_TWO: Final = Markdown(
-    "Counts of two arms side by side. They are no verdict: a pair that was chosen after a look at the numbers needs an "
+    "Counts of two arms side by side. They are not a verdict: a pair chosen after a look at the numbers needs an "
     "experiment of its own, or `scylla-gha compare`."
 )
 _NO_ROWS: Final = "The rows of this run cannot be read, so its trials are not shown."
@@ -79,12 +79,12 @@ class LatestRun:
 
     @property
     def lead(self) -> str:
-        """Sentence that names the run of the numbers."""
-        return f"Of {run_facts(self.run)}."
+        """Sentence that names the run from which the page's numbers come."""
+        return f"The numbers are from {run_facts(self.run)}."
 
 
 def latest_run(experiment: SiteExperiment, charts: Sequence[Chart]) -> LatestRun | None:
-    """Return the latest run with its view; None if no run measured anything that can be read."""
+    """Return the latest run with its view; None if no run has a readable report with measurements."""
     run = experiment.latest
     if run is None or run.report is None:
         return None
@@ -93,9 +93,7 @@ def latest_run(experiment: SiteExperiment, charts: Sequence[Chart]) -> LatestRun
 
 def no_report(experiment: SiteExperiment) -> str:
     """Return why an experiment has no answer."""
-    return (
-        f"Not enough data: none of the {experiment.source} has a report that can be read and that measured something."
-    )
+    return f"Not enough data: none of the {experiment.source} has a readable report with measurements."
 
 
 def experiment_files(experiment: SiteExperiment, latest: LatestRun | None) -> Iterator[SiteFile]:
@@ -128,7 +126,7 @@ def _home(experiment: SiteExperiment, latest: LatestRun | None) -> SitePage:
 
 def _readiness(experiment: SiteExperiment, page: str) -> Section:
     words = (
-        "0 is the level of guessing, 100 is every point. A score compares with others of the same code base, agent and "
+        "0 is the level of guessing, 100 is the full score. Scores compare within the same code base, agent and "
         "model only."
     )
     return section("Readiness", *introduced(words, readiness_table(experiment, page, _MOST_RUNS)))
@@ -163,7 +161,7 @@ def _history(experiment: SiteExperiment) -> Section:
     """Return the changes in the history of pass rates."""
     if experiment.history is None:
         words = (
-            f"Not enough data: a history takes two complete runs of one branch, and the {experiment.source} have fewer."
+            f"Not enough data: a history needs two complete runs of one branch, and the {experiment.source} have fewer."
         )
         return section("History", words)
     source = experiment.source.capitalize()
@@ -213,7 +211,7 @@ def _arms(latest: LatestRun) -> SitePage:
         "passed": [[row[arm] for arm in arms] for row in rates],
         "first": max(0, next((at for at, arm in enumerate(arms) if arm in latest.view.baselines), 0)),
     }
-    words = "Each arm's pass rate against its baseline's, paired by scenario: won, tied and lost are scenarios."
+    words = "Each arm's pass rate against its baseline's, paired by scenario: won, tied and lost count scenarios."
     paired = introduced(words, _paired(latest.view)) or (NOT_COMPARED,)
     is_pair = len(arms) > 1
     parts = [
@@ -259,7 +257,7 @@ def _tiers(latest: LatestRun) -> SitePage:
     view = latest.view
     results = tier_results(view)
     if not results.blocks:
-        results = section(results.title, "Not enough data: a ladder takes trials of two tiers.")
+        results = section(results.title, "Not enough data: a comparison of tiers needs trials of two tiers.")
     parts = [
         site_section(results, latest.charts.get("tier_ladder")),
         *map(site_section, (wholes(view), questions(view))),
@@ -270,7 +268,7 @@ def _tiers(latest: LatestRun) -> SitePage:
 def _judges(latest: LatestRun) -> SitePage:
     agreement = judges(latest.view)
     if not agreement.blocks:
-        agreement = section(agreement.title, "Not enough data: agreement takes two judges who scored the same trials.")
+        agreement = section(agreement.title, "Not enough data: agreement needs two judges who scored the same trials.")
     parts = [site_section(agreement, latest.charts.get("judges"))]
     return _page(latest, latest.experiment.paths.judges, "Judges", parts)
 
@@ -345,7 +343,7 @@ def _rates(latest: LatestRun, passed: Mapping[str, tuple[int, int]], slices: Map
 def _earlier_runs(
     latest: LatestRun, name: str, runs: Sequence[tuple[SiteRun, Mapping[str, Mapping[str, tuple[int, int]]]]]
 ) -> Table:
-    """Return the passed of judged trials in each run, newest first, of the arms that there is room for."""
+    """Return how many judged trials passed in each run, newest first, for the arms that fit into the table."""
     arms = [arm.arm for arm in latest.view.arms][:MOST_COLUMNS]
     paths = latest.experiment.paths
     rows = []
