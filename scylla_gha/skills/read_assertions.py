@@ -31,6 +31,7 @@ _READ_KEYS: Final = frozenset(
 )
 _REGEX_KEYS: Final = frozenset({"must_have", "must_not_have"})
 _REGEX_SIGNS: Final = re.compile(r"\\[bBdDsSwW.()\[\]]|\.[*+?]|\(\?|\[[^\]\s]+\]|^\^|\$$|[^\s|]\|[^\s|]")
+_LONGEST_SIGN: Final = 1_000  # characters in which signs are searched, since that takes quadratic time
 _ABOUT: Final = re.compile(
     r"SKILL\.md|(?<![\w/])(?:references?|scripts?|assets?)/\w|\b(?:the|this) skill\b|\bskill(?:'s)? (?:is|was|file)\b",
     re.IGNORECASE,
@@ -144,7 +145,7 @@ def _listed(value: Json, place: Place) -> Iterator[tuple[Place, str, Json]]:
 
 def _is_pattern(text: str) -> bool:
     """Return True if a text is meant as a regular expression, not as a sentence."""
-    return bool(_REGEX_SIGNS.search(text) or not re.search(r"\s", text)) and pattern_fault(text) is None
+    return bool(_REGEX_SIGNS.search(text[:_LONGEST_SIGN]) or not re.search(r"\s", text)) and pattern_fault(text) is None
 
 
 def _code_check(value: Mapping[str, Json], place: Place) -> CodeCheck | None:

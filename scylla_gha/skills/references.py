@@ -30,6 +30,7 @@ _SCRIPTS: Final = frozenset({".sh", ".bash", ".py", ".rb", ".js", ".mjs", ".pl",
 _MOST_FILES: Final = 2_000
 _MOST_TEXT: Final = 256 * 1024  # bytes of a file in which names of other files are searched
 _MOST_NAMED: Final = 5  # files of one folder, each with a finding of its own
+_LONGEST_LINE: Final = 5_000  # characters in which paths are searched, since that takes quadratic time
 _LONGEST_BODY: Final = 500
 
 
@@ -102,7 +103,8 @@ def _references(file: SkillFile) -> Iterator[tuple[str, int]]:
     """Yield each path that the body names, once, with its line: targets of links, and paths of the usual folders."""
     seen: set[str] = set()
     is_code = False
-    for number, line in enumerate(file.body.split("\n"), file.body_line):
+    for number, text in enumerate(file.body.split("\n"), file.body_line):
+        line = text[:_LONGEST_LINE]
         is_code ^= bool(_FENCE.match(line))
         links = [] if is_code else _LINK.findall(line)
         targets = [unquote(link.partition("#")[0]) for link in links if re.search(r"[./]", link)]
