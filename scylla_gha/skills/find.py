@@ -145,6 +145,18 @@ def eval_files(skill: SkillFolder, declared_name: str, *, is_only: bool) -> Eval
     return EvalFiles(skill.folder)
 
 
+def unread_evals(skill: SkillFolder) -> Iterator[SkillFinding]:
+    """Yield what stands in the folder of evals and is not read: links, and JSON files that are pipes or devices."""
+    place = skill.folder / "evals"
+    entries = [place, *(Path(text, name) for text, folders, files in os.walk(place) for name in (*folders, *files))]
+    for path in entries:
+        is_special = path.name.lower().endswith(".json") and not path.is_file() and not path.is_dir()
+        if path.is_symlink() or is_special:
+            kind = "link" if path.is_symlink() else "special file"
+            message = f"is a {kind} and is not read; put the file itself in its place"
+            yield SkillFinding("link", "warning", skill.shown(path), 1, message)
+
+
 def _above(skill: SkillFolder) -> list[Path]:
     return [folder for folder in _upwards(skill.folder, top_of(skill.root)) if folder != skill.folder]
 

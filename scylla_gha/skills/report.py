@@ -15,7 +15,7 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.skills import SkillFinding
 from scylla_gha.skills.checks import count_findings, duplicate_findings, specification_findings
-from scylla_gha.skills.find import EvalFiles, SkillFolder, command_names, eval_files, find_skills, top_of
+from scylla_gha.skills.find import EvalFiles, SkillFolder, command_names, eval_files, find_skills, top_of, unread_evals
 from scylla_gha.skills.listing import (
     ShownDescriptions,
     listing_findings,
@@ -141,6 +141,7 @@ def _check_skill(
         *specification_findings(skill, file),
         *(finding for finding in together if finding.path == path),
         *file_findings(skill_content(skill), file),
+        *unread_evals(skill),
         *count_findings(skill, files, user_only=user_only),
         *(finding for each in files for finding in each.findings),
     ]

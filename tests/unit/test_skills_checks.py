@@ -1,6 +1,7 @@
 """Checks of SKILL.md and of the files beside it; `skills-ref` decides what the specification allows."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -226,6 +227,29 @@ def test_hostile_text_controls_no_terminal(tmp_path: Path) -> None:
 def test_a_large_file_is_not_read(tmp_path: Path) -> None:
     skill = write_skill(tmp_path / "tally", body="x" * 10_000_000)
     assert any("has more than 1 MiB" in text for text in messages(one_skill(skill), "error"))
+
+
+def test_long_lines_of_hostile_files_are_read_to_the_end(tmp_path: Path) -> None:
+    """Searches in quadratic time would take hours."""
+    skill = write_skill(tmp_path / "tally", FRONT)
+    body = "\n".join(("a/" * 200_000, "[x](" * 100_000, "references/" * 40_000))
+    (skill / "SKILL.md").write_text((skill / "SKILL.md").read_text() + body)
+    texts = ["[" * 400_000, "(a+)+$ " * 50_000, "a|b " * 50_000, "\\b" * 100_000]
+    write_evals(
+        skill, [{"id": 1, "prompt": "Add 1 and 2.", "must_have": texts, "expectations": ["references/" * 40_000]}]
+    )
+    (file,) = one_skill(skill)["files"]
+    assert (file["entries"], file["read"]) == (1, 1)
+
+
+def test_links_and_pipes_among_evals_are_named(tmp_path: Path) -> None:
+    skill = write_skill(tmp_path / "tally", FRONT)
+    (skill / "evals").mkdir()
+    (skill / "evals" / "linked.json").symlink_to("/etc/passwd")
+    os.mkfifo(skill / "evals" / "evals.json")
+    found = {each["path"]: each["message"] for each in one_skill(skill)["findings"] if each["rule"] == "link"}
+    assert {Path(path).name for path in found} == {"linked.json", "evals.json"}
+    assert "is a special file and is not read" in " ".join(found.values())
 
 
 def test_findings_as_sarif_have_paths_from_the_top_of_the_repository(tmp_path: Path) -> None:
