@@ -33,6 +33,12 @@ class Markdown(str):
         return Markdown(self.format(*map(escape, values)))
 
 
+class MarkdownPage(Markdown):
+    """Markdown with headings, lists and tables, such as the glossary; other `Markdown` is one paragraph."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """Headings and rows as plain text, or as `Markdown` if a cell is a link; without rows, no table is shown.

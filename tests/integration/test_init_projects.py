@@ -130,8 +130,7 @@ def test_three_equal_failures_end_the_search_and_say_what_helps(tmp_path: Path) 
     said = init(root, "--tasks", "2")
     assert said.err.count("trying commit") == 3
     assert (
-        "3 in a row failed for the same reason; name a command that installs what the tests need with --setup"
-        in said.err
+        "3 in a row failed for the same reason; use --setup for a command that installs what the tests need" in said.err
     )
     assert (
         "  3 commits: its tests fail on the commit itself: ModuleNotFoundError: No module named 'undeclared'\n"

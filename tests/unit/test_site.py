@@ -5,6 +5,7 @@ import re
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ import pytest
 from scylla_gha.errors import ConfigError
 from scylla_gha.evaluate.site import SiteOptions, site_files, write_site
 from scylla_gha.model.readiness import REPORT_FILE
-from scylla_gha.report.document import Table, escape
-from scylla_gha.report.page.blocks import blocks_html, markdown_html
+from scylla_gha.report.document import Markdown, Table, escape
+from scylla_gha.report.page.blocks import blocks_html, inline_html, markdown_html
 from scylla_gha.report.site.addresses import ExperimentPaths, file_name
 from scylla_gha.report.site.site_data import report_fault
 from scylla_gha.report.site.site_page import SiteFile
@@ -73,6 +74,23 @@ def test_escaped_text_stays_text_in_html() -> None:
     assert 'aria-label="&quot;&gt;&lt;script>' not in table
     assert "<script" not in table
     assert "<td>2</td>" in table
+
+
+@pytest.mark.parametrize(
+    "text", [*NAMES, "a`b`c", "**x** *y* _z_", "\\\\*", "[x](http://y)", "a&lt;b & c", "www.x.org #1 @me GH-2"]
+)
+def test_text_in_markdown_is_the_same_in_the_base_and_by_the_library(text: str) -> None:
+    for pattern in ("x {} y", "**{}**: *{}.* {}", "[{}](https://example.org/a?b=c&d) `code`", "[{}](#cell=a--b)"):
+        markdown = Markdown(pattern).fill(*[f"<{text}>"] * pattern.count("{}"))
+        by_library = re.sub(' rel="[^"]*"', "", markdown_html(markdown)).removeprefix("<p>").removesuffix("</p>")
+        assert unescape(re.sub(' rel="[^"]*"', "", inline_html(markdown))) == unescape(by_library)
+
+
+@pytest.mark.parametrize(
+    "address", ["javascript:alert(1)", "data:text/html,x", "//example.org", "JAVASCRIPT:x", "vbscript:x"]
+)
+def test_links_of_other_schemes_are_text(address: str) -> None:
+    assert "<a" not in inline_html(Markdown(f"[words]({address})"))
 
 
 def test_raw_html_and_other_schemes_are_not_let_through() -> None:

@@ -8,7 +8,7 @@ from html import escape, unescape
 from typing import TYPE_CHECKING, Final
 
 from scylla_gha.model.printable_text import one_line
-from scylla_gha.report.document import Block, Bullets, Markdown, Section, Table, is_empty, more
+from scylla_gha.report.document import Block, Bullets, Markdown, MarkdownPage, Section, Table, is_empty, more
 
 if TYPE_CHECKING:
     from markdown import Markdown as Converter
@@ -18,6 +18,12 @@ _TABLE_TAGS: Final = {"table", "tbody", "td", "th", "thead", "tr"}
 _TABLE: Final = re.compile(r"<table>.*?</table>", re.DOTALL)
 _TAG: Final = re.compile(r"<[^>]*>")
 _ESCAPED: Final = ["<", "~", "|"]  # by `document.escape`, beside those that the package knows
+_INLINE: Final = re.compile(
+    r"\\(?P<escaped>[\\`*_\[\]<>|&~])|<!-- -->|`(?P<code>[^`]+)`"
+    r"|\[(?P<words>(?:\\.|[^\]\\])+)\]\((?P<address>[^)\s]+)\)|\*\*(?P<strong>(?:\\.|[^*\\])+)\*\*|\*(?P<em>(?:\\.|[^*\\])+)\*"
+)
+_ADDRESS: Final = re.compile(r"https?://|#|\.{0,2}/(?!/)|[\w.-]+(?:[/#?]|$)")  # not another scheme or host
+_EMPHASIS: Final = frozenset({"strong", "em"})
 _LONGEST_NUMBER: Final = 26  # characters; longer cells are words, which may wrap
 
 
@@ -33,6 +39,36 @@ def blocks_html(blocks: Iterable[Block], label: str) -> str:
     return "\n".join(html for block in blocks if not is_empty(block) for html in _block(block, regions))
 
 
+def inline_html(text: str) -> str:
+    """Return text as HTML: plain text escaped, of `Markdown` its emphasis, code and links, which the base can show too.
+
+    Links lead to pages and places of the site, or to other hosts by HTTP; others are shown as text.
+    """
+    if not isinstance(text, Markdown):
+        return escape(one_line(text), quote=False)
+    html, end = [], 0
+    for found in _INLINE.finditer(text):
+        html += [escape(text[end : found.start()], quote=False), _mark_up(found)]
+        end = found.end()
+    return "".join((*html, escape(text[end:], quote=False)))
+
+
+def _mark_up(found: re.Match[str]) -> str:
+    kind = found.lastgroup
+    if kind == "escaped":
+        return escape(found["escaped"], quote=False)
+    if kind == "code":
+        return f"<code>{escape(found['code'], quote=False)}</code>"
+    if kind == "address":
+        words = inline_html(Markdown(found["words"]))
+        address = found["address"]
+        rel = ' rel="noopener noreferrer"' if address.startswith("http") else ""
+        return f'<a href="{escape(address)}"{rel}>{words}</a>' if _ADDRESS.match(address) else words
+    if kind in _EMPHASIS:
+        return f"<{kind}>{inline_html(Markdown(found[kind]))}</{kind}>"
+    return ""  # an empty comment, which breaks mentions on GitHub
+
+
 def markdown_html(text: str) -> str:
     """Return the sanitised HTML of Markdown in which values are escaped; HTML in it is shown as text."""
     import nh3
@@ -44,17 +80,17 @@ def markdown_html(text: str) -> str:
 
 
 def _block(block: Block, regions: "_Regions") -> Iterator[str]:
-    if isinstance(block, Markdown):
+    if isinstance(block, MarkdownPage):
         yield _TABLE.sub(lambda table: regions.wrap(table[0]), markdown_html(block))
     elif isinstance(block, str):
-        yield f"<p>{_inline(block)}</p>"
+        yield f"<p>{inline_html(block).strip()}</p>"
     elif isinstance(block, Bullets):
         tag = "ul" if block.numbers is None else "ol"
-        items = "\n".join(f"<li>{_inline(item)}</li>" for item in block.items)
+        items = "\n".join(f"<li>{inline_html(item)}</li>" for item in block.items)
         yield f"<{tag}>\n{items}\n</{tag}>"
     else:
         yield regions.wrap(_table(block))
-        yield markdown_html(more(block.left_out, block.noun, block.source))
+        yield from _block(more(block.left_out, block.noun, block.source), regions) if block.left_out > 0 else ()
 
 
 class _Regions:
@@ -71,17 +107,11 @@ class _Regions:
         return f'<div class="scroll" role="region" aria-label="{name}" tabindex="0">{table}</div>'
 
 
-def _inline(text: str) -> str:
-    if isinstance(text, Markdown):
-        return markdown_html(text).strip().removeprefix("<p>").removesuffix("</p>")
-    return escape(one_line(text), quote=False)
-
-
 def _table(table: Table) -> str:
     """Return a table with marks on the cells that are headings and on columns of words."""
-    rows = [[_inline(cell) for cell in row] for row in table.rows]
+    rows = [[inline_html(cell) for cell in row] for row in table.rows]
     marks = [_mark([unescape(_TAG.sub("", row[at])) for row in rows]) for at in range(len(table.headings))]
-    head = _row([_inline(heading) for heading in table.headings], marks, 'th scope="col"', 'th scope="col"')
+    head = _row([inline_html(heading) for heading in table.headings], marks, 'th scope="col"', 'th scope="col"')
     body = "\n".join(_row(row, marks, 'th scope="row"', "td") for row in rows)
     return f"<table>\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 

@@ -8,7 +8,7 @@ from scylla_gha.model.comparison import History
 from scylla_gha.report.badges import badge_values, decisive_arm
 from scylla_gha.report.charts.history import history
 from scylla_gha.report.charts.theme import Chart
-from scylla_gha.report.document import Bullets, Markdown, Section, Table, more, section
+from scylla_gha.report.document import Bullets, Markdown, MarkdownPage, Section, Table, more, section
 from scylla_gha.report.markdown import glossary
 from scylla_gha.report.numbers import UNDEFINED
 from scylla_gha.report.readiness_text import headline as readiness_headline
@@ -42,7 +42,7 @@ def overview_files(experiments: Sequence[SiteExperiment], branch: str) -> Iterat
     ]
     parts = [site_section(_experiments(experiments, branch)), *cards]
     yield from page_files(SitePage(OVERVIEW, "Evaluation results", HOME, parts, lead=lead))
-    words = section("Words and signs", Markdown(glossary().partition("\n\n")[2]))
+    words = section("Words and signs", MarkdownPage(glossary().partition("\n\n")[2]))
     yield from page_files(SitePage(GLOSSARY, "Glossary", "Glossary", [site_section(words)]))
 
 
