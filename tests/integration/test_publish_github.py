@@ -59,7 +59,7 @@ def test_evidence_leads_to_the_artifact_of_the_trial_if_there_is_only_one(job: J
     assert f"]({run}#artifacts)" in job.state.bodies(7)[0]
     job.state.broken = [Broken(403, "artifacts", "Resource not accessible by integration")]
     said = job.scylla(*COMMENT, GITHUB_RUN_ATTEMPT="3")
-    assert (said.code, "evidence is linked to the list of artifacts" in said.err) == (0, True)
+    assert (said.code, "artifacts cannot be listed" in said.err) == (0, True)
     assert f"]({run}#artifacts)" in job.state.bodies(7)[0]
 
 

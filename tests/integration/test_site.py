@@ -83,7 +83,7 @@ def test_any_two_arms_are_compared_without_a_verdict(browser: Browser, site: Pat
         expect(page.locator("#pair-summary")).to_have_text(
             "8 scenarios of both: the second arm wins 2, ties 2, loses 4; mean change -8.3 points"
         )
-        assert "They are no verdict" in page.locator("main").inner_text()
+        assert "They are not a verdict" in page.locator("main").inner_text()
 
 
 def test_a_run_has_all_its_trials(browser: Browser, site: Path) -> None:

@@ -75,7 +75,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({**PULL, "select": "state", "equals": "merged"}, "equals: 'merged' is none of open, closed"),
     ({**PULL, "select": "labels", "set_equals": (1,)}, "set_equals: it is a number"),
     ({**PULL, "select": "title", "count": {"min": 1}}, "count: needs a list"),
-    ({**PULL, "select": "[labels]", "count": {"max": 1}}, "writes out a list itself"),
+    ({**PULL, "select": "[labels]", "count": {"max": 1}}, "builds a list of fixed length itself"),
     ({**PULL, "select": "labels", "matches": "bug"}, "matches: it is a string, and a list"),
     ({**PULL, "select": "title", "matches": "("}, "is not a regular expression"),
     ({**PULL, "select": "merged", "contains": "x"}, "contains: needs a list or a text"),

@@ -145,7 +145,7 @@ def test_pages_allow_their_own_scripts_only(small: tuple[Path, dict[str, str]]) 
 
 def test_an_option_names_the_branch_of_the_history(small: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
     text = built(small[0], tmp_path, on="release")["index.html"]
-    assert "Not enough data: none of the runs of release has a report that can be read" in text
+    assert "Not enough data: none of the runs of release has a readable report" in text
     assert "better than" not in text
 
 
