@@ -61,7 +61,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
         {"query": "pull_request", "target": "pr.sun", "exists": True},
         "the fixture has no 'pr.sun'; did you mean \"pr.sum\"",
     ),
-    ({"query": "pull_request", "target": "issue.crash", "exists": True}, "'issue.crash' is no pull_request"),
+    ({"query": "pull_request", "target": "issue.crash", "exists": True}, "'issue.crash' is not a pull_request"),
     ({"query": "pull_request", "exists": True}, "name the pull_request"),
     ({**PULL, "select": "reviews[?", "exists": True}, "is not a jmespath expression"),
     ({**PULL, "select": "stat", "exists": True}, "there is no field 'stat'; did you mean \"state\""),
@@ -100,7 +100,7 @@ def test_faults_of_git_conditions(given: dict[str, Any], message: str) -> None:
 
 @pytest.mark.parametrize(("allowance", "message"), [
     ({"target": "issue.crahs"}, "did you mean \"issue.crash\""),
-    ({"target": "issue.crash", "fields": ["label"]}, "there is no 'label' of issue; did you mean \"labels\""),
+    ({"target": "issue.crash", "fields": ["label"]}, "issue has no field 'label'; did you mean \"labels\""),
     ({"target": "thread.why"}, "name that, such as pr.review_me"),
     ({"created": "issue"}, "there is no 'issue'; did you mean \"issues\""),
 ])  # fmt: skip
