@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 import traceback
+import types
 from pathlib import Path
 from typing import NoReturn
 
@@ -118,6 +119,9 @@ def run(listening: socket.socket) -> NoReturn:
     """Serve until nobody asks; in each fork, run a command to its end."""
     become(serve(listening))
     sys.path[0] = str(Path(sys.executable).parent)
+    sys.modules["__main__"] = types.ModuleType(
+        "__main__"
+    )  # click takes the command's name from the package of the runner
     from scylla_gha.cli.main import main
 
     code: object = 0
