@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from scylla_gha import __version__
 from scylla_gha.agents.base import SkillListing
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, first_of
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.skills import SkillFinding
@@ -160,8 +160,7 @@ def check_lines(check: SkillsCheck, shown_root: Path) -> Iterator[str]:
             if file.kind != "not evals":
                 yield f"  {one_line(str(shown_root / file.path))}: {_file_text(file)}"
         if left := [file.path for file in skill.files if file.kind == "not evals"]:
-            more = f" and {len(left) - _MOST_NAMED} more" if left[_MOST_NAMED:] else ""
-            yield f"  not evals, left alone: {one_line(', '.join(left[:_MOST_NAMED]))}{more}"
+            yield f"  not evals, left alone: {one_line(first_of(left, _MOST_NAMED))}"
         for finding in sorted(skill.findings, key=lambda finding: _LEVELS.index(finding.level)):
             yield f"  {_finding_text(finding, shown_root)}"
     yield from (_finding_text(finding, shown_root) for finding in check.findings)
@@ -197,8 +196,7 @@ def _listing_text(listing: ShownDescriptions) -> str:
     total = len(listing.whole) + len(listing.by_name_only)
     text = f"{listing.models}: {len(listing.whole)} of {counted(total, 'description')} shown"
     if listing.by_name_only:
-        more = f" and {len(listing.by_name_only) - _MOST_NAMED} more" if listing.by_name_only[_MOST_NAMED:] else ""
-        text += f"; by name only: {', '.join(listing.by_name_only[:_MOST_NAMED])}{more}"
+        text += f"; by name only: {first_of(listing.by_name_only, _MOST_NAMED)}"
     return one_line(f"{text} ({listing.used:,} of {counted(listing.room, 'character')})")
 
 

@@ -47,25 +47,25 @@ def inline_html(text: str) -> str:
     if not isinstance(text, Markdown):
         return escape(one_line(text), quote=False)
     html, end = [], 0
-    for found in _INLINE.finditer(text):
-        html += [escape(text[end : found.start()], quote=False), _mark_up(found)]
-        end = found.end()
+    for mark in _INLINE.finditer(text):
+        html += [escape(text[end : mark.start()], quote=False), _mark_up(mark)]
+        end = mark.end()
     return "".join((*html, escape(text[end:], quote=False)))
 
 
-def _mark_up(found: re.Match[str]) -> str:
-    kind = found.lastgroup
+def _mark_up(mark: re.Match[str]) -> str:
+    kind = mark.lastgroup
     if kind == "escaped":
-        return escape(found["escaped"], quote=False)
+        return escape(mark["escaped"], quote=False)
     if kind == "code":
-        return f"<code>{escape(found['code'], quote=False)}</code>"
+        return f"<code>{escape(mark['code'], quote=False)}</code>"
     if kind == "address":
-        words = inline_html(Markdown(found["words"]))
-        address = found["address"]
+        words = inline_html(Markdown(mark["words"]))
+        address = mark["address"]
         rel = ' rel="noopener noreferrer"' if address.startswith("http") else ""
         return f'<a href="{escape(address)}"{rel}>{words}</a>' if _ADDRESS.match(address) else words
     if kind in _EMPHASIS:
-        return f"<{kind}>{inline_html(Markdown(found[kind]))}</{kind}>"
+        return f"<{kind}>{inline_html(Markdown(mark[kind]))}</{kind}>"
     return ""  # an empty comment, which breaks mentions on GitHub
 
 
