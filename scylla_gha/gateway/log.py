@@ -14,9 +14,10 @@ from typing import Annotated, Final
 
 from pydantic import Field, TypeAdapter
 
+from scylla_gha.gateway.call_notes import watched_traffic
 from scylla_gha.gateway.evidence import ProviderEvidence, is_whole, provider_evidence
 from scylla_gha.model import Record
-from scylla_gha.model.traffic import Component, RequestRecord, ResponseRecord
+from scylla_gha.model.traffic import Component, RequestRecord, ResponseRecord, WatchedTraffic
 from scylla_gha.model.trial import NO_USAGE, Usage
 from scylla_gha.store.records import open_journal, read_journal
 
@@ -84,6 +85,7 @@ class TrafficSummary(Record):
         default=(), description="Deferred tools whose definitions a conversation loaded"
     )
     evidence: ProviderEvidence = ProviderEvidence()
+    watched: WatchedTraffic = WatchedTraffic()
 
     def beside(self, own: str | None) -> ModelSpending:
         """Return the spending on models other than the session's own; empty if the session has no model."""
@@ -170,6 +172,7 @@ def traffic_summary(
         unadjusted=tuple(sorted({name for request in paid for name in request.unadjusted})),
         loaded_tools=tuple(dict.fromkeys(name for request in paid for name in request.loaded_tools)),
         evidence=provider_evidence(paid, ended, until),
+        watched=watched_traffic(records),
     )
 
 

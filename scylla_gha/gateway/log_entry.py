@@ -79,9 +79,11 @@ class RequestLogEntry:
             turn=turn,
             streamed=request.streamed,
             loaded_tools=request.loaded_tools,
+            results=session.notes.results(request.results),
+            shown=session.notes.shown(request.results),
         )
         source: Literal["live", "replay"] = "replay" if session.recording else "live"
-        usage = provider.usage_reader(streamed=False)
+        usage = provider.usage_reader(streamed=False, reads=session.notes.reads)
         return cls(session, record, price, provider, source, request.size, usage, excess)
 
     def begin(self, request: ModelRequest, reservation: Reservation | None) -> None:
@@ -98,13 +100,13 @@ class RequestLogEntry:
         self._first_byte = None
         self.status = self.error = None
         self._received = 0
-        self.usage = self.provider.usage_reader(streamed=False)
+        self.usage = self.provider.usage_reader(streamed=False, reads=self.session.notes.reads)
 
     def answered(self, status: int, *, streamed: bool) -> None:
         """Note the head of an answer."""
         self.status = status
         self.is_free = status >= HTTPStatus.BAD_REQUEST
-        self.usage = self.provider.usage_reader(streamed=streamed)
+        self.usage = self.provider.usage_reader(streamed=streamed, reads=self.session.notes.reads)
 
     def feed(self, chunk: bytes) -> None:
         """Read the next bytes of the answer; after the last event of a stream the entry is closed."""
@@ -152,6 +154,7 @@ class RequestLogEntry:
             tokens=tokens,
             usd=usd,
             stop_reason=self.usage.stop_reason,
+            calls=self.session.notes.calls(self.usage.calls),
             charged_usd=charged if usd is None else None,
             use=use if use != _USUAL else None,
             retries=self.retries,

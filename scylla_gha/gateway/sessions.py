@@ -18,7 +18,8 @@ from aiohttp import web
 
 from scylla_gha.egress_proxy.connections import Connections
 from scylla_gha.gateway.budget import Budget, Conversation, SessionBudget, TokenCounter
-from scylla_gha.gateway.log import TrafficLog, summarise_traffic
+from scylla_gha.gateway.call_notes import CallNotes
+from scylla_gha.gateway.log import TrafficLog, read_traffic, summarise_traffic
 from scylla_gha.gateway.recording import PathAliases, Recorder, Recording
 from scylla_gha.gateway.settings import GatewaySettings, Session
 from scylla_gha.providers.base import ModelRequest, Provider
@@ -178,6 +179,7 @@ class SessionState:
     recording: Recording | None
     listener: Listener | None
     last_number: int
+    notes: CallNotes
     is_open: bool = True
     limits: SessionLimits = field(default_factory=SessionLimits)
     tasks: set[asyncio.Task[web.StreamResponse]] = field(default_factory=set)
@@ -254,10 +256,11 @@ class SessionRegistry:
         """
         earlier = summarise_traffic(settings.journal)
         recording = self._recording(settings)
+        aliases = PathAliases(settings.paths, self._redactor)
         trial = Budget("trial", settings.budget_usd, earlier.charged_usd, share=settings.share_usd)
         self._open[token] = SessionState(
             settings=settings,
-            aliases=PathAliases(settings.paths, self._redactor),
+            aliases=aliases,
             log=TrafficLog(settings.journal),
             budget=SessionBudget(trial, settings.role, settings.cell),
             token_counter=TokenCounter(settings.budget_tokens, earlier.known_tokens),
@@ -267,6 +270,7 @@ class SessionRegistry:
             recording=recording,
             listener=listener,
             last_number=earlier.last_number,
+            notes=CallNotes(settings.watch, aliases.hide, read_traffic(settings.journal)),
         )
 
     async def close(self, token: str, seconds: float) -> None:

@@ -11,7 +11,7 @@ from scylla_gha.egress_proxy.connections import NETWORK_LOG
 from scylla_gha.gateway.evidence import UNREACHABLE
 from scylla_gha.model import Record, Text
 from scylla_gha.model.experiment import ModelKnobs
-from scylla_gha.model.traffic import ModelInfo, Role
+from scylla_gha.model.traffic import ModelInfo, Role, ToolWatch
 from scylla_gha.providers import PROVIDERS
 from scylla_gha.providers.base import Credentials, Federation, Provider
 
@@ -153,6 +153,7 @@ class Session(Record):
     models: Annotated[tuple[str, ...] | None, Field(description="Models that may be requested; None: any")] = None
     server_tools: Annotated[tuple[str, ...], Field(description="Provider's tools that may be used")] = ()
     first_request: Annotated[Path | None, Field(description="File for the body of the first request")] = None
+    watch: Annotated[ToolWatch, Field(description="Tool calls to note in the log")] = ToolWatch()
     paths: dict[str, str] = Field(default_factory=dict)
     egress: Annotated[EgressPolicy, Field(description="Hosts that may be reached besides the model's")] = EgressPolicy()
     socket: Annotated[

@@ -174,6 +174,61 @@ class PriceList(Record):
         return None if rates is None else ModelPrice(**rates.model_dump(), date=self.date, source=self.source)
 
 
+class ToolWatch(Record):
+    """Tool calls of an agent that the gateway notes, to tell which resources were used."""
+
+    tools: dict[str, tuple[str, ...]] = Field(
+        default={},
+        description="Arguments to note of a tool's calls, by the tool's name, or the beginning of names that ends in *",
+    )
+    texts: dict[str, str] = Field(
+        default={}, description="Texts to look for in the results of any tool, by the resource that a text belongs to"
+    )
+
+    def arguments(self, tool: str) -> tuple[str, ...] | None:
+        """Return the names of the arguments to note of a tool's calls; None: its calls are not noted."""
+        names = self.tools.get(tool)
+        if names is not None:
+            return names
+        starts = (start for start in self.tools if start.endswith("*") and tool.startswith(start[:-1]))
+        return next((self.tools[start] for start in starts), None)
+
+
+class AnswerCall(Record):
+    """Call of a tool in a whole answer of the provider."""
+
+    id: str
+    tool: str
+    arguments: dict[str, str] = Field(default={}, description="The arguments to note that are texts, cut")
+
+
+class CallResult(Record):
+    """Result of a tool call, as the next request has it."""
+
+    call: str = Field(description="Id of the call")
+    text: str = Field(description="Beginning of the result's text")
+    failed: bool = Field(default=False, description="True if the agent CLI states an error")
+
+
+class WatchedCall(Record):
+    """Call of a tool that is noted, with its result."""
+
+    tool: str
+    arguments: dict[str, str]
+    turn: int = Field(description="Number of the main conversation's turn in or after which it was made; 0: before any")
+    result: CallResult | None = Field(default=None, description="None: no later request has a result")
+
+
+class WatchedTraffic(Record):
+    """Notes of the gateway by a `ToolWatch`, in order of time."""
+
+    calls: tuple[WatchedCall, ...] = ()
+    shown: dict[str, int] = Field(
+        default={},
+        description="Turn in or after which the first call was made whose result has a resource's text, by resource",
+    )
+
+
 class RequestRecord(Record):
     """A request, logged before it is forwarded."""
 
@@ -206,6 +261,16 @@ class RequestRecord(Record):
         exclude_if=lambda names: not names,
         description="Deferred tools whose definitions the conversation has loaded",
     )
+    results: tuple[CallResult, ...] = Field(
+        default=(),
+        exclude_if=lambda results: not results,
+        description="Results of noted calls that this request is the first to have",
+    )
+    shown: tuple[str, ...] = Field(
+        default=(),
+        exclude_if=lambda names: not names,
+        description="Resources whose text is in the result of a call that an answer holds",
+    )
 
 
 class ResponseRecord(Record):
@@ -226,6 +291,9 @@ class ResponseRecord(Record):
         default=None, description="Extra-cost features of the answer; None: only tokens at their usual prices"
     )
     stop_reason: str | None = Field(default=None, description="Reason why the model stopped, in the provider's words")
+    calls: tuple[AnswerCall, ...] = Field(
+        default=(), exclude_if=lambda calls: not calls, description="Noted calls of tools in a whole answer"
+    )
     retries: int = Field(default=0, description="Number of times that the gateway repeated the request")
     met: tuple[str, ...] = Field(default=(), description="Failure of each failed try: an HTTP status, or `unreachable`")
     crowded: bool = Field(

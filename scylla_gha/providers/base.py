@@ -164,6 +164,24 @@ class ConversationDigests:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolResult:
+    """Result of a tool call in a request: the call's id, its text (cut), and if the client states an error."""
+
+    call: str
+    text: str
+    failed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRequest:
+    """Call of a tool in an answer; `arguments` is empty if they are not asked for or cannot be read."""
+
+    id: str
+    tool: str
+    arguments: Body = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ModelRequest:
     """A parsed request.
 
@@ -176,6 +194,7 @@ class ModelRequest:
         probing: it asks for one token, to see if it would be answered.
         lowered: the limit of answer tokens before and after it was lowered.
         loaded_tools: deferred tools whose definitions the conversation has loaded.
+        results: results of tool calls after the last answer in the conversation.
     """
 
     body: bytes
@@ -191,6 +210,7 @@ class ModelRequest:
     unadjusted: tuple[str, ...] = ()
     lowered: tuple[int, int] | None = None
     loaded_tools: tuple[str, ...] = ()
+    results: tuple[ToolResult, ...] = ()
 
     @property
     def size(self) -> int:
@@ -240,6 +260,10 @@ class UsageReader(Protocol):
 
     def end(self) -> None:
         """Note that the response has ended."""
+
+    @property
+    def calls(self) -> tuple[ToolRequest, ...]:
+        """Calls of tools in the answer; none unless the answer is whole and without an error."""
 
     @property
     def tokens(self) -> Tokens | None:
@@ -313,8 +337,8 @@ class Provider(Protocol):
     def rate_limit(self, status: int, headers: Mapping[str, str]) -> RateLimit:
         """Read the rate limits from a response's status and headers."""
 
-    def usage_reader(self, *, streamed: bool) -> UsageReader:
-        """Return a reader for one response."""
+    def usage_reader(self, *, streamed: bool, reads: Callable[[str], bool]) -> UsageReader:
+        """Return a reader for one response; `reads` tells if the arguments of a tool's calls are asked for."""
 
     def join_split(self, body: bytes, spans: Spans) -> bytes:
         """Return the stream, changed so that no span (from, to) of its texts is split over events."""

@@ -10,7 +10,7 @@ import pytest
 from scylla_gha.gateway.recording import PathAliases
 from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.providers.anthropic.request import _PART, _require_unique_keys, apply_settings, parse_request
-from scylla_gha.providers.base import InvalidRequestError, ModelRequest
+from scylla_gha.providers.base import InvalidRequestError, ModelRequest, ToolResult
 
 BODY: dict[str, Any] = {
     "model": "m", "stream": True, "max_tokens": 5, "metadata": {"user_id": "u1"},
@@ -242,3 +242,21 @@ def test_a_key_that_stands_twice_is_found_however_it_is_written(written: str) ->
 )
 def test_a_request_may_ask_to_cache_where_it_names_that_in_any_spelling(written: str, caches: bool) -> None:
     assert parse_request(f'{{"model": "m", {written}}}'.encode(), NAMES.hide).terms.caches is caches
+
+
+def test_results_are_those_after_the_last_answer() -> None:
+    later = [
+        {"role": "assistant", "content": "On."},
+        {"role": "user", "content": [{"type": "text", "text": "x"},
+                                     {"type": "tool_result", "tool_use_id": "u", "is_error": True,
+                                      "content": "in /w/x"}]},
+        {"role": "system", "content": "A note."},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "v", "content": [
+            {"type": "text", "text": "1"}, {"type": "image"}, {"type": "text", "text": "2"}]}]},
+    ]  # fmt: skip
+    assert understood({**BODY, "messages": [*BODY["messages"], *later]}).results == (
+        ToolResult("u", "in /name/x", failed=True),
+        ToolResult("v", "1\n2", failed=False),
+    )
+    assert [result.text for result in understood(BODY).results] == ["123", "45"]
+    assert understood(BODY, counting=True).results == ()

@@ -6,6 +6,7 @@ import pytest
 
 from scylla_gha.model.traffic import Tokens
 from scylla_gha.providers.anthropic.response import MessageUsage
+from scylla_gha.providers.base import ToolRequest
 
 START = {"type": "message_start", "message": {"usage": {"input_tokens": 9, "cache_read_input_tokens": 8,
          "cache_creation_input_tokens": 7, "output_tokens": 1,
@@ -21,7 +22,7 @@ def stream(*events: object, end: str = "\n") -> bytes:
 
 
 def metered(data: bytes, size: int = 10_000, *, streamed: bool = True) -> MessageUsage:
-    meter = MessageUsage(streamed=streamed)
+    meter = MessageUsage(streamed=streamed, reads=lambda tool: tool == "Skill")
     for at in range(0, len(data), size):
         meter.feed(data[at : at + size])
     meter.end()
@@ -96,3 +97,50 @@ def test_searches_that_are_not_a_count_have_no_known_price(searches: object, exp
     usage = {"input_tokens": 9, "output_tokens": 6, "server_tool_use": {"web_search_requests": searches}}
     use = metered(json.dumps({"usage": usage}).encode(), streamed=False).use
     assert (use.searches, use.unpriced) == expected
+
+
+def tool_use(index: int, tool: str, *pieces: str, call: str = "", whole: object = None) -> list[object]:
+    block = {"type": "tool_use", "id": call or f"toolu_{index}", "name": tool, "input": whole or {}}
+    deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
+    return [
+        {"type": "content_block_start", "index": index, "content_block": block},
+        *({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas),
+        {"type": "content_block_stop", "index": index},
+    ]
+
+
+CALLS = [*tool_use(1, "Skill", "", '{"sk', 'ill": "ta', 'lly"}'), *tool_use(2, "Write", '{"file_path": "x"}')]
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 10_000])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_calls_are_read_however_they_are_cut_and_arguments_only_if_asked_for(size: int, end: str) -> None:
+    meter = metered(stream(START, TEXT, *CALLS, DELTA, STOP, end=end), size)
+    assert meter.calls == (ToolRequest("toolu_1", "Skill", {"skill": "tally"}), ToolRequest("toolu_2", "Write", {}))
+    assert (meter.tokens, meter.malformed) == (TOKENS, False)
+
+
+@pytest.mark.parametrize("last", [[], [DELTA], [{"type": "error", "error": {"type": "overloaded_error"}}, DELTA, STOP]])
+def test_an_answer_that_is_not_whole_has_no_calls(last: list[object]) -> None:
+    assert metered(stream(START, *CALLS, *last)).calls == ()
+
+
+@pytest.mark.parametrize(
+    ("events", "arguments"),
+    [
+        (tool_use(0, "Skill", whole={"skill": "tally"}), {"skill": "tally"}),  # as some servers send it
+        (tool_use(0, "Skill", '{"skill": "ta'), {}),  # cut by max_tokens
+        (tool_use(0, "Skill", '["tally"]'), {}),
+        (tool_use(0, "Skill", '{"skill": "', *["x" * 1_000] * 300, '"}'), {}),
+    ],
+)
+def test_arguments_that_cannot_be_read_are_none(events: list[object], arguments: dict[str, str]) -> None:
+    assert metered(stream(START, *events, DELTA, STOP)).calls == (ToolRequest("toolu_0", "Skill", arguments),)
+
+
+def test_calls_of_an_answer_in_one_piece() -> None:
+    blocks = [{"type": "text", "text": "x"}, {"type": "tool_use", "id": "a", "name": "Skill", "input": {"skill": "t"}},
+              {"type": "server_tool_use", "id": "b", "name": "Skill", "input": {}},
+              {"type": "tool_use", "id": 3, "name": "Skill"}, 7]  # fmt: skip
+    meter = metered(json.dumps({"type": "message", "content": blocks}).encode(), streamed=False)
+    assert meter.calls == (ToolRequest("a", "Skill", {"skill": "t"}),)

@@ -121,9 +121,9 @@ class Anthropic:
         is_refusal = is_too_many or (status == _OVERLOADED and seconds is not None)
         return RateLimit(status, is_refusal, seconds, exhausted_seconds(headers), account)
 
-    def usage_reader(self, *, streamed: bool) -> MessageUsage:
-        """Return a reader for one response."""
-        return MessageUsage(streamed=streamed)
+    def usage_reader(self, *, streamed: bool, reads: Callable[[str], bool]) -> MessageUsage:
+        """Return a reader for one response, and for the arguments of the calls of tools that `reads` accepts."""
+        return MessageUsage(streamed=streamed, reads=reads)
 
 
 def exhausted_seconds(headers: Mapping[str, str]) -> float:

@@ -5,6 +5,7 @@ tools add to the prompt (docs/costs.md).
 """
 
 import hashlib
+import itertools
 import json
 import re
 from collections import Counter
@@ -23,6 +24,7 @@ from scylla_gha.providers.base import (
     CostTerms,
     InvalidRequestError,
     ModelRequest,
+    ToolResult,
     objects,
     parse_object,
 )
@@ -40,6 +42,7 @@ _MAX_TOKENS: Final = re.compile(rb'"max_tokens"\s*:\s*\d+')
 _MIN_THINKING: Final = 1_024  # tokens (platform.claude.com/docs, extended thinking, 2026-11-22)
 _BILLING: Final = "x-anthropic-billing-header:"
 _LONGEST_TOOL_NAME: Final = 128  # characters, as the API allows
+_LONGEST_RESULT: Final = 64 * 1024  # characters of a tool's result that are kept while a request is handled
 _BYTES_PER_TOKEN: Final = 2
 # An image is cut into patches of 28 x 28 pixels, 2,576 pixels at its long edge and 4,784 patches at most
 # (platform.claude.com/docs, vision, 2026-11-22). A PDF may have 600 pages, each an image and up to 3,000 tokens of text
@@ -85,6 +88,7 @@ def parse_request(body: bytes, hide: Callable[[bytes], bytes], *, counting: bool
         terms=cost_terms(content, len(body), caches=caches),
         probing=max_tokens == 1,
         loaded_tools=_loaded_tools(content),
+        results=() if counting else tuple(_new_results(shown)),
     )
 
 
@@ -210,6 +214,23 @@ def _loaded_tools(content: Body) -> tuple[str, ...]:
     parts = (part for block in blocks for part in objects(block.get("content")))
     loaded = {str(part.get("tool_name")) for part in parts if part.get("type") == "tool_reference"}
     return tuple(sorted(deferred & loaded))
+
+
+def _new_results(content: Body) -> Iterator[ToolResult]:
+    """Yield the results of tool calls in the messages after the last answer."""
+    messages = objects(content.get("messages"))
+    after = itertools.takewhile(lambda message: message.get("role") != "assistant", reversed(messages))
+    for message in reversed(list(after)):
+        for block in objects(message.get("content")):
+            if block.get("type") == "tool_result":
+                text = "\n".join(_texts(block.get("content")))[:_LONGEST_RESULT]
+                yield ToolResult(str(block.get("tool_use_id")), text, failed=block.get("is_error") is True)
+
+
+def _texts(content: object) -> Iterator[str]:
+    if isinstance(content, str):
+        yield content
+    yield from (text for block in objects(content) if isinstance(text := block.get("text"), str))
 
 
 def _conversation_digests(content: Body, metadata: object) -> ConversationDigests:

@@ -5,6 +5,7 @@ Bytes are read as they pass; none is held back. Server-sent events may be cut at
 
 import itertools
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,13 +13,39 @@ import orjson
 
 from scylla_gha.lenient_json import inner_object, whole_number
 from scylla_gha.model.traffic import ServerToolUse, Tokens
-from scylla_gha.providers.base import Body, Spans, objects, parse_object, split_events
+from scylla_gha.providers.base import Body, Spans, ToolRequest, objects, parse_object, split_events
 
 _MAX_BYTES: Final = 4 * 1024 * 1024  # of an event or a whole body; a longer one is passed on unread
 _PRICED_USES: Final = frozenset({"web_search_requests", "web_fetch_requests"})  # of the provider's tools
-# Events that make up most of a stream and state no usage.
-_SKIPPED: Final = (b'data: {"type":"content_block_delta"', b'data: {"type": "content_block_delta"', b"data: [")
+# Events that make up most of a stream and state no usage. They are parsed only while a call is open whose arguments are
+# asked for.
+_DELTAS: Final = (b'data: {"type":"content_block_delta"', b'data: {"type": "content_block_delta"')
+_SKIPPED: Final = (*_DELTAS, b"data: [")
+_MAX_ARGUMENTS: Final = 256 * 1024  # characters of one call; longer ones are not read
 _TEXT_FIELDS: Final = ("text", "partial_json", "thinking")  # of a delta of a content block
+
+
+@dataclass
+class _CallBlock:
+    """A tool call of an answer, with the pieces of its arguments; None: they are not read, or too long."""
+
+    id: str
+    tool: str
+    arguments: Body
+    pieces: list[str] | None
+    characters: int = 0
+
+    def add(self, piece: object) -> None:
+        if self.pieces is None or not isinstance(piece, str):
+            return
+        self.pieces.append(piece)
+        self.characters += len(piece)
+        if self.characters > _MAX_ARGUMENTS:
+            self.pieces = None
+
+    def request(self) -> ToolRequest:
+        text = "".join(self.pieces or ())
+        return ToolRequest(self.id, self.tool, (parse_object(text) or {}) if text else self.arguments)
 
 
 @dataclass
@@ -26,11 +53,13 @@ class MessageUsage:
     """Reader of one response.
 
     Attributes:
+        reads: tells if the arguments of a tool's calls are read.
         complete: False if the stream ended before its last event.
         malformed: an event, or a whole body, is not a JSON object.
     """
 
     streamed: bool
+    reads: Callable[[str], bool]
     usage: Body = field(default_factory=dict)
     error: str | None = None
     complete: bool = False
@@ -39,6 +68,8 @@ class MessageUsage:
     stop_reason: str | None = None
     _rest: bytearray = field(default_factory=bytearray)
     _overlong: bool = False
+    _blocks: dict[object, _CallBlock] = field(default_factory=dict)  # by their index in the answer
+    _open_block: object = None  # index of the open call whose arguments are read
 
     def feed(self, chunk: bytes) -> None:
         """Read the next bytes."""
@@ -58,6 +89,13 @@ class MessageUsage:
             self.malformed = not answer
             self._whole(answer)
         self._rest.clear()
+
+    @property
+    def calls(self) -> tuple[ToolRequest, ...]:
+        """Calls of tools in the answer; none unless it is whole and without an error."""
+        if not self.complete or self.error is not None:
+            return ()
+        return tuple(block.request() for block in self._blocks.values())
 
     @property
     def tokens(self) -> Tokens | None:
@@ -92,13 +130,18 @@ class MessageUsage:
         for line in lines:
             if self._overlong:
                 self._overlong = False  # the end of a line whose beginning was dropped
-            elif line.startswith(b"data:") and not line.startswith(_SKIPPED):
+            elif line.startswith(b"data:") and not self._skips(line):
                 event = parse_object(line[5:], keep_non_finite=True) or {}  # NaN: a count is stated but unknown
                 self.malformed |= not event
                 self._event(event)
 
+    def _skips(self, line: bytes | bytearray) -> bool:
+        return line.startswith(_SKIPPED) and not (self._open_block is not None and line.startswith(_DELTAS))
+
     def _event(self, event: Body) -> None:
         match event.get("type"):
+            case "content_block_start" | "content_block_delta" | "content_block_stop":
+                self._block_event(event)
             case "message_start":
                 self._update(inner_object(event, "message").get("usage"))
             case "message_delta":
@@ -113,12 +156,33 @@ class MessageUsage:
             case _:
                 pass
 
+    def _block_event(self, event: Body) -> None:
+        index = str(event.get("index"))
+        if event["type"] == "content_block_start":
+            self._add_block(index, inner_object(event, "content_block"))
+        elif event["type"] == "content_block_stop":
+            self._open_block = None
+        elif block := self._blocks.get(index):
+            block.add(inner_object(event, "delta").get("partial_json"))
+
+    def _add_block(self, index: str, block: Body) -> None:
+        """Note a tool call of the client's tools."""
+        call, tool = block.get("id"), block.get("name")
+        if block.get("type") != "tool_use" or not isinstance(call, str) or not isinstance(tool, str):
+            return
+        is_read = self.reads(tool)
+        arguments = inner_object(block, "input") if is_read else {}
+        self._blocks[index] = _CallBlock(call, tool, arguments, [] if is_read else None)
+        self._open_block = index if is_read else None
+
     def _whole(self, answer: Body) -> None:
         if answer.get("type") == "error":
             self.error = str(inner_object(answer, "error").get("type"))
         else:
             self._update(answer.get("usage"))
             self._stopped(answer)
+            for index, block in enumerate(objects(answer.get("content"))):
+                self._add_block(str(index), block)
             self.complete = bool(answer)
             self.counted = "output_tokens" in self.usage
 

@@ -117,7 +117,7 @@ class Acme:
         """Read `retry-after` of a 429."""
         return RateLimit(status, status == HTTPStatus.TOO_MANY_REQUESTS, retry_after_seconds(headers))
 
-    def usage_reader(self, *, streamed: bool) -> "ChatUsage":
+    def usage_reader(self, *, streamed: bool, reads: Callable[[str], bool]) -> "ChatUsage":  # noqa: ARG002 the same
         """Return a reader for one response."""
         return ChatUsage(streamed)
 
@@ -156,6 +156,11 @@ class ChatUsage:
             content = parse_object(self._rest)
             self.malformed, self.complete = content is None, content is not None
             self._read(content or {})
+
+    @property
+    def calls(self) -> tuple[()]:
+        """Calls of tools are not read."""
+        return ()
 
     @property
     def tokens(self) -> Tokens | None:
