@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from scylla_gha.config.scenario_faults import ONLY_ONE
+from scylla_gha.config.scenario_folder import ONLY_ONE
 from scylla_gha.counting import counted
 from scylla_gha.errors import ScyllaError
 from scylla_gha.mining.languages import SAFE_NAME

@@ -26,8 +26,7 @@ from scylla_gha.agents import AGENTS
 from scylla_gha.attempt import run_attempt
 from scylla_gha.attempt.equip import AgentRunner
 from scylla_gha.config.library import Library
-from scylla_gha.config.scenario_faults import is_only_one, unmet_items
-from scylla_gha.config.scenario_folder import ScenarioFolder, oracle_modes
+from scylla_gha.config.scenario_folder import ScenarioFolder, is_only_one, oracle_modes, unmet_items
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.images import SandboxPool
 from scylla_gha.judge import AgreedItem, Consensus, score_items, score_trial

@@ -3,8 +3,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.config.scenario_faults import check_scenario
-from scylla_gha.config.scenario_folder import check_variants
+from scylla_gha.config.scenario_folder import check_scenario, check_variants
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.sandbox import Tools
 from scylla_gha.model.scenario import DiffCondition, ProgressStep

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.config.library import Library
-from scylla_gha.config.scenario_faults import unmet_items
-from scylla_gha.config.scenario_folder import ScenarioFolder
+from scylla_gha.config.scenario_folder import ScenarioFolder, unmet_items
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.name for path in (ROOT / "scenarios/github").iterdir())
