@@ -20,8 +20,16 @@ from typing import Final
 
 from scylla_gha.conditions import pattern_fault
 from scylla_gha.config import did_you_mean, load_yaml, there_are
-from scylla_gha.config.github_conditions import Names, condition_faults, rendered, rendered_record, rendered_scenario
-from scylla_gha.config.github_fixture import check_identity, fixture_names, github_digest
+from scylla_gha.config.github_files import (
+    Names,
+    check_identity,
+    condition_faults,
+    fixture_names,
+    github_digest,
+    rendered,
+    rendered_record,
+    rendered_scenario,
+)
 from scylla_gha.config.materials import resolve_inside
 from scylla_gha.config.tiers import read_mode
 from scylla_gha.errors import ConfigError

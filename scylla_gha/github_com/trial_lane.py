@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.config.github_conditions import rendered
+from scylla_gha.config.github_files import rendered
 from scylla_gha.counting import counted
 from scylla_gha.errors import FixtureError, GitHubError, ToolError
 from scylla_gha.github_com.accounts import FixtureAccounts, limits_of, retries_of, site_of

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.config.github_fixture import begin_of_history, has_github
+from scylla_gha.config.github_files import begin_of_history, has_github
 from scylla_gha.errors import FixtureError, ToolError
 from scylla_gha.model.github_fixture import FIXTURE_FILE, FIXTURE_FOLDER
 from scylla_gha.model.scenario import FixtureSource

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from scylla_gha.config.github_conditions import condition_faults, rendered, rendered_scenario
+from scylla_gha.config.github_files import condition_faults, rendered, rendered_scenario
 from scylla_gha.model.github_condition import UNCHANGED_ID
 from scylla_gha.model.scenario import Scenario
 from tests.support.records import make_checkpoint, make_scenario

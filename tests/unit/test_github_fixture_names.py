@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.config.github_fixture import fixture_names, github_digest
+from scylla_gha.config.github_files import fixture_names, github_digest
 from scylla_gha.errors import ConfigError
 from scylla_gha.hub.fixture import build_fixture
 from scylla_gha.model.scenario import FixtureSource
