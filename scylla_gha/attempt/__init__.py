@@ -30,8 +30,7 @@ from scylla_gha.model.delivery import Declared, Delivery, Observed
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Attempt, Outcome, Step, Trajectory
 from scylla_gha.prepare.scenario import PreparedScenario
-from scylla_gha.prepare.start_state import StartState
-from scylla_gha.prepare.tree_manifest import TooLargeError
+from scylla_gha.prepare.start_state import StartState, TooLargeError
 from scylla_gha.prepare.workspace import NoPatchError, Workspace, own_agent_files, snapshot, with_agent_files
 from scylla_gha.redaction import RedactionSession
 from scylla_gha.sandboxes.base import GATEWAY_SOCKET, SandboxMounts, names_inside, socket_folder, translate_paths

@@ -1,24 +1,24 @@
-"""Judging of the stored trials of a run, by its own or other judges, with their controls and a comparison."""
+"""Judging of the stored trials of a run, by its own or other judges, with their controls and a comparison.
 
-from collections.abc import Iterable, Mapping, Sequence
+The controls use the gateway and the prompt of trials, and are as blind. Each judge is asked about the reference
+solution of a scenario and about a wrong solution, also with the items in reverse order; and, on request, about the same
+trial again. A control is a record with a key; a stored control is not asked again.
+"""
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import click
 
+from scylla_gha.config.keys import canary_key, repeat_key
 from scylla_gha.config.library import Library
-from scylla_gha.config.materials import prompt_texts
+from scylla_gha.config.materials import PromptTexts, prompt_texts, read_prompt_texts
 from scylla_gha.counting import counted
-from scylla_gha.errors import ConfigError, IncompleteError
-from scylla_gha.evaluate.context import JudgeOverrides, RunSettings
-from scylla_gha.evaluate.judge_controls import (
-    ControlTarget,
-    JudgedTrial,
-    control_targets,
-    pending_controls,
-    run_controls,
-    stored_controls,
-)
+from scylla_gha.errors import ConfigError, FixtureError, IncompleteError, ToolError
+from scylla_gha.evaluate.context import JudgeOverrides, RunContext, RunSettings
 from scylla_gha.evaluate.model_access import (
     RecordingOptions,
     confirm_spending,
@@ -27,15 +27,47 @@ from scylla_gha.evaluate.model_access import (
     require_credentials,
 )
 from scylla_gha.evaluate.run_experiment import run_all_cells
-from scylla_gha.model.judgment import JudgingSummary, Judgment, PanelSummary, Score
+from scylla_gha.gateway.log import summarise_traffic
+from scylla_gha.gateway.settings import Session
+from scylla_gha.judge.controls import (
+    Ask,
+    canary_control,
+    has_known_answers,
+    order_swap_control,
+    repeat_control,
+    unique_judges,
+)
+from scylla_gha.judge.judge_trial import JudgedChange, github_state, judge_evidence, judged_change
+from scylla_gha.judge.panel import ask
+from scylla_gha.judge.prompt import BlindInput, render_prompt
+from scylla_gha.model import slug
+from scylla_gha.model.judgment import (
+    ControlResult,
+    Judge,
+    JudgeAnswer,
+    JudgeControl,
+    JudgingSummary,
+    Judgment,
+    PanelSummary,
+    Score,
+)
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.trial import Trial
 from scylla_gha.plan.checks import require_judges
+from scylla_gha.prepare.scenario import PreparedScenario
+from scylla_gha.prepare.workspace import Workspace, materialise_diff, scratch, snapshot
 from scylla_gha.sandboxes import SANDBOXES
-from scylla_gha.store.run_folder import find_judgment, lock_run
+from scylla_gha.store.records import file_digest, read_record, write_record
+from scylla_gha.store.run_folder import find_judgment, lock_run, traffic_of
+from scylla_gha.system.future_wait import run_at_once
 
 JudgmentsByCell = Mapping[str, Judgment | None]  # None: not judged
 StoredTrials = Sequence[tuple[Cell, Trial]]
+_FINAL_MESSAGE: Final = "Done."  # the agent's final message, the same in both known answers
+_KILLED: Final = "the harness was killed in the middle of it"
+
+JudgedTrial = tuple[Cell, Trial, Judgment | None]  # a trial with the judgment that it has
+AskQuestions = Callable[[Ask, Judge], tuple[ControlResult, ...]]
 
 
 class JudgingOptions(NamedTuple):
@@ -202,3 +234,194 @@ def _scores(results: Mapping[str, Score]) -> dict[str, float]:
 
 def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
+
+
+@dataclass(frozen=True, slots=True)
+class ControlTarget:
+    """Controls of all judges on one subject: a judged trial, or (None) the known answers of a scenario."""
+
+    controls: tuple[JudgeControl, ...]
+    judged: JudgedTrial | None = None
+
+
+def control_targets(
+    settings: RunSettings, judged_trials: Sequence[JudgedTrial], times: int | None, *, with_known_answers: bool
+) -> list[ControlTarget]:
+    """Return the controls of a run's judges.
+
+    Args:
+        settings: of the run.
+        judged_trials: the trials with their judgments.
+        times: number of questions about each trial; None: no repeated questions.
+        with_known_answers: whether to ask about the known answers of the trials' scenarios.
+    """
+    if not settings.judges:
+        return []
+    texts = settings.overrides.wording or read_prompt_texts(settings.library.roots)
+    scenarios = dict.fromkeys(cell.scenario for cell, _, _ in judged_trials) if with_known_answers else {}
+    targets = [
+        _known_answer_target(settings, name, texts) for name in scenarios if has_known_answers(settings.scenario(name))
+    ]
+    answered = [judged for judged in judged_trials if judged[2] and judged[2].answers]
+    return targets + [_repeat_target(settings, judged, times, texts) for judged in answered if times]
+
+
+def pending_controls(
+    settings: RunSettings, targets: Iterable[ControlTarget], replay: Path | None
+) -> list[ControlTarget]:
+    """Return the targets with those controls that have no decided result; in a replay, only recorded controls."""
+
+    def is_pending(control: JudgeControl) -> bool:
+        stored = read_record(_control_file(settings, control), JudgeControl)
+        is_decided = stored is not None and stored.key == control.key and stored.error is None
+        return not is_decided and (replay is None or (replay / f"{_recording_name(control)}.jsonl").is_file())
+
+    pending = (ControlTarget(tuple(filter(is_pending, target.controls)), target.judged) for target in targets)
+    return [target for target in pending if target.controls]
+
+
+def run_controls(context: RunContext, targets: Sequence[ControlTarget]) -> None:
+    """Ask the questions of all targets and store the results. A provider error leaves a control undecided.
+
+    Raises:
+        KeyboardInterrupt: the user interrupted; finished controls are stored.
+    """
+    works = [functools.partial(_run_target, context, target) for target in targets]
+    run_at_once(works, context.settings.options.workers, context.state.cancel.set)
+
+
+def stored_controls(settings: RunSettings, targets: Iterable[ControlTarget]) -> tuple[JudgeControl, ...]:
+    """Return the stored results of the controls."""
+    paths = (_control_file(settings, control) for target in targets for control in target.controls)
+    return tuple(control for path in paths if (control := read_record(path, JudgeControl)))
+
+
+def _known_answer_target(settings: RunSettings, scenario: str, texts: PromptTexts) -> ControlTarget:
+    folder, judges = settings.scenario(scenario), unique_judges(settings.judges)
+    keys = {judge.model: canary_key(judge, texts, folder) for judge in judges}
+    return ControlTarget(tuple(JudgeControl(key=key, judge=judge, scenario=scenario) for judge, key in keys.items()))
+
+
+def _known_answer_questions(context: RunContext, scenario: str) -> AskQuestions:
+    prepared = context.prepared_scenario(scenario)
+    patches = (prepared.folder.solution, prepared.folder.wrong[0])
+    limit = context.settings.plan.experiment.limits.diff_bytes
+    judging_context = context.judging_context(scenario)
+    good, bad = (judge_evidence(_answer(prepared, patch, limit), prepared, judging_context) for patch in patches)
+
+    def ask_questions(asked: Ask, judge: Judge) -> tuple[ControlResult, ...]:
+        once = functools.cache(asked)  # both controls use the answer about the wrong solution
+        results = [canary_control(once, judge, good, bad)] if good.items else []
+        results += [order_swap_control(once, judge, bad)] if len(bad.items) > 1 else []
+        return tuple(results)
+
+    return ask_questions
+
+
+def _answer(prepared: PreparedScenario, patch: Path, limit: int) -> JudgedChange:
+    """Return a known answer in the form of an agent's change."""
+    with scratch() as root:
+        workspace = Workspace(root)
+        materialise_diff(prepared.start, patch.read_bytes(), workspace.repo)
+        return JudgedChange(*snapshot(prepared.start, workspace, limit), _FINAL_MESSAGE)
+
+
+def _repeat_target(settings: RunSettings, judged: JudgedTrial, times: int, texts: PromptTexts) -> ControlTarget:
+    cell, trial, _ = judged
+    folder = settings.scenario(cell.scenario)
+    controls = tuple(
+        JudgeControl(
+            key=repeat_key(judge, texts, folder, trial, times),
+            judge=judge.model,
+            scenario=cell.scenario,
+            cell=cell.id,
+            times=times,
+        )
+        for judge in unique_judges(settings.judges)
+    )
+    return ControlTarget(controls, judged)
+
+
+def _repeated_questions(context: RunContext, judged: JudgedTrial, times: int) -> AskQuestions:
+    cell, trial, judgment = judged
+    prepared, folder = context.prepared_scenario(cell.scenario), context.settings.folder.cell(cell.id)
+    with github_state(trial.last, prepared, folder) as github:
+        answer = judged_change(trial, folder, github)
+    if answer is None or judgment is None or context.panel is None:
+        return lambda _, __: ()
+    blind = judge_evidence(answer, prepared, context.judging_context(cell.scenario), judgment.checks)
+    shown = render_prompt(blind, context.panel.wording).digest
+    answers = [a for a in judgment.answers if a.prompt_digest == shown and a.error is None and not a.diff_alone]
+    first = {stored.judge: stored for stored in answers}
+    return lambda asked, judge: (repeat_control(asked, judge, blind, times, first.get(judge.model)),)
+
+
+def _run_target(context: RunContext, target: ControlTarget) -> None:
+    """Ask all judges of a target at once."""
+    if context.state.cancel.is_set:
+        return
+    try:
+        first = target.controls[0]
+        ask_questions = (
+            _repeated_questions(context, target.judged, first.times)
+            if target.judged
+            else _known_answer_questions(context, first.scenario)
+        )
+    except (FixtureError, ToolError, OSError) as error:
+        for control in target.controls:
+            path = _control_file(context.settings, control)
+            earlier = read_record(path, JudgeControl) or control
+            write_record(path, earlier.model_copy(update={"error": str(error)[:1000]}))
+        return
+    works = [functools.partial(_run_control, context, control, ask_questions) for control in target.controls]
+    run_at_once(works, len(works), context.state.cancel.set)
+
+
+def _run_control(context: RunContext, control: JudgeControl, ask_questions: AskQuestions) -> None:
+    """Ask one judge; keep the earlier result if the new one is undecided."""
+    path = _control_file(context.settings, control)
+    earlier = read_record(path, JudgeControl) or control
+    write_record(path, earlier.model_copy(update={"error": _KILLED}))
+    faults: list[str] = []
+    controls: tuple[ControlResult, ...] = ()
+    try:
+        controls = _ask(context, control, ask_questions, faults)
+    except ToolError as error:
+        faults.append(str(error)[:1000])
+    decided = {control.kind: control for control in (*earlier.controls, *controls) if control.holds is not None}
+    controls = tuple(decided.get(control.kind, control) for control in controls or earlier.controls)
+    changes = {
+        "controls": controls,
+        "error": faults[0] if faults else None,
+        "usage": summarise_traffic(traffic_of(path)).usage,
+        "traffic": file_digest(traffic_of(path)) if traffic_of(path).exists() else None,
+    }
+    write_record(path, control.model_copy(update=changes))
+
+
+def _ask(
+    context: RunContext, control: JudgeControl, ask_questions: AskQuestions, faults: list[str]
+) -> tuple[ControlResult, ...]:
+    """Ask one judge in a gateway session of its own; append the errors of unanswered questions to `faults`."""
+    assert context.panel is not None  # noqa: S101 there are judges, and the gateway runs
+    journal = traffic_of(_control_file(context.settings, control))
+    with context.panel.open_session(
+        Session(cell=control.subject, role="judge", journal=journal, recording=_recording_name(control))
+    ) as panel:
+
+        def asked(judge: Judge, blind: BlindInput) -> JudgeAnswer:
+            if context.state.cancel.is_set:
+                raise KeyboardInterrupt
+            answer = ask(panel, judge, blind)
+            faults.extend([answer.error] if answer.error else [])
+            return answer
+
+        return ask_questions(asked, Judge(control.judge))
+
+
+def _control_file(settings: RunSettings, control: JudgeControl) -> Path:
+    return settings.folder.probe(control.subject, control.judge, control.key)
+
+
+def _recording_name(control: JudgeControl) -> str:
+    return f"{control.subject}--{slug(control.judge)}--controls"

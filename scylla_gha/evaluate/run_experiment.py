@@ -1,11 +1,20 @@
-"""Run of an experiment: plan, approval, cells, report, and the check that the run is complete."""
+"""Run of an experiment: plan, approval, cells, report, and the check that the run is complete.
 
+The file `profile-rows.jsonl` grows while a run goes on: a ProfileRow line is appended when a cell is done.
+"""
+
+import errno
+import hashlib
 import shutil
-from collections.abc import Sequence
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 
 import click
+import orjson
 
 from scylla_gha.agents import find_agents
+from scylla_gha.collect import rows
 from scylla_gha.config.library import ConfigSources
 from scylla_gha.counting import counted, dollars
 from scylla_gha.errors import BudgetError, IncompleteError, RefusedError, ToolError
@@ -18,11 +27,12 @@ from scylla_gha.evaluate.model_access import (
     require_credentials,
     require_safe_sandbox,
 )
-from scylla_gha.evaluate.profile_log import ProfileLog, profile_path
 from scylla_gha.evaluate.run_cells import CellLines, run_cells_with_progress
+from scylla_gha.interop.exporters import DEFAULT_NAMES, RunExport
 from scylla_gha.model.judgment import Judgment
-from scylla_gha.model.plan import Cell, Plan, UnstartedCells
+from scylla_gha.model.plan import Cell, Plan, Shard, UnstartedCells
 from scylla_gha.model.report import Report
+from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Trial
 from scylla_gha.plan.budget import refuse_above_budget
 from scylla_gha.plan.build import PlanRequest, check_names, make_plan, plan_lines, plan_whole
@@ -32,8 +42,8 @@ from scylla_gha.prepare.workspace import remove_stale_workspaces
 from scylla_gha.report.summary import require_gate
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import remove_stale_folders
-from scylla_gha.store.records import read_record, write_record
-from scylla_gha.store.run_folder import lock_run
+from scylla_gha.store.records import atomic, read_record, write_record
+from scylla_gha.store.run_folder import RunFolder, lock_run
 
 
 def print_dry_run(request: PlanRequest, jobs: int) -> None:
@@ -232,3 +242,92 @@ def _stored_part(settings: RunSettings) -> str:
     """Return how many planned trials are stored, and where."""
     stored, cells = len(stored_trials(settings.plan, settings.folder)), len(settings.plan.cells)
     return f"{stored} of {counted(cells, 'trial')} are stored in {settings.folder.root}"
+
+
+def profile_path(folder: RunFolder, shard: Shard | None = None) -> Path:
+    """Return the path of the file of a run, or of one of its shards."""
+    path = folder.root / DEFAULT_NAMES["profile"]
+    return path if shard is None else path.with_stem(f"{path.stem}-{shard.name}")
+
+
+class ProfileLog:
+    """Writer of the lines of a run, or of one of its shards, used by several threads.
+
+    A new line is appended by one write. An equal line is not written again. If the line of a cell changed (another key
+    or judgment), the file is written anew.
+
+    Args:
+        path: of the file. Torn lines, second lines of a cell, and lines of unplanned cells are removed.
+        cells: ids of the planned cells.
+    """
+
+    def __init__(self, path: Path, cells: Collection[str]) -> None:
+        self._path, self._lock, self._digests = path, threading.Lock(), dict[str, bytes]()
+        is_clean = True
+        for cell, line in _cell_lines(path):
+            if cell in cells and cell not in self._digests:
+                self._digests[cell] = _digest(line)
+            else:
+                is_clean = False
+        if not is_clean:
+            self._rewrite({})
+
+    def add_cell(self, settings: RunSettings, cell: Cell) -> None:
+        """Append the line of a finished cell, if a row can be collected."""
+        for row in rows(settings.plan.model_copy(update={"cells": (cell,)}), settings.folder, settings.library):
+            self.add(settings, row)
+
+    def add(self, settings: RunSettings, row: Result) -> None:
+        """Append the line of a row.
+
+        Raises:
+            OSError: the file cannot be written; it ends with a whole line.
+        """
+        line = RunExport(settings.folder, settings.plan, self._path).profile((row,))
+        digest = _digest(line)
+        with self._lock:
+            before = self._digests.get(row.cell)
+            if before is None:
+                _append(self._path, line)
+            elif before != digest:
+                self._rewrite({row.cell: line})
+            self._digests[row.cell] = digest
+
+    def _rewrite(self, replaced: Mapping[str, bytes]) -> None:
+        left = set(self._digests)
+        with atomic(self._path) as temporary, temporary.open("wb") as file:
+            for cell, line in _cell_lines(self._path):
+                if cell in left:
+                    left.remove(cell)
+                    file.write(replaced.get(cell, line))
+
+
+def _append(path: Path, line: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab", buffering=0) as file:
+        end, written = file.tell(), 0
+        try:
+            written = file.write(line)
+        finally:
+            if written != len(line):
+                file.truncate(end)
+    if written != len(line):
+        raise OSError(errno.ENOSPC, "only a part of a line could be written", str(path))
+
+
+def _digest(line: bytes) -> bytes:
+    return hashlib.sha256(line).digest()
+
+
+def _cell_lines(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the lines of a file, each with its cell; "" if it is not a whole ProfileRow."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for line in file:
+            try:
+                profile = orjson.loads(line) if line.endswith(b"\n") else None
+            except orjson.JSONDecodeError:
+                profile = None
+            cell = profile.get("sessionId") if isinstance(profile, dict) else None
+            yield cell if isinstance(cell, str) else "", line

@@ -21,8 +21,8 @@ from scylla_gha.evaluate.model_access import (
     require_credentials,
     require_safe_sandbox,
 )
-from scylla_gha.evaluate.profile_log import ProfileLog, profile_path
 from scylla_gha.evaluate.run_cells import run_cells_with_progress
+from scylla_gha.evaluate.run_experiment import ProfileLog, profile_path
 from scylla_gha.model.experiment import agent_name
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Plan, Shard, ShardManifest, WavePacking

@@ -15,8 +15,7 @@ from scylla_gha.errors import FixtureError
 from scylla_gha.model.trial import DiffStat
 from scylla_gha.model.variant import is_agent_file
 from scylla_gha.prepare.git_directory import git
-from scylla_gha.prepare.start_state import StartState
-from scylla_gha.prepare.tree_manifest import TreeManifest, scan_tree
+from scylla_gha.prepare.start_state import StartState, TreeManifest, scan_tree
 from scylla_gha.redaction import Clean, redacted_names
 from scylla_gha.system import process
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.evaluate.profile_log import ProfileLog
+from scylla_gha.evaluate.run_experiment import ProfileLog
 from tests.support.agents import ShellAgent
 from tests.support.command import Said, forked, scylla
 from tests.support.in_process_run import make_run_context

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.model.readiness import ChangedText
-from scylla_gha.prepare.tree_manifest import scan_tree
+from scylla_gha.prepare.start_state import scan_tree
 from scylla_gha.readiness.answer_keys import PlaceNames
 from scylla_gha.readiness.failing_files import failing_file_items
 from scylla_gha.readiness.graders.answers import grade

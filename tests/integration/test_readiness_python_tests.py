@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pytest
 
-from scylla_gha.prepare.tree_manifest import scan_tree
+from scylla_gha.prepare.start_state import scan_tree
 from scylla_gha.prepare.workspace import scratch
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.environment import detect_environment

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.prepare.tree_manifest import scan_tree
+from scylla_gha.prepare.start_state import scan_tree
 from scylla_gha.readiness.environment import detect_environment
 from scylla_gha.readiness.recorded_tests import TestRequest
 from scylla_gha.readiness.source_code import CodeIndex, Language, SourceFile

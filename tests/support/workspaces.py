@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scylla_gha.model.trial import DiffStat
-from scylla_gha.prepare.start_state import StartState
-from scylla_gha.prepare.tree_manifest import scan_tree
+from scylla_gha.prepare.start_state import StartState, scan_tree
 from scylla_gha.prepare.workspace import Workspace, materialise_diff, open_workspace, snapshot
 from tests.support.git import shell
 

@@ -10,7 +10,7 @@ import pytest
 
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.evaluate.context import JudgeOverrides, RunContext
-from scylla_gha.evaluate.judge_controls import (
+from scylla_gha.evaluate.judge_run import (
     ControlTarget,
     JudgedTrial,
     control_targets,

@@ -8,8 +8,7 @@ import pytest
 from scylla_gha.errors import FixtureError
 from scylla_gha.model.scenario import FixtureSource
 from scylla_gha.prepare.git_directory import git
-from scylla_gha.prepare.start_state import StartState, commit_of, start_state
-from scylla_gha.prepare.tree_manifest import scan_tree
+from scylla_gha.prepare.start_state import StartState, commit_of, scan_tree, start_state
 from tests.support.git import shell
 from tests.support.repository import FILES, make_start, write_tree
 

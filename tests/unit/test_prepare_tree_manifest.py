@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.prepare.git_directory import git, init
-from scylla_gha.prepare.tree_manifest import TooLargeError, TreeEntry, TreeManifest, scan_tree
+from scylla_gha.prepare.start_state import TooLargeError, TreeEntry, TreeManifest, scan_tree
 from tests.support.processes import without_special_rights
 from tests.support.repository import write_tree
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import FixtureError
-from scylla_gha.prepare.start_state import StartState
-from scylla_gha.prepare.tree_manifest import TooLargeError, scan_tree
+from scylla_gha.prepare.start_state import StartState, TooLargeError, scan_tree
 from scylla_gha.prepare.workspace import (
     materialise_diff,
     open_workspace,

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from scylla_gha.prepare.start_state import StartState
-from scylla_gha.prepare.tree_manifest import scan_tree
+from scylla_gha.prepare.start_state import StartState, scan_tree
 from scylla_gha.prepare.workspace import materialise_diff, open_workspace, scratch, snapshot
 from scylla_gha.redaction import RedactionSession, Redactor, redacted_names
 from tests.support.records import make_attempt
