@@ -79,6 +79,14 @@ class JudgingOptions(NamedTuple):
     exposed: bool  # keys may be exposed in the sandbox
 
 
+@dataclass(frozen=True, slots=True)
+class ControlTarget:
+    """Controls of all judges on one subject: a judged trial, or (None) the known answers of a scenario."""
+
+    controls: tuple[JudgeControl, ...]
+    judged: JudgedTrial | None = None
+
+
 def judge_overrides(
     library: Library, scenarios: Iterable[str], judges: tuple[str, ...], prompt: Path | None, rubric: Path | None
 ) -> JudgeOverrides:
@@ -234,14 +242,6 @@ def _scores(results: Mapping[str, Score]) -> dict[str, float]:
 
 def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
-
-
-@dataclass(frozen=True, slots=True)
-class ControlTarget:
-    """Controls of all judges on one subject: a judged trial, or (None) the known answers of a scenario."""
-
-    controls: tuple[JudgeControl, ...]
-    judged: JudgedTrial | None = None
 
 
 def control_targets(
