@@ -1,5 +1,6 @@
 """Commands that set up or check a repository and a machine: `init` and `doctor`."""
 
+import contextlib
 import json
 import os
 import sys
@@ -11,7 +12,7 @@ import click
 
 from scylla_gha import __version__
 from scylla_gha.cli import options
-from scylla_gha.errors import GitHubError, RefusedError, SetupError
+from scylla_gha.errors import ConfigError, GitHubError, RefusedError, SetupError
 from scylla_gha.model import slug
 
 if TYPE_CHECKING:
@@ -265,6 +266,18 @@ def _here() -> "Iterator[Finding]":
     yield from readiness_findings(environ)
     yield from caller_findings(Path.cwd())
     yield from unpassed_key_findings(Path.cwd(), providers_in_use(library))
+    yield from _skills(Path.cwd())
+
+
+def _skills(root: Path) -> "Iterator[Finding]":
+    """Yield one finding about the Agent Skills in a folder; none if it has none."""
+    from scylla_gha.agents import AGENTS
+    from scylla_gha.onboarding.doctor import Finding
+    from scylla_gha.skills.report import check_skills, setup_finding
+
+    with contextlib.suppress(ConfigError):
+        is_well, what, mend = setup_finding(check_skills(root, AGENTS["claude-code"].skill_listing, lambda *_: None))
+        yield Finding("skills", "ok" if is_well else "optional", what, mend)
 
 
 def _on_github(name: str, environment: str, branch: str) -> "tuple[list[Finding], GitHubError | None]":

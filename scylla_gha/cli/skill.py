@@ -1,5 +1,6 @@
 """Command for authors of Agent Skills: `scylla-gha skill`."""
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +31,8 @@ _AGENT: Final = "claude-code"
 def skill(path: Path, *, only: str | None, as_json: bool, sarif: Path | None) -> None:
     """Check the skill in PATH, or all skills below it, and read their evals and trigger queries.
 
-    No model is asked, so no key is needed. Exit codes: 0 no errors; 3 a file has an error, which is printed.
+    No model is asked, so no key is needed. In GitHub Actions, errors and warnings are shown beside their lines.
+    Exit codes: 0 no errors; 3 a file has an error, which is printed.
 
     \b
     scylla-gha skill .claude/skills
@@ -38,13 +40,18 @@ def skill(path: Path, *, only: str | None, as_json: bool, sarif: Path | None) ->
     """  # noqa: D301
     from scylla_gha.agents import AGENTS
     from scylla_gha.errors import ConfigError
-    from scylla_gha.skills.report import check_json, check_lines, check_sarif, check_skills
+    from scylla_gha.github_api.actions import escape_command
+    from scylla_gha.publish.actions_output import annotate
+    from scylla_gha.skills.report import annotations, check_json, check_lines, check_sarif, check_skills
     from scylla_gha.store.records import write_text
 
     rules = AGENTS[_AGENT].skill_listing
     check = check_skills(path, rules, _progress())
     for line in [check_json(check)] if as_json else check_lines(check, path):
-        click.echo(line)
+        click.echo(escape_command(line))
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        for level, finding in annotations(check):
+            annotate(level, finding.message, f"skill: {finding.rule}", finding.path, finding.line)
     if sarif is not None:
         write_text(sarif, check_sarif(check))
     if only is None and not as_json:

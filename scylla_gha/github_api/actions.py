@@ -27,10 +27,21 @@ _HEADING: Final = re.compile(r"(?:#{1,3} |<details><summary>)(.+?)(?:</summary>)
 _FENCE: Final = re.compile(r"\s*(```+|~~~+)")
 
 
-def annotation(level: Level, message: str, title: str = "") -> str:
-    """Return the command that shows a message on the run's page; GitHub shows ten of each level of a step."""
-    option = f" title={_escape_data(title).replace(':', '%3A').replace(',', '%2C')}" if title else ""
-    return f"::{level}{option}::{_escape_data(message)}"
+def annotation(level: Level, message: str, title: str = "", file: str = "", line: int = 0) -> str:
+    """Return the command that shows a message on the run's page; GitHub shows ten of each level of a step.
+
+    Args:
+        level: how it is shown.
+        message: the text.
+        title: in bold above it; empty: none.
+        file: path from the top of the repository, beside whose line it is shown in a pull request; empty: none.
+        line: from 1; 0: none.
+    """
+    values = {"file": file, "line": str(line or ""), "title": title}
+    options = [
+        f"{key}={_escape_data(value).replace(':', '%3A').replace(',', '%2C')}" for key, value in values.items() if value
+    ]
+    return f"::{level}{' ' if options else ''}{','.join(options)}::{_escape_data(message)}"
 
 
 def mask_command(secret: str) -> str:

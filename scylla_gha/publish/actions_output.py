@@ -64,9 +64,11 @@ def hidden_fixture_tokens() -> dict[str, str]:
     return environ
 
 
-def annotate(level: Level, message: str, title: str = "") -> None:
-    """Show a message on the run's page."""
-    click.echo(annotation(level, message, title), err=True)  # the runner reads both streams, and data goes to the other
+def annotate(level: Level, message: str, title: str = "", file: str = "", line: int = 0) -> None:
+    """Show a message on the run's page, and beside the line of a file that is named."""
+    click.echo(
+        annotation(level, message, title, file, line), err=True
+    )  # the runner reads both streams, and data goes to the other
 
 
 def annotate_all(level: Level, messages: Sequence[str], title: str, where: str) -> None:

@@ -28,9 +28,11 @@ _PLACEHOLDER: Final = re.compile(
 )
 _WHEN: Final = re.compile(
     r"\b(?:when|whenever|while|if|before|after|during|trigger\w*|asks?|asked|use (?:this|it|for|to|as|with|proactively)"
-    r"|used (?:for|to|by|in)|for (?:use|any|all|tasks|projects|users))\b",
+    r"|used (?:for|to|by|in)|for (?:use|any|all|tasks|projects|users)|use for|activat\w+)\b",
     re.IGNORECASE,
 )
+_ENGLISH: Final = re.compile(r"\b(?:the|and|of|with|for|from|to)\b", re.IGNORECASE)
+_MOST_UNSURE_WORDS: Final = 4  # of a description whose language is not looked for
 _FEWEST_EVALS: Final = 6
 _FEWEST_QUERIES: Final = 8  # with each label
 
@@ -59,14 +61,14 @@ _Fault = tuple[str, Level, int, str]
 
 def _field_faults(file: SkillFile) -> Iterator[_Fault]:
     for name, field in file.fields.items():
-        if name in _CLAUDE_FIELDS:
+        if name == "disable-model-invocation" and file.is_true(name):
+            message = f"{name}: the model cannot invoke it, only a user can; its queries are not used"
+            yield "not-for-model", "note", field.line, message
+        elif name in _CLAUDE_FIELDS:
             yield "claude-field", "note", field.line, f"{name}: is a field of Claude Code; other agents do not know it"
         elif name not in _FIELDS:
             message = f"{name[:60]}: is not a field of the specification; put it below `metadata:`, or remove it"
             yield "field", "error", field.line, message
-    if file.is_true("disable-model-invocation"):
-        message = "disable-model-invocation: the model cannot invoke it, only a user can; its queries are not used"
-        yield "not-for-model", "note", file.line("disable-model-invocation"), message
 
 
 def _name_faults(skill: SkillFolder, file: SkillFile) -> Iterator[_Fault]:
@@ -84,13 +86,15 @@ def _name_faults(skill: SkillFolder, file: SkillFile) -> Iterator[_Fault]:
         yield "name", "error", line, f"name: {shown!r} begins or ends with `-`, or has two in a row; leave them out"
     if not all(character.isalnum() or character == "-" for character in name):
         yield "name", "error", line, f"name: {shown!r} has other characters than letters, digits and `-`"
-    folder = unicodedata.normalize("NFKC", skill.name)
-    if folder != name:
-        message = (
-            f"name: is {shown!r}, the folder is {folder!r}, which Claude Code takes as the name; rename one of them"
-        )
-        # A clone may be called otherwise than the folder in which the skill is installed.
-        yield "name", "warning" if (skill.folder / ".git").exists() else "error", line, message
+    folder = unicodedata.normalize("NFKC", skill.folder.name)
+    if folder == name:
+        return
+    if skill.name != skill.folder.name:  # a clone
+        message = f"name: is {shown!r}; install it in a folder of this name, since Claude Code takes that of the folder"
+        yield "name", "note", line, message
+    else:
+        message = f"name: is {shown!r}, the folder is {folder!r}, which Claude Code takes as the name"
+        yield "name", "error", line, f"{message}; rename one of them"
 
 
 def _description_faults(file: SkillFile) -> Iterator[_Fault]:
@@ -115,9 +119,20 @@ def _description_faults(file: SkillFile) -> Iterator[_Fault]:
             line,
             "description: is a placeholder; say what the skill does and when to use it",
         )
-    elif text.isascii() and not _WHEN.search(f"{text} {'when' if file.text('when_to_use') else ''}"):
+    elif _is_english(text) and not _says_when(file, text):
         message = 'description: does not say when to use the skill; add "Use it when ..."'
         yield "description", "warning", line, message
+
+
+def _says_when(file: SkillFile, text: str) -> bool:
+    """Return True if a model learns when to use a skill, or never chooses it."""
+    return bool(file.text("when_to_use") or file.is_true("disable-model-invocation") or _WHEN.search(text))
+
+
+def _is_english(text: str) -> bool:
+    """Return False if a text is, or may be, of another language, in which "when" has another word."""
+    is_latin = all(character.isascii() or not character.isalpha() for character in text)
+    return is_latin and (_ENGLISH.search(text) is not None or len(text.split()) <= _MOST_UNSURE_WORDS)
 
 
 def _compatibility_faults(file: SkillFile) -> Iterator[_Fault]:
@@ -151,15 +166,19 @@ def count_findings(skill: SkillFolder, files: Sequence[EvalFile], *, user_only: 
     used = [file for file in files if file.kind != "not evals"]
     evals = sum(len(file.evals) for file in used)
     if any(file.kind == "evals" for file in used) and evals < _FEWEST_EVALS:
-        message = f"{counted(evals, 'eval')}: from {_FEWEST_EVALS} on more can be said than what holds for these alone"
+        message = (
+            f"{counted(evals, 'eval')}: a result holds for these alone; from {_FEWEST_EVALS} evals on it can hold for "
+            "tasks like these"
+        )
         yield SkillFinding("evals", "note", path, 1, message)
     queries = [query for file in used for query in file.queries if file.kind == "triggers"]
     if user_only or not any(file.kind == "triggers" for file in used):
         return
     positive = sum(bool(query.label.expected) for query in queries)
     negative = len(queries) - positive
-    if not negative:
-        message = "no query should not trigger it, so a skill that always triggers looks perfect; add some"
+    if not negative or not positive:
+        lack, state = ("should not", "always") if not negative else ("should", "never")
+        message = f"no query {lack} trigger it, so a skill that {state} triggers looks perfect; add some"
         yield SkillFinding("triggers", "warning", path, 1, message)
     elif min(positive, negative) < _FEWEST_QUERIES:
         message = (

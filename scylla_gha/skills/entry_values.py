@@ -4,6 +4,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -30,6 +31,18 @@ class EntryFault(Exception):  # noqa: N818 a fault of a file, not of this progra
     def __init__(self, place: Place, message: str) -> None:
         super().__init__(message)
         self.place, self.message = place, message
+
+
+class EntryFaults(list[EntryFault]):
+    """All faults of one entry, so that an author sees them at once."""
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Keep a fault that is raised inside, and go on."""
+        try:
+            yield
+        except EntryFault as fault:
+            self.append(fault)
 
 
 class SkippedEntry(Exception):  # noqa: N818 not a fault
@@ -93,30 +106,32 @@ def text_of(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
 
 
-def entry_files(entry: Mapping[str, Json], place: Place, folders: Collection[Path]) -> dict[str, str | None]:
+def entry_files(
+    entry: Mapping[str, Json], place: Place, folders: Collection[Path], faults: EntryFaults
+) -> dict[str, str | None]:
     """Return the files of an entry: paths relative to the first folder that has them, or names with their content.
 
     Args:
         entry: of a file.
         place: of the entry.
         folders: that paths are relative to, in the order of the search.
-
-    Raises:
-        EntryFault: a file is missing, is a link, or lies outside of the folders.
+        faults: gets those of files that are missing, are links, or lie outside of the folders.
     """
     value, at = entry.get("files"), (*place, "files")
-    if value is None or value == "":
-        return {}
-    if isinstance(value, dict):
-        return {_safe_path(name, (*at, name)): text_of(content) for name, content in value.items()}
     found: dict[str, str | None] = {}
-    for index, file in enumerate(value if isinstance(value, list) else [value]):
-        path = file.get("path") or file.get("name") if isinstance(file, dict) else file
-        if not isinstance(path, str) or not path:
-            raise EntryFault((*at, index), 'must be a path, or {"path": "..."}')
-        content = file.get("content") if isinstance(file, dict) else None
-        name = _safe_path(path, (*at, index))
-        found[name if content is not None else _existing(name, (*at, index), folders)] = content
+    if isinstance(value, dict):
+        for name, content in value.items():
+            with faults.kept():
+                found[_safe_path(name, (*at, name))] = text_of(content)
+        return found
+    for index, file in enumerate(value if isinstance(value, list) else [value] if value else []):
+        with faults.kept():
+            path = file.get("path") or file.get("name") if isinstance(file, dict) else file
+            if not isinstance(path, str) or not path:
+                raise EntryFault((*at, index), 'must be a path, or {"path": "..."}')
+            content = file.get("content") if isinstance(file, dict) else None
+            name = _safe_path(path, (*at, index))
+            found[name if content is not None else _existing(name, (*at, index), folders)] = content
     return found
 
 
@@ -157,7 +172,10 @@ def entry_setup(entry: Mapping[str, Json], place: Place) -> tuple[str, ...]:
 
 
 def undeclared_hosts(entry: Mapping[str, Json], prompt: str, declared: Json) -> tuple[str, ...]:
-    """Return the hosts that a prompt names and neither its entry nor its file declares."""
-    allowed = {host for value in (entry.get("hosts"), declared) if isinstance(value, list) for host in value if host}
+    """Return the hosts that a prompt names and neither its entry nor its file declares; an empty list declares all."""
+    lists = [value for value in (entry.get("hosts"), declared) if isinstance(value, list)]
+    if [] in lists:
+        return ()
+    allowed = {host for value in lists for host in value if isinstance(host, str)}
     named = dict.fromkeys(host.rstrip(".").lower() for host in _HOST.findall(prompt))
     return tuple(host for host in named if host not in allowed and not _LOCAL.fullmatch(host))

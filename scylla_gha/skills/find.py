@@ -5,6 +5,7 @@ Symbolic links are never followed: what they lead to may lie outside of the repo
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Final
 
 from scylla_gha.skills import SkillFinding
 from scylla_gha.skills.json_source import MOST_BYTES
+from scylla_gha.skills.skill_file import read_skill_file
 
 SKILL_FILE: Final = "SKILL.md"
 _SHOWN_HIDDEN: Final = frozenset({".claude", ".agents", ".github"})
@@ -28,23 +30,26 @@ class SkillFolder:
         folder: its path, without links.
         root: the folder that was searched.
         file: path of SKILL.md, whatever the case of its name.
+        name: by which Claude Code lists it: that of the folder; of a whole repository, whose clone may have any name,
+            the one in SKILL.md.
         plugin: name of the plugin that it belongs to; empty if there is none.
     """
 
     folder: Path
     root: Path
     file: Path
+    name: str
     plugin: str = ""
-
-    @property
-    def name(self) -> str:
-        """Name by which Claude Code lists it: that of the folder."""
-        return self.folder.name
 
     @property
     def invoked_as(self) -> tuple[str, ...]:
         """Names that call it."""
         return (self.name, f"{self.plugin}:{self.name}") if self.plugin else (self.name,)
+
+    @property
+    def above(self) -> list[Path]:
+        """Folders above it, up to the top of its repository."""
+        return [folder for folder in _upwards(self.folder, top_of(self.root)) if folder != self.folder]
 
     def shown(self, path: Path) -> str:
         """Return a path relative to the folder that was searched."""
@@ -65,8 +70,14 @@ def find_skills(root: Path) -> tuple[list[SkillFolder], list[SkillFinding]]:
             if (folder / name).is_symlink():
                 findings.append(_link_finding(root, folder / name))
             elif (folder / name).is_file():
-                skills.append(SkillFolder(folder, root, folder / name, _plugin_of(folder, root)))
+                skills.append(_skill_folder(folder, root, folder / name))
     return skills, findings
+
+
+def _skill_folder(folder: Path, root: Path, file: Path) -> SkillFolder:
+    name = read_skill_file(file).text("name") if (folder / ".git").exists() else ""
+    is_name = re.fullmatch(r"\w[\w-]*", name) is not None
+    return SkillFolder(folder, root, file, name if is_name else folder.name, _plugin_of(folder, root))
 
 
 def command_names(root: Path) -> set[str]:
@@ -132,33 +143,37 @@ def eval_files(skill: SkillFolder, declared_name: str, *, is_only: bool) -> Eval
         declared_name: its name by SKILL.md, which is tried after that of the folder.
         is_only: no other skill is checked, so that evals which name no skill are its own.
     """
-    names = tuple(dict.fromkeys(filter(None, (skill.name, declared_name))))
+    names = _names(skill, declared_name)
     for place, is_deep in _places(skill, names):
         if place.is_file() and not place.is_symlink():
             return EvalFiles(place.parent, (place,))
         if place.is_dir() and not place.is_symlink() and (paths := sorted(_json_files(place, is_deep=is_deep))):
             return EvalFiles(place, tuple(paths[:_MOST_FILES]), len(paths) > _MOST_FILES)
-    for folder in _above(skill):
+    for folder in skill.above:
         shared = sorted(_json_files(folder / "evals", is_deep=False))
         if own := [path for path in shared if _skill_of(path) in (names if not is_only else (*names, ""))]:
             return EvalFiles(folder / "evals", tuple(own[:_MOST_FILES]), len(own) > _MOST_FILES)
     return EvalFiles(skill.folder)
 
 
-def unread_evals(skill: SkillFolder) -> Iterator[SkillFinding]:
-    """Yield what stands in the folder of evals and is not read: links, and JSON files that are pipes or devices."""
-    place = skill.folder / "evals"
-    entries = [place, *(Path(text, name) for text, folders, files in os.walk(place) for name in (*folders, *files))]
-    for path in entries:
-        is_special = path.name.lower().endswith(".json") and not path.is_file() and not path.is_dir()
-        if path.is_symlink() or is_special:
-            kind = "link" if path.is_symlink() else "special file"
-            message = f"is a {kind} and is not read; put the file itself in its place"
-            yield SkillFinding("link", "warning", skill.shown(path), 1, message)
+def unread_evals(skill: SkillFolder, declared_name: str, *, is_only: bool) -> Iterator[SkillFinding]:
+    """Yield what stands where evals may be and is not read: links, and JSON files that are pipes or devices."""
+    names = _names(skill, declared_name)
+    places = [place for place, _ in _places(skill, names)]
+    shared = [path for folder in skill.above for path in (folder / "evals").glob("*.json")]
+    places += [path for path in shared if is_only or path.stem in names]
+    for place in places:
+        walk = () if place.is_symlink() else os.walk(place)
+        for path in (place, *(Path(text, name) for text, folders, files in walk for name in (*folders, *files))):
+            is_special = path.name.lower().endswith(".json") and path.exists() and not (path.is_file() or path.is_dir())
+            if path.is_symlink() or is_special:
+                kind = "link" if path.is_symlink() else "special file"
+                message = f"is a {kind} and is not read; put the file itself in its place"
+                yield SkillFinding("link", "warning", skill.shown(path), 1, message)
 
 
-def _above(skill: SkillFolder) -> list[Path]:
-    return [folder for folder in _upwards(skill.folder, top_of(skill.root)) if folder != skill.folder]
+def _names(skill: SkillFolder, declared_name: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, (skill.name, skill.folder.name, declared_name))))
 
 
 def _skill_of(path: Path) -> str:
@@ -174,7 +189,7 @@ def _skill_of(path: Path) -> str:
 def _places(skill: SkillFolder, names: tuple[str, ...]) -> Iterator[tuple[Path, bool]]:
     """Yield where evals may be, in the order of the search, and whether folders below are searched too."""
     yield skill.folder / "evals", True
-    above = _above(skill)
+    above = skill.above
     safe = [name for name in names if "/" not in name and name not in {".", ".."}]
     for form, is_deep in (
         ("evals/{}", False),

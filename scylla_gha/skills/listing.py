@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Final
 
 from scylla_gha.agents.base import SkillListing
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, first_of
 from scylla_gha.skills import SkillFinding
 from scylla_gha.skills.find import SkillFolder
 from scylla_gha.skills.skill_file import SkillFile
@@ -16,6 +16,7 @@ from scylla_gha.skills.skill_file import SkillFile
 _GRAM: Final = 4  # characters
 _ALIKE: Final = 0.6  # cosine from which two descriptions are named
 _MOST_PAIRS: Final = 10
+_MOST_NAMED: Final = 12
 _FREQUENT: Final = 50  # descriptions with a gram, from which it is too frequent to find pairs by
 
 ReadSkill = tuple[SkillFolder, SkillFile]
@@ -72,22 +73,27 @@ def _entry(name: str, file: SkillFile, rules: SkillListing) -> str:
 def listing_findings(
     skills: Sequence[ReadSkill], shown: Sequence[ShownDescriptions], rules: SkillListing
 ) -> Iterator[SkillFinding]:
-    """Yield skills whose description no model, or not each model, sees whole."""
+    """Yield descriptions that are cut, and those that not each model sees if all skills are installed."""
     for skill, file in skills:
-        path, line = skill.shown(skill.file), file.line("description")
-        length = len(_entry("", file, rules)) - len("- : ")
         texts = len(file.text("description")) + len(file.text("when_to_use"))
         if texts > rules.longest:
-            message = f"description and when_to_use have {counted(texts, 'character')}; {length:,} of them are listed"
-            yield SkillFinding("listing", "warning", path, line, message)
-        hidden = [listing for listing in shown if skill.name in listing.by_name_only]
-        if _is_listed(file) and hidden:
-            models = "" if len(hidden) == len(shown) else f" for {' and '.join(each.models for each in hidden)}"
-            message = (
-                f"description: listed by name only{models} if all skills here are installed; shorten descriptions, or "
-                f"set {rules.setting} to {max(each.fraction for each in hidden):g}"
-            )
-            yield SkillFinding("listing", "warning" if not models else "note", path, line, message)
+            message = f"description and when_to_use have {counted(texts, 'character')}; {rules.longest:,} are listed"
+            path = skill.shown(skill.file)
+            yield SkillFinding("listing", "warning", path, file.line("description"), message)
+    hidden = [listing for listing in shown if listing.by_name_only]
+    if not hidden:
+        return
+    worst = max(hidden, key=lambda listing: len(listing.by_name_only))
+    skill, file = next(each for each in skills if each[0].name == worst.by_name_only[0])
+    models = "" if len(hidden) == len(shown) else f" for {worst.models}"
+    message = (
+        f"description: listed by name only{models} if all skills here are installed: "
+        f"{first_of(worst.by_name_only, _MOST_NAMED)}; shorten descriptions, or set {rules.setting} to "
+        f"{worst.fraction:g}"
+    )
+    is_one = len({each.plugin for each, _ in skills}) == 1  # several plugins are rarely installed together
+    path = skill.shown(skill.file)
+    yield SkillFinding("listing", "warning" if is_one else "note", path, file.line("description"), message)
 
 
 def overlap_findings(skills: Sequence[ReadSkill]) -> Iterator[SkillFinding]:

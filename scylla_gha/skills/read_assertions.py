@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from scylla_gha.conditions import pattern_fault
 from scylla_gha.counting import counted
-from scylla_gha.skills.entry_values import EntryFault
+from scylla_gha.skills.entry_values import EntryFault, EntryFaults
 from scylla_gha.skills.json_source import Json, Place
 
 KEYS: Final = (
@@ -27,7 +27,8 @@ INVERTED_KEYS: Final = ("must_not_have", "fail", "forbidden_behaviors", "forbidd
 MOST: Final = 200  # assertions of an entry
 _TEXT_KEYS: Final = ("text", "check", "description", "criterion", "value", "name", "pass_if")
 _READ_KEYS: Final = frozenset(
-    {*_TEXT_KEYS, "id", "type", "pattern", "patterns", "cmd", "expect_exit", "expect_substring", "about_skill"}
+    {*_TEXT_KEYS, "id", "type", "pattern", "patterns", "cmd", "expect_exit", "expect_substring"}
+    | {"about_skill", "retired"}
 )
 _REGEX_KEYS: Final = frozenset({"must_have", "must_not_have"})
 _REGEX_SIGNS: Final = re.compile(r"\\[bBdDsSwW.()\[\]]|\.[*+?]|\(\?|\[[^\]\s]+\]|^\^|\$$|[^\s|]\|[^\s|]")
@@ -82,11 +83,11 @@ class AssertionReader:
     unread: set[str] = field(default_factory=set)
     retired: int = 0
 
-    def read(self, entry: Mapping[str, Json], place: Place) -> tuple[EvalAssertion, ...]:
-        """Read all assertions of an entry.
+    def read(self, entry: Mapping[str, Json], place: Place, faults: EntryFaults) -> tuple[EvalAssertion, ...]:
+        """Read all assertions of an entry; `faults` gets those that cannot be read.
 
         Raises:
-            EntryFault: one of them cannot be read.
+            EntryFault: there are too many.
         """
         values = [
             (key, at, name, value)
@@ -98,7 +99,11 @@ class AssertionReader:
             raise EntryFault(place, f"has {counted(len(values), 'assertion')}; the most are {MOST}")
         active = [item for item in values if not (isinstance(item[3], dict) and item[3].get("retired") is True)]
         self.retired += len(values) - len(active)
-        return tuple(self._assertion(*item) for item in active)
+        assertions: list[EvalAssertion] = []
+        for item in active:
+            with faults.kept():
+                assertions.append(self._assertion(*item))
+        return tuple(assertions)
 
     def _assertion(self, key: str, place: Place, name: str, value: Json) -> EvalAssertion:
         is_inverted = key in INVERTED_KEYS

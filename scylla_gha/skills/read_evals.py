@@ -1,16 +1,18 @@
 """Reader of files with evals and queries; no entry is dropped without a finding that names it."""
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, first_of
 from scylla_gha.skills import Level, SkillFinding
 from scylla_gha.skills.entry_values import (
     PROMPTS,
     EntryFault,
+    EntryFaults,
     SkippedEntry,
     entry_files,
     entry_setup,
@@ -161,8 +163,10 @@ def _kind(name: str, value: Json, entries: list[tuple[Place, Json]]) -> Kind:
     objects = [entry for _, entry in entries if isinstance(entry, dict)]
     if objects and all(map(_has_label, objects)) and not any(map(_has_assertion, objects)):
         return "triggers" if any(map(_has_prompt, objects)) else "not evals"
-    is_named_so = "eval" in name.lower() and any(map(_has_assertion, objects))
-    return "evals" if any(map(_has_prompt, objects)) or is_named_so else "not evals"
+    if name.lower() == "evals.json" and any(map(_has_assertion, objects)):
+        return "evals"
+    prompts = sum(map(_has_prompt, objects))  # few of them: a file of another tool
+    return "evals" if prompts and prompts * 2 >= len(objects) else "not evals"
 
 
 def _has_label(entry: Mapping[str, Json]) -> bool:
@@ -207,17 +211,20 @@ class _FileReading:
         return self.file
 
     def _count(self, place: Place, entry: Json, label: TriggerLabel | None) -> None:
+        faults = EntryFaults()
         try:
-            if label is None:
-                self._entry(place, entry)
-            else:
-                self._listed(place, entry, label)
-            self.file.read += 1
+            with faults.kept():
+                if label is None:
+                    self._entry(place, entry, faults)
+                else:
+                    self._listed(place, entry, label)
         except SkippedEntry as skipped:
             self.file.skipped += 1
             self._add(skipped.level, place, f"{address(place) or 'the entry'}: skipped: {skipped.reason}")
-        except EntryFault as fault:
-            self.file.in_error += 1
+        else:
+            self.file.in_error += bool(faults)
+            self.file.read += not faults
+        for fault in faults:
             self._add("error", fault.place, f"{address(fault.place) or 'the entry'}: {fault.message}")
 
     def _add(self, level: Level, place: Place, message: str) -> None:
@@ -244,23 +251,23 @@ class _FileReading:
         at, prompt = prompt_of(value if isinstance(value, dict) else {"query": value}, place)
         self._query(at if isinstance(value, dict) else place, prompt, label)
 
-    def _entry(self, place: Place, entry: Json) -> None:
+    def _entry(self, place: Place, entry: Json, faults: EntryFaults) -> None:
         if not isinstance(entry, dict):
             raise EntryFault(place, 'must be an object with a prompt: {"prompt": "...", "expectations": ["..."]}')
         self.unread |= entry.keys() - _READ_KEYS
         is_triggers = self.file.kind == "triggers"
-        label = self.reader.known.label(entry, place, is_routing=is_triggers)
-        if is_triggers and label is None:
-            raise EntryFault(place, 'has no label; write "should_trigger": true or false')
-        at, prompt = prompt_of(entry, place)
-        if is_triggers and label is not None:
+        label: TriggerLabel | None = None
+        with faults.kept():
+            label = self.reader.known.label(entry, place, is_routing=is_triggers)
+            if is_triggers and label is None:
+                raise EntryFault(place, 'has no label; write "should_trigger": true or false')
+        at, prompt = place, ""
+        with faults.kept():
+            at, prompt = prompt_of(entry, place)
+        if not is_triggers:
+            self._eval(place, entry, prompt, label, faults)
+        elif label is not None and not faults:
             self._query(at, prompt, label, str(entry.get("split") or ""))
-            return
-        skill_eval = self._eval(place, entry, prompt, label)
-        self.file.evals.append(skill_eval)
-        if label is not None and not skill_eval.by_name and not self.reader.user_only:
-            self.unknown_skills |= set(self.reader.known.unknown(label))
-            self.file.queries.append(TriggerQuery(prompt, label))
 
     def _query(self, place: Place, prompt: str, label: TriggerLabel, split: str = "") -> None:
         """Take a query of a file of triggers, unless it is there already."""
@@ -274,30 +281,39 @@ class _FileReading:
             raise SkippedEntry("the model cannot invoke the skill (disable-model-invocation)")
         self.file.queries.append(TriggerQuery(prompt, label, split))
 
-    def _eval(self, place: Place, entry: Mapping[str, Json], prompt: str, label: TriggerLabel | None) -> SkillEval:
+    def _eval(
+        self, place: Place, entry: Mapping[str, Json], prompt: str, label: TriggerLabel | None, faults: EntryFaults
+    ) -> None:
+        """Take an eval, unless it has a fault."""
         expected_key = next((key for key in _EXPECTED if entry.get(key) not in (None, "")), "")
         expected = text_of(entry[expected_key]) if expected_key else ""
-        assertions = self.assertions.read(entry, place) or (
-            (EvalAssertion(expected, name=expected_key),) if expected else ()
-        )
+        assertions: tuple[EvalAssertion, ...] = ()
+        identity = ""
+        setup: tuple[str, ...] = ()
+        with faults.kept():
+            identity = self._id(entry, place)
+        with faults.kept():
+            assertions = self.assertions.read(entry, place, faults)
+        files = entry_files(entry, place, self._file_folders(), faults)
+        with faults.kept():
+            setup = entry_setup(entry, place)
+        if faults:
+            return
+        if not assertions and expected:
+            assertions = (EvalAssertion(expected, name=expected_key),)
         if not assertions:
             self._add("warning", place, f'{address(place)}: has nothing to judge; write "expectations": ["..."]')
         hosts = undeclared_hosts(entry, prompt, self._file_value("hosts"))
         if hosts:
-            needs = f"needs the network ({', '.join(hosts)})"
-            self._add("warning", place, f'{address(place)}: {needs}; declare it: "hosts": ["{hosts[0]}"]')
-        return SkillEval(
-            id=self._id(entry, place),
-            title=next((entry[key] for key in _TITLES if isinstance(entry.get(key), str)), ""),
-            prompt=prompt,
-            expected=expected,
-            assertions=assertions,
-            files=entry_files(entry, place, self._file_folders()),
-            setup=entry_setup(entry, place),
-            label=label,
-            by_name=self._is_by_name(prompt, place),
-            hosts=hosts,
+            self._add("warning", place, f"{address(place)}: {_network_message(hosts)}")
+        title = next((entry[key] for key in _TITLES if isinstance(entry.get(key), str)), "")
+        by_name = self._is_by_name(prompt, place)
+        self.file.evals.append(
+            SkillEval(identity, title, prompt, expected, assertions, files, setup, label, by_name, hosts)
         )
+        if label is not None and not by_name and not self.reader.user_only:
+            self.unknown_skills |= set(self.reader.known.unknown(label))
+            self.file.queries.append(TriggerQuery(prompt, label))
 
     def _file_folders(self) -> tuple[Path, ...]:
         """Return the folders that paths of files may be relative to."""
@@ -327,6 +343,13 @@ class _FileReading:
             return True
         own = {self.reader.skill.name, self.reader.declared_name} - {""}
         return any(_calls(prompt, name) for name in own)
+
+
+def _network_message(hosts: Sequence[str]) -> str:
+    return (
+        f"the prompt names {first_of(hosts, 3)}, so it is not run until the file says whether it needs the network: "
+        f'write "hosts": {json.dumps(hosts[:3])}, or "hosts": [] if it needs none'
+    )
 
 
 def _calls(prompt: str, name: str) -> bool:

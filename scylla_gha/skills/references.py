@@ -5,31 +5,33 @@ import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, first_of
 from scylla_gha.skills import Level, SkillFinding
 from scylla_gha.skills.find import SKILL_FILE, SkillFolder
 from scylla_gha.skills.skill_file import SkillFile
 
 _LINK: Final = re.compile(r"\]\(<?([^)\s<>]+)>?(?:\s+\"[^\"]*\")?\)")
 _PATH: Final = re.compile(
-    r"(?<![\w/.{}$<>*~@:-])((?:\./)?(?:references?|scripts?|assets?)/[\w./-]*\w|(?:\.\./)+[\w./-]+\.\w+)(?![\w*{<])"
+    r"(?<![\w/.{}$<>*~@:-])((?:\./)?(?:references?|scripts?|assets?|evals|tests?)/[\w./-]*\w"
+    r"|(?:\.\./)+[\w./-]+\.\w+)(?!\w|[\w./-]*[*{<])"
 )
 _ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.-]*:|[/#<{$]", re.IGNORECASE)
 _FENCE: Final = re.compile(r"^\s*(?:```|~~~)")
 _UNNAMED: Final = re.compile(
-    r"(?:licen[sc]e|notice|readme|changelog|agents|claude|requirements|package)\b.*|pyproject\.toml|__init__\.py",
+    r"(?:licen[sc]e|notice|readme|changelog|agents|claude|requirements|package|openai\.ya?ml)(?![a-z]).*"
+    r"|.*\bOFL\.txt|.*[.-]lock(?:\.\w+)?|pyproject\.toml|__init__\.py|(?:test_.*|.*_test)\.py",
     re.IGNORECASE,
 )
-_OUTSIDE: Final = frozenset({"evals", "tests", "test", "__pycache__", "node_modules"})
+_INTERPRETER: Final = r"\b(?:python3?|uv|node|npx|tsx|bun|deno|bash|sh|ruby|perl)\b[^\n`]{0,200}"
+UNDELIVERED: Final = frozenset({"evals", "tests", "test", "__pycache__", "node_modules"})
 _SCRIPTS: Final = frozenset({".sh", ".bash", ".py", ".rb", ".js", ".mjs", ".pl", ""})
 _MOST_FILES: Final = 2_000
 _MOST_TEXT: Final = 256 * 1024  # bytes of a file in which names of other files are searched
-_MOST_NAMED: Final = 5  # files of one folder, each with a finding of its own
+_MOST_NAMED: Final = 3  # files, each with a finding of its own
 _LONGEST_LINE: Final = 5_000  # characters in which paths are searched, since that takes quadratic time
 _LONGEST_BODY: Final = 500
 
@@ -57,7 +59,7 @@ def skill_content(skill: SkillFolder) -> SkillContent:
         if folder != skill.folder and SKILL_FILE in names:
             folders.clear()  # another skill
             continue
-        folders[:] = sorted(name for name in folders if name not in _OUTSIDE and not name.startswith("."))
+        folders[:] = sorted(name for name in folders if name not in UNDELIVERED and not name.startswith("."))
         for name in (*folders, *sorted(names)):
             path = folder / name
             if path.is_symlink():
@@ -74,7 +76,7 @@ def file_findings(content: SkillContent, file: SkillFile) -> Iterator[SkillFindi
     yield from _reference_findings(content, file)
     yield from _link_findings(content)
     yield from _unused_findings(content, file)
-    yield from _script_findings(content)
+    yield from _script_findings(content, file.body)
     lines = file.body.strip().count("\n") + 1
     if lines > _LONGEST_BODY:
         message = f"the body has {counted(lines, 'line')}; move parts that are not always needed into references/"
@@ -89,8 +91,15 @@ def _reference_findings(content: SkillContent, file: SkillFile) -> Iterator[Skil
         if name.startswith(".."):
             message = f"{path}: leads out of the skill's folder, and a copy of the skill lacks it; put the file into it"
             yield content.finding("reference", "warning", line, message)
+        elif Path(name).parts[0] in UNDELIVERED:
+            if (folder / name).exists():
+                message = f"{path}: no agent gets it, since evals and tests hold answers; move it to references/"
+                yield content.finding("reference", "warning", line, message)
         elif (folder / name).is_symlink() or (folder / name).exists():
             continue
+        elif above := next((parent for parent in content.skill.above if (parent / name).exists()), None):
+            message = f"{path}: is not in the skill's folder but in {os.path.relpath(above, folder)}; name it so"
+            yield content.finding("reference", "note", line, message)
         elif name.lower() in names:
             message = f"{path}: there is {names[name.lower()]}; write it with the same capital letters"
             yield content.finding("reference", "warning", line, message)
@@ -140,15 +149,14 @@ def _unused_findings(content: SkillContent, file: SkillFile) -> Iterator[SkillFi
         and not _names_whole(whole, name)
         and not any(_names(text, name) for other, text in (("", whole), *texts.items()) if other != name)
     ]
-    for folder, group in groupby(unused, key=lambda name: Path(name).parts[0] if len(Path(name).parts) > 1 else "."):
-        names = list(group)
-        if len(names) > _MOST_NAMED:
-            message = f"{folder}/: nothing names {counted(len(names), 'file')} of it, such as {names[0]}"
-            yield content.finding("unused-file", "note", 1, message)
-            continue
-        for name in names:
-            message = f"{name}: nothing names it, so no agent will read it; name it in SKILL.md, or remove it"
-            yield content.finding("unused-file", "note", 1, message)
+    if len(unused) > _MOST_NAMED:
+        names = first_of(unused, _MOST_NAMED)
+        message = f"{names}: nothing names them, so no agent will read them; name them in SKILL.md, or remove them"
+        yield content.finding("unused-file", "note", 1, message)
+        return
+    for name in unused:
+        message = f"{name}: nothing names it, so no agent will read it; name it in SKILL.md, or remove it"
+        yield content.finding("unused-file", "note", 1, message)
 
 
 def _text(path: Path) -> str:
@@ -167,13 +175,21 @@ def _names(text: str, name: str) -> bool:
 
 
 def _names_whole(text: str, name: str) -> bool:
-    """Return True if a text names a folder of the file as a whole, such as `assets/fonts/`."""
-    folders = [folder.as_posix() for folder in Path(name).parents if folder.name]
-    return any(re.search(rf"{re.escape(folder)}/(?!\w)", text) for folder in folders)
+    """Return True if a text names a folder of the file as a whole, such as `assets/fonts/` or `fonts`."""
+    folders = [re.escape(folder.as_posix()) for folder in Path(name).parents if folder.name]
+    return any(re.search(rf"(?<![\w-]){folder}(?:/(?!\w)|[`'\"]|\s+(?:directory|folder))", text) for folder in folders)
 
 
-def _script_findings(content: SkillContent) -> Iterator[SkillFinding]:
-    scripts = [name for name in content.files if name.startswith("scripts/") and Path(name).suffix in _SCRIPTS]
+def _script_findings(content: SkillContent, body: str) -> Iterator[SkillFinding]:
+    """Yield scripts that the body names without the program that runs them, and that cannot be executed."""
+    scripts = [
+        name
+        for name in content.files
+        if name.startswith("scripts/")
+        and Path(name).suffix in _SCRIPTS
+        and name in body
+        and not re.search(f"{_INTERPRETER}{re.escape(Path(name).name)}", body)
+    ]
     bare: list[str] = []
     closed: list[str] = []
     for name in scripts:

@@ -1,11 +1,12 @@
 """Check of all skills in a folder, and its results as lines, as JSON and as SARIF."""
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import quote
 
 from scylla_gha import __version__
@@ -110,7 +111,9 @@ def check_skills(root: Path, rules: SkillListing | None, progress: Callable[[int
     for number, (folder, file) in enumerate(read):
         progress(number, len(read))
         found = eval_files(folder, file.text("name"), is_only=len(read) == 1)
-        skills.append(_check_skill(folder, file, found, names, together))
+        unread = unread_evals(folder, file.text("name"), is_only=len(read) == 1)
+        together_here = [*unread, *(finding for finding in together if finding.path == folder.shown(folder.file))]
+        skills.append(_check_skill(folder, file, found, names, together_here))
     return SkillsCheck(root, tuple(skills), tuple(shown), (*findings, *_without_evals(skills)))
 
 
@@ -139,9 +142,8 @@ def _check_skill(
     path = skill.shown(skill.file)
     findings = [
         *specification_findings(skill, file),
-        *(finding for finding in together if finding.path == path),
+        *together,
         *file_findings(skill_content(skill), file),
-        *unread_evals(skill),
         *count_findings(skill, files, user_only=user_only),
         *(finding for each in files for finding in each.findings),
     ]
@@ -198,6 +200,25 @@ def _listing_text(listing: ShownDescriptions) -> str:
     if listing.by_name_only:
         text += f"; by name only: {first_of(listing.by_name_only, _MOST_NAMED)}"
     return one_line(f"{text} ({listing.used:,} of {counted(listing.room, 'character')})")
+
+
+def annotations(check: SkillsCheck) -> Iterator[tuple[Literal["error", "warning"], SkillFinding]]:
+    """Yield errors, then warnings, with paths from the top folder of the repository."""
+    prefix = check.root.relative_to(top_of(check.root))
+    for level in ("error", "warning"):
+        for finding in check.all_findings:
+            if finding.level == level:
+                yield level, replace(finding, path=os.path.normpath(prefix / finding.path))
+
+
+def setup_finding(check: SkillsCheck) -> tuple[bool, str, str]:
+    """Return what `doctor` says of the skills in a folder: if all is well, what was found, and a command."""
+    levels = check.counted_levels()
+    with_evals = sum(any(file.kind != "not evals" for file in skill.files) for skill in check.skills)
+    what = f"{counted(len(check.skills), 'skill')}, {with_evals} with evals or queries"
+    if levels["error"]:
+        what += f"; {counted(levels['error'], 'error')}"
+    return not levels["error"], what, "" if with_evals and not levels["error"] else "scylla-gha skill ."
 
 
 def check_json(check: SkillsCheck) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -94,7 +95,47 @@ def test_references_are_checked(tmp_path: Path, body: str) -> None:
     assert any(BODIES[body] in text for text in messages(one_skill(skill))), messages(one_skill(skill))
 
 
+def test_evals_that_the_body_names_are_not_given_to_an_agent(tmp_path: Path) -> None:
+    skill = write_evals(write_skill(tmp_path / "tally", body="See evals/evals.json, evals/none.json."), [])
+    (text,) = messages(one_skill(skill), "warning")
+    assert text.startswith("evals/evals.json: no agent gets it")
+
+
+def test_a_file_above_the_skill_is_named_where_it_is(tmp_path: Path) -> None:
+    write_skill(tmp_path / "skills/tally", body="Run `python scripts/sum.py`.")
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts/sum.py").write_text("")
+    assert "scripts/sum.py: is not in the skill's folder but in ../..; name it so" in messages(one_skill(tmp_path))
+
+
+def test_scripts_that_a_program_runs_need_no_execute_bit(tmp_path: Path) -> None:
+    body = "Run `python3 scripts/a.py` and `scripts/b.py`; scripts/__init__.py is empty."
+    skill = write_skill(tmp_path / "tally", body=body)
+    (skill / "scripts").mkdir()
+    for name in ("a.py", "b.py", "test_a.py"):
+        (skill / "scripts" / name).write_text("#!/usr/bin/env python3\n")
+    texts = [each["message"] for each in one_skill(skill)["findings"] if each["rule"] in {"script", "unused-file"}]
+    assert ["scripts/b.py: has a line `#!`" in text for text in texts] == [True]
+
+
+WHEN = {
+    "Reads ledgers of small shops and sums the columns": True,
+    "Reads ledgers and sums the columns. Only activate in shops": False,
+    "Réunit les colonnes et calcule leurs sommes": False,
+    "Suma columnas de libros contables e informes": False,
+    "合计账本的各列": False,
+    "Reads ledgers of small shops — and sums the columns": True,
+}
+
+
+@pytest.mark.parametrize("description", WHEN)
+def test_when_is_looked_for_in_english_only(tmp_path: Path, description: str) -> None:
+    skill = one_skill(write_skill(tmp_path / "tally", f"name: tally\ndescription: {description}"))
+    assert any("does not say when" in text for text in messages(skill)) is WHEN[description]
+
+
 QUIET = [
+    "Read references/rules-{platform}.md and copy `assets/images/**`.",
     "Create a file [Title](url), `{baseDir}/scripts/x.py`, https://x.invalid/scripts/a.sh, ~/scripts/b.sh",
     "```sh\ncd ../other/notes.md\n```",
     "[here](#part) [mail](mailto:a@b.invalid) [root](/x.md)",
@@ -127,8 +168,9 @@ def test_the_listing_says_which_descriptions_a_model_sees(tmp_path: Path) -> Non
     assert (most["room"], least["room"]) == (3600, 1600)
     assert most["whole"] == [f"k{number:02}" for number in range(10)]
     assert set(least["whole"]) < set(most["whole"])
-    by_name = [skill["name"] for skill in check["skills"] if any("by name only if" in text for text in messages(skill))]
-    assert by_name == list(most["by_name_only"])
+    (finding,) = [each for skill in check["skills"] for each in skill["findings"] if each["rule"] == "listing"]
+    assert finding["level"] == "warning"
+    assert f"by name only if all skills here are installed: {least['by_name_only'][0]}, " in finding["message"]
 
 
 def test_descriptions_that_are_alike_and_names_that_are_equal(tmp_path: Path) -> None:
@@ -180,8 +222,9 @@ def test_a_clone_may_have_another_name(tmp_path: Path) -> None:
     skill = write_evals(write_skill(tmp_path / "tally-skill"), [{"prompt": "/tally pots.csv", "checks": ["two sums"]}])
     assert any("rename one of them" in text for text in messages(one_skill(skill), "error"))
     (skill / ".git").mkdir()
-    assert any("rename one of them" in text for text in messages(one_skill(skill), "warning"))
-    assert one_skill(skill)["counts"]["invoked_by_name"] == 1
+    read = one_skill(skill)
+    assert any("install it in a folder of this name" in text for text in messages(read, "note"))
+    assert (read["name"], read["counts"]["invoked_by_name"]) == ("tally", 1)
 
 
 def test_a_skill_of_a_plugin_has_two_names(tmp_path: Path) -> None:
@@ -247,8 +290,11 @@ def test_links_and_pipes_among_evals_are_named(tmp_path: Path) -> None:
     (skill / "evals").mkdir()
     (skill / "evals" / "linked.json").symlink_to("/etc/passwd")
     os.mkfifo(skill / "evals" / "evals.json")
-    found = {each["path"]: each["message"] for each in one_skill(skill)["findings"] if each["rule"] == "link"}
-    assert {Path(path).name for path in found} == {"linked.json", "evals.json"}
+    (tmp_path / "evals").mkdir()
+    (tmp_path / "evals" / "tally").symlink_to("/etc")
+    (tmp_path / "evals" / "tally.json").symlink_to("/etc/passwd")
+    found = {each["path"]: each["message"] for each in one_skill(tmp_path)["findings"] if each["rule"] == "link"}
+    assert {Path(path).name for path in found} == {"linked.json", "evals.json", "tally", "tally.json"}
     assert "is a special file and is not read" in " ".join(found.values())
 
 
@@ -262,6 +308,25 @@ def test_findings_as_sarif_have_paths_from_the_top_of_the_repository(tmp_path: P
     assert (result["ruleId"], result["level"]) == ("skill/name", "error")
     assert place == {"artifactLocation": {"uri": "my%20skills/tally/SKILL.md"}, "region": {"startLine": 2}}
     assert {rule["id"] for rule in sarif["tool"]["driver"]["rules"]} >= {each["ruleId"] for each in sarif["results"]}
+
+
+def test_actions_shows_findings_beside_their_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".git").mkdir()
+    write_skill(tmp_path / "skills/a,tally", "name: totals\ndescription: Adds up the sums of ledgers")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    said = run(str(tmp_path / "skills"))
+    errors, warnings = (re.findall(f"^::{level} (.*)$", said.stderr, re.MULTILINE) for level in ("error", "warning"))
+    assert errors[0].startswith("file=skills/a%2Ctally/SKILL.md,line=2,title=skill%3A name::name: is 'totals'")
+    assert ["does not say when" in text for text in warnings] == [True]
+
+
+def test_doctor_counts_the_skills_of_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_evals(write_skill(tmp_path / "tally"), [{"prompt": "Sum it", "checks": ["two sums"]}])
+    write_skill(tmp_path / "plot", "name: charts\ndescription: Use it when asked.")
+    monkeypatch.chdir(tmp_path)
+    found = json.loads(CliRunner().invoke(cli, ["doctor", "--json"]).stdout)["here"]
+    (skills,) = [each for each in found if each["id"] == "skills"]
+    assert skills["what"] == "2 skills, 1 with evals or queries; 1 error"
 
 
 def test_the_examples_of_the_help_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

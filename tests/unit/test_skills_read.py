@@ -156,13 +156,29 @@ def test_hosts_must_be_declared(tmp_path: Path) -> None:
     asks = [
         entry(prompt="Fetch https://example.invalid/a"),
         entry(id=2, prompt="Fetch https://b.invalid", hosts=["b.invalid"]),
+        entry(id=3, prompt="See http://localhost:1"),
+        entry(id=4, prompt="Write a link to https://c.invalid", hosts=[]),
     ]
-    read = one_skill(
-        write_evals(write_skill(tmp_path / "tally"), [*asks, entry(id=3, prompt="See http://localhost:1")])
-    )
-    assert [text for text in messages(read, "warning") if "network" in text] == [
-        '[0]: needs the network (example.invalid); declare it: "hosts": ["example.invalid"]'
-    ]
+    read = one_skill(write_evals(write_skill(tmp_path / "tally"), asks))
+    (text,) = [text for text in messages(read, "warning") if "network" in text]
+    assert text.startswith("[0]: the prompt names example.invalid, so it is not run until")
+    assert 'write "hosts": ["example.invalid"], or "hosts": [] if it needs none' in text
+
+
+def test_all_faults_of_an_entry_are_named(tmp_path: Path) -> None:
+    bad = entry(id=True, prompt="", files=["none.csv", "/etc/x"], checks=[7, A, {}], setup=[5], should_trigger=7)
+    read = one_skill(write_evals(write_skill(tmp_path / "tally"), {"evals": [bad, entry()]}))
+    places = ("should_trigger", "prompt", "id", "checks[0]", "checks[2]", "files[0]", "files[1]", "setup[0]")
+    assert [text.partition(":")[0] for text in messages(read, "error")] == [f"evals[0].{place}" for place in places]
+    assert (read["files"][0]["in_error"], read["files"][0]["read"]) == (1, 1)
+
+
+def test_a_file_of_another_tool_is_left_alone(tmp_path: Path) -> None:
+    """Few of its entries have a prompt, and its name is not evals.json."""
+    skill = write_evals(write_skill(tmp_path / "tally"), [entry(checks=[A])])
+    write_evals(skill, {"evals": [{"id": 1, "type": "scan", "expectations": [A]}] * 2 + [entry()]}, "local-evals.json")
+    read = one_skill(skill)
+    assert [file["kind"] for file in read["files"]] == ["evals", "not evals"]
 
 
 def test_calls_of_nobody_are_named_once(tmp_path: Path) -> None:
