@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from scylla_gha.stats import Interval, make_interval
 from scylla_gha.stats.arrays import Floats, Ints, vector
-from scylla_gha.stats.means import wilson_effective
+from scylla_gha.stats.means import rare_limits, wilson_effective
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,28 @@ def macro_rate(values: ArrayLike, labels: Labels) -> Interval | None:
     rate, count = float(clusters.means.mean()), clusters.sizes.size
     low, high = wilson_effective(rate, trials, count - 1)
     return make_interval(rate, (float(low), float(high)), "Wilson, effective n and t", count)
+
+
+def few_clusters_rate(values: ArrayLike, labels: Labels) -> Interval | None:
+    """Compute `macro_rate` with limits that also hold for few clusters whose rates are near 0 and near 1.
+
+    Each limit is the wider one of `macro_rate` and of the bounded mean of the clusters' rates (`means.rare_limits`).
+    With 8 to 20 clusters it covers 93 % or more, while `macro_rate` covers 84 % if a tenth of the clusters is near 0
+    and the rest near 1 (tests/benchmarks/trigger_coverage.py).
+
+    Args:
+        values: 0 or 1 per trial.
+        labels: the cluster of each trial.
+
+    Raises:
+        ValueError: a value is neither 0 nor 1.
+    """
+    rate = macro_rate(values, labels)
+    if rate is None or rate.estimate is None or rate.low is None or rate.high is None:
+        return rate
+    low, high = rare_limits(2 * clustered(values, labels).means - 1, 0.95, weight=0.5)
+    limits = min(rate.low, (1 + float(low[0])) / 2), max(rate.high, (1 + float(high[0])) / 2)
+    return make_interval(rate.estimate, limits, f"{rate.method}, and bounded mean", rate.n)
 
 
 def icc1(clusters: Clusters) -> float | None:
