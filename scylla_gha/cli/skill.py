@@ -1,63 +1,186 @@
 """Command for authors of Agent Skills: `scylla-gha skill`."""
 
+import json
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
+from scylla_gha.cli import options
 from scylla_gha.counting import counted
+
+if TYPE_CHECKING:
+    from scylla_gha.skills.report import SkillsCheck
+    from scylla_gha.skills.session import SkillsAnswer
 
 _PROGRESS_SECONDS: Final = 2.0
 _AGENT: Final = "claude-code"
+_CHECK: Final = "check"
+_JUDGES: Final = "claude-sonnet-5,claude-haiku-4-5-20251001,claude-haiku-5-5"
+
+
+def _names(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in value.split(",") if name.strip())
 
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option(
     "--only",
-    type=click.Choice(["check"]),
-    help="Part to do: check reads the files, without a key (default: all parts that can be run).",
+    type=click.Choice([_CHECK, "triggers", "evals"]),
+    help="Part to do: check reads the files, without a key (default: all that PATH has).",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")
+@click.option(
+    "--eval", "evals", multiple=True, metavar="ID", help="Eval to run; may be repeated (default: all of each skill)."
+)
+@click.option(
+    "--distractors",
+    default="repo",
+    show_default=True,
+    metavar="repo|none|DIR",
+    help="Other skills that are installed beside it: all others in PATH, none, or those in a folder.",
+)
+@click.option("--model", default="claude-sonnet-5", show_default=True, help="Model of the agent.")
+@click.option(
+    "--agent",
+    default="claude-code",
+    show_default=True,
+    metavar="NAME[@VERSION]",
+    help="Agent, at the newest version that this toolkit has measured if none is named.",
+)
+@click.option(
+    "--judges",
+    default=_JUDGES,
+    callback=_names,
+    show_default=True,
+    metavar="M,M,M",
+    help="Models of the judge panel, which decides what no command or pattern can.",
+)
+@click.option(
+    "--repetitions",
+    type=click.IntRange(1, 999),
+    default=3,
+    show_default=True,
+    help="Number of repetitions of each eval with and without the skill.",
+)
+@click.option(
+    "--budget-usd",
+    type=click.FloatRange(0, min_open=True),
+    default=5.0,
+    show_default=True,
+    help="Budget of all runs in the output folder in USD; parts that do not fit are left out, the cheapest run first.",
+)
+@options.sandbox("auto", "Sandbox of the agent and of checks.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("runs"),
+    show_default=True,
+    help="Folder that holds one folder for each run; the same command resumes runs in it.",
+)
+@options.jobs("trials")
+@options.yes("paid requests")
+@options.exposed("agents work")
+@options.as_json
 @click.option(
     "--sarif",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="File to write the findings to as SARIF, for code scanning (default: none).",
+    help="File to write the findings of the checks to as SARIF, for code scanning (default: none).",
 )
-def skill(path: Path, *, only: str | None, as_json: bool, sarif: Path | None) -> None:
-    """Check the skill in PATH, or all skills below it, and read their evals and trigger queries.
+@click.option(
+    "--fail-on",
+    type=click.Choice(["regression", "checks", "none"]),
+    default="checks",
+    show_default=True,
+    help="What makes the command fail: errors of checks; or these, and a skill that does worse than what it is "
+    "compared with; or nothing that is found.",
+)
+def skill(path: Path, **values: object) -> None:
+    """Check the skill in PATH, or all skills below it, and measure whether they help.
 
-    No model is asked, so no key is needed. In GitHub Actions, errors and warnings are shown beside their lines.
-    Exit codes: 0 no errors; 3 a file has an error, which is printed.
+    Each eval is run with the skill and without it. Without a key, only the checks are made, and the cost of the rest is
+    estimated. The same command resumes a run, and pays for nothing twice. In GitHub
+    Actions, errors and warnings of checks are shown beside their lines.
+
+    Exit codes: 0 no errors; 3 a file has an error, which is printed; 5, 6, 8 and 9 as of `evaluate`; 10 a skill does
+    worse, and --fail-on is regression.
 
     \b
     scylla-gha skill .claude/skills
     scylla-gha skill skills/pdf --only check --sarif skill.sarif
+    scylla-gha skill skills/pdf --repetitions 5 --budget-usd 10
     """  # noqa: D301
     from scylla_gha.agents import AGENTS
-    from scylla_gha.errors import ConfigError
     from scylla_gha.github_api.actions import escape_command
     from scylla_gha.publish.actions_output import annotate
-    from scylla_gha.skills.report import annotations, check_json, check_lines, check_sarif, check_skills
+    from scylla_gha.skills.report import annotations, check_lines, check_sarif, check_skills
+    from scylla_gha.skills.session import SkillsAnswer
     from scylla_gha.store.records import write_text
 
-    rules = AGENTS[_AGENT].skill_listing
-    check = check_skills(path, rules, _progress())
-    for line in [check_json(check)] if as_json else check_lines(check, path):
-        click.echo(escape_command(line))
+    as_json, sarif = bool(values.pop("as_json")), values.pop("sarif")
+    only, fail_on = values.pop("only"), values.pop("fail_on")
+    check = check_skills(path, AGENTS[_AGENT].skill_listing, _progress())
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for level, finding in annotations(check):
             annotate(level, finding.message, f"skill: {finding.rule}", finding.path, finding.line)
-    if sarif is not None:
+    if isinstance(sarif, Path):
         write_text(sarif, check_sarif(check))
-    if only is None and not as_json:
-        click.echo("Triggers and evals cannot be run yet: these are the checks alone.")
-    if errors := check.counted_levels()["error"]:
+    if not as_json:
+        for line in check_lines(check, path):
+            click.echo(escape_command(line))
+    answer = SkillsAnswer() if only == _CHECK else _measured(path, check, only, values)
+    _print_answer(check, answer, as_json=as_json)
+    if answer.failure is not None:
+        raise answer.failure
+    _require_quality(path, check, answer, fail_on)
+
+
+def _measured(path: Path, check: "SkillsCheck", only: object, values: dict[str, object]) -> "SkillsAnswer":
+    """Run what there is a key for, in the order of the price."""
+    from scylla_gha.model.printable_text import one_line
+    from scylla_gha.skills.evals import eval_parts
+    from scylla_gha.skills.session import KINDS, SkillRequest, measure_skills, newest_agent
+
+    library = options.library()
+    model = next(iter(library.model_ids([str(values.pop("model"))]).values()))
+    kinds = tuple(kind for kind in KINDS if only in {None, kind})
+    agent = newest_agent(library, str(values.pop("agent")))
+    own = {"root": path, "library": library, "kinds": kinds, "model": model, "agent": agent}
+    request = SkillRequest(**own, **values)  # type: ignore[arg-type]
+    return measure_skills(request, (eval_parts,), check, lambda line: options.report(one_line(line)))
+
+
+def _print_answer(check: "SkillsCheck", answer: "SkillsAnswer", *, as_json: bool) -> None:
+    from scylla_gha.skills.report import check_data
+
+    if as_json:
+        measured = [{"skill": part.skill, "part": part.kind, **report.data} for part, report in answer.reports]
+        click.echo(json.dumps({**check_data(check), "measured": measured}, indent=1))
+        return
+    for _, report in answer.reports:
+        for sentence in report.sentences:
+            click.echo(sentence)
+
+
+def _require_quality(path: Path, check: "SkillsCheck", answer: "SkillsAnswer", fail_on: object) -> None:
+    """Check that what --fail-on names was not found.
+
+    Raises:
+        ConfigError: a check found an error.
+        GateError: a skill does worse than what it is compared with.
+    """
+    from scylla_gha.errors import ConfigError, GateError
+
+    errors = check.counted_levels()["error"]
+    if errors and fail_on != "none":
         raise ConfigError(f"{path}: {counted(errors, 'error')}; correct what the lines with `error:` say")
+    worse = [part.skill for part, report in answer.reports if report.is_worse]
+    if worse and fail_on == "regression":
+        raise GateError(f"{', '.join(worse)}: does worse; the report says by how much")
 
 
 def _progress() -> Callable[[int, int], None]:

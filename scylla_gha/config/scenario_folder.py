@@ -161,6 +161,7 @@ class ScenarioFolder:
         ]
         hosts = sorted(set(scenario.network.hosts))
         parts += [hosts] if hosts else []  # so keys of tasks without hosts are as they were
+        parts += [{"setup": scenario.setup}] if scenario.setup else []
         if scenario.github is not None and self.github is not None:
             parts.append({"identity": scenario.github.identity, "github": github_digest(self.github)})
         return digest(parts)
@@ -176,6 +177,8 @@ class ScenarioFolder:
         """Digest of checkpoints, progress steps, rubric, and the files of the checks."""
         files = {str(path.relative_to(self.checks)): path.read_bytes().hex() for path in _files(self.checks)}
         judged = self.scenario.model_dump(mode="json", include={"validation", "checkpoints", "progress", "tools"})
+        if self.scenario.answers:
+            judged["answers"] = True
         if github := self.scenario.github:
             judged["condition_texts"] = "visible"  # they were Markdown once
             judged["may_change"] = [change.model_dump(mode="json") for change in github.may_change]
@@ -356,7 +359,8 @@ def _folder_faults(path: Path, scenario: Scenario) -> Iterator[str]:
     )
     for checkpoint in scenario.checkpoints:
         yield from _patterns(checkpoint)
-    if all(checkpoint.guard or not checkpoint.required for checkpoint in scenario.checkpoints):
+    is_open = all(checkpoint.guard or not checkpoint.required for checkpoint in scenario.checkpoints)
+    if is_open and not scenario.answers:
         yield "checkpoints: only guards are required, so a trial that changes nothing could pass; require another"
 
 
@@ -381,7 +385,9 @@ def _overrides(path: Path, scenario: Scenario) -> Iterator[str]:
 def _patterns(checkpoint: Checkpoint) -> Iterator[str]:
     if "# TODO" in (checkpoint.run or ""):
         yield f"checkpoints.{checkpoint.id}: the check is not written yet; put a command in place of {checkpoint.run!r}"
-    for pattern in (checkpoint.stdout_matches, checkpoint.stdout_never_matches, checkpoint.matches):
+    answer = checkpoint.answer
+    patterns = (*answer.matches, *answer.never_matches) if answer else ()
+    for pattern in (checkpoint.stdout_matches, checkpoint.stdout_never_matches, checkpoint.matches, *patterns):
         if fault := pattern_fault(pattern):
             yield f"checkpoints.{checkpoint.id}: {fault}"
     changes = checkpoint.changes

@@ -220,6 +220,15 @@ def confirm_spending(settings: RunSettings, recording: RecordingOptions, *, yes:
     controls_text = f", and {counted(controls, 'control')} of judges" if controls else ""
     work_text = f"{counted(len(due.trials), 'trial')} to run and {len(due.judgments)} to judge with paid models"
     question = f"{work_text}{controls_text}: spend {_amount(estimate, limit_usd)}?"
+    confirm_amount(question, yes=yes)
+
+
+def confirm_amount(question: str, *, yes: bool) -> None:
+    """Ask a question about spending, unless the user gave --yes.
+
+    Raises:
+        RefusedError: the user declines, or standard input is not a terminal.
+    """
     if yes:
         return
     if not sys.stdin.isatty():

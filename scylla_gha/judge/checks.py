@@ -20,7 +20,7 @@ from scylla_gha.judge.github_trial import GoneError, TrialGitHub
 from scylla_gha.mining.languages import error_line
 from scylla_gha.model.github_condition import AllowedChange, Checkout
 from scylla_gha.model.judgment import CheckResult, CheckRole
-from scylla_gha.model.scenario import Checkpoint, DiffCondition, Rubric, Scenario
+from scylla_gha.model.scenario import AnswerCondition, Checkpoint, DiffCondition, Rubric, Scenario
 from scylla_gha.model.trial import DiffStat
 from scylla_gha.path_patterns import PathPatterns
 from scylla_gha.prepare.scenario import PreparedScenario
@@ -57,6 +57,7 @@ def verify_checkpoints(  # noqa: PLR0913 the evidence of all kinds of checkpoint
     diff: DiffStat,
     run: RunCheck,
     seconds: int,
+    answer: str = "",
     github: TrialGitHub | None = None,
     may_change: tuple[AllowedChange, ...] = (),
 ) -> tuple[CheckResult, ...]:
@@ -68,6 +69,7 @@ def verify_checkpoints(  # noqa: PLR0913 the evidence of all kinds of checkpoint
         diff: counts of the agent's change.
         run: runs a command in a fresh copy of the tree, or of a revision of the trial's GitHub.
         seconds: time limit of a check that does not set its own.
+        answer: the agent's final message.
         github: the trial's GitHub; None: the scenario has none.
         may_change: changes on GitHub that are allowed.
 
@@ -76,8 +78,9 @@ def verify_checkpoints(  # noqa: PLR0913 the evidence of all kinds of checkpoint
     """
     once = functools.cache(run)
     points = tuple(checkpoints)
-    on_github = _verify_github(points, github, may_change)
-    return tuple(on_github.get(point.id) or _verify(point, tree, diff, once, seconds) for point in points)
+    results = _verify_github(points, github, may_change)
+    results |= {point.id: _answer(point, point.answer, answer) for point in points if point.answer is not None}
+    return tuple(results.get(point.id) or _verify(point, tree, diff, once, seconds) for point in points)
 
 
 def describe_checks(results: Iterable[CheckResult], scenario: Scenario, rubric: Rubric) -> tuple[CheckResult, ...]:
@@ -136,6 +139,16 @@ def _verify(checkpoint: Checkpoint, tree: Path, diff: DiffStat, run: RunCheck, s
 
 def _result(checkpoint: Checkpoint, holds: bool, evidence: str) -> CheckResult:
     return CheckResult(id=checkpoint.id, holds=holds, value=float(holds), evidence=evidence)
+
+
+def _answer(checkpoint: Checkpoint, condition: AnswerCondition, answer: str) -> CheckResult:
+    missing = [pattern for pattern in condition.matches if not is_match(pattern, answer)]
+    forbidden = [pattern for pattern in condition.never_matches if is_match(pattern, answer)]
+    fault = "the agent said nothing" if not answer.strip() else ""
+    fault = fault or "; ".join(
+        [f"does not match {pattern!r}" for pattern in missing] + [f"matches {pattern!r}" for pattern in forbidden]
+    )
+    return _result(checkpoint, not fault, f"final message: {fault[:_EVIDENCE_CHARS] or 'as expected'}")
 
 
 def _file(checkpoint: Checkpoint, path: Path) -> CheckResult:

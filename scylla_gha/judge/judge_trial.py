@@ -57,11 +57,12 @@ def judge_trial(trial: Trial, prepared: PreparedScenario, folder: CellFolder, co
         with scratch() as root, github_state(last, prepared, folder) as github:
             tree = _base_plus_diff(prepared, _patch(last, folder), root)
             started = time.monotonic()
-            results = _run_checks(last.diff, tree, prepared, context, github)
+            answer = _answer(last, prepared, folder)
+            results = _run_checks(last.diff, tree, prepared, context, github, answer)
             check_seconds = round(time.monotonic() - started, 3)
             panel = _ask_panel(trial, prepared, folder, context, tree, results, github=github)
             update = {"checks": results, "check_seconds": check_seconds, **_panel_fields(panel, last, folder)}
-            changed = bool(last.diff.files or (github and github.journal))
+            changed = bool(last.diff.files or answer or (github and github.journal))
             return judgment.model_copy(update=update | _score_fields(last, prepared, results, panel, changed=changed))
     except (FixtureError, ToolError, OSError) as error:
         return judgment.model_copy(update={"error": str(error)[:1000]})
@@ -141,7 +142,7 @@ def _ask_panel(  # noqa: PLR0913 the panel's evidence
     """Ask the panel; return None if there is no panel. Nobody is asked about an unchanged start state."""
     if context.panel is None:
         return None
-    change = judged_change(trial, folder, github)
+    change = judged_change(trial, folder, github, answer=_answer(trial.last, prepared, folder))
     blind = _blind_input(change, tree, prepared, results) if change else None
     if blind is None or not blind.items:
         return PanelResult((), Consensus({}), TrafficSummary())
@@ -162,21 +163,36 @@ class JudgedChange:
     github_texts: str | None = None
 
 
-def judged_change(trial: Trial, folder: CellFolder, github: TrialGitHub | None) -> JudgedChange | None:
-    """Return the last attempt's change for the judges; None if nothing was changed.
+def _answer(last: Attempt, prepared: PreparedScenario, folder: CellFolder) -> str:
+    """Return the final message if it is a result of the scenario; otherwise an empty text.
+
+    Raises:
+        FixtureError: the stored file was changed.
+    """
+    return (_final_message(last, folder) or "").strip() if prepared.folder.scenario.answers else ""
+
+
+def _final_message(last: Attempt, folder: CellFolder) -> str | None:
+    path = folder.attempt(last.number).file("trajectory.json")
+    _require_digest(path, last.files.get(path.name))
+    trajectory = read_record(path, Trajectory)
+    return trajectory.final_message if trajectory else None
+
+
+def judged_change(
+    trial: Trial, folder: CellFolder, github: TrialGitHub | None, *, answer: str = ""
+) -> JudgedChange | None:
+    """Return the last attempt's change for the judges; None if nothing was changed, and there is no `answer` to judge.
 
     Raises:
         FixtureError: a stored file was changed.
         ToolError: the texts on GitHub cannot be read.
     """
     last = trial.last
-    if last.diff is None or not (last.diff.files or (github and github.journal)):
+    if last.diff is None or not (last.diff.files or answer or (github and github.journal)):
         return None
-    path = folder.attempt(last.number).file("trajectory.json")
-    _require_digest(path, last.files.get(path.name))
-    trajectory = read_record(path, Trajectory)
-    message = trajectory.final_message if trajectory else None
-    return JudgedChange(last.diff, _patch(last, folder), message, written_texts(github) if github else None)
+    texts = written_texts(github) if github else None
+    return JudgedChange(last.diff, _patch(last, folder), _final_message(last, folder), texts)
 
 
 def judge_evidence(
@@ -229,6 +245,7 @@ def _run_checks(
     prepared: PreparedScenario,
     context: JudgingContext,
     github: TrialGitHub | None = None,
+    answer: str = "",
 ) -> tuple[CheckResult, ...]:
     scenario = prepared.folder.scenario
 
@@ -246,6 +263,7 @@ def _run_checks(
         diff=diff,
         run=run,
         seconds=scenario.validation.timeout_seconds,
+        answer=answer,
         github=github,
         may_change=scenario.github.may_change if scenario.github else (),
     )

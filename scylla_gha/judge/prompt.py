@@ -326,8 +326,9 @@ def blind_input(
     holds = {check.id: check.holds for check in evidence.checks}
     items = tuple(item for item in rubric.items if not item.checks and holds.get(item.applies_if or "", True))
     ids = {item.id for item in items}
+    expected = scenario.validation.expected
     return BlindInput(
-        task=task,
+        task=f"{task.rstrip()}\n\nExpected result, which the agent did not see:\n{expected}" if expected else task,
         items=items,
         steps=tuple(step.step for step in scenario.progress if step.item in ids),
         conditions=tuple((point.id, point.what) for point in scenario.checkpoints),

@@ -126,6 +126,27 @@ class Validation(Record):
 
     rubric_file: str
     timeout_seconds: Seconds = 60
+    expected: Text | None = Field(
+        default=None,
+        exclude_if=lambda expected: expected is None,
+        description="Expected result in words, which judges read beside the task; null: none",
+    )
+    masked_names: tuple[Text, ...] = Field(
+        default=(),
+        exclude_if=lambda names: not names,
+        description="Names of skills that judges must not see, since they show which arm a trial is of",
+    )
+
+
+class AnswerCondition(Record):
+    """Condition on the agent's final message. It never holds if the agent said nothing."""
+
+    matches: tuple[Text, ...] = Field(
+        default=(), description="Regular expressions (multiline) that must all match in the message"
+    )
+    never_matches: tuple[Text, ...] = Field(
+        default=(), description="Regular expressions (multiline) of which none may match in the message"
+    )
 
 
 class DiffCondition(Record):
@@ -144,8 +165,8 @@ class DiffCondition(Record):
 class Checkpoint(Record):
     """Condition that code verifies afterwards.
 
-    It is on a command (`run`), a file (`file`), the diff (`changes`), GitHub's state (`github`), a repository there
-    (`git`), or on all that is not in the scenario's `may_change` (`unchanged`).
+    It is on a command (`run`), a file (`file`), the diff (`changes`), the final message (`answer`), GitHub's state
+    (`github`), a repository there (`git`), or on all that is not in the scenario's `may_change` (`unchanged`).
     """
 
     id: Slug
@@ -180,6 +201,11 @@ class Checkpoint(Record):
         default=None, description="Regular expression (multiline) that must match in `file`; null: none"
     )
     changes: DiffCondition | None = None
+    answer: AnswerCondition | None = Field(
+        default=None,
+        exclude_if=lambda answer: answer is None,
+        description="Condition on the agent's final message; for scenarios with `answers: true`",
+    )
     github: StateCondition | None = Field(
         default=None, description="Condition on the GitHub records at the end of the trial"
     )
@@ -202,9 +228,9 @@ class Checkpoint(Record):
 
     @model_validator(mode="after")
     def _one_kind(self) -> "Checkpoint":
-        kinds = (self.run, self.file, self.changes, self.github, self.git, self.unchanged or None)
+        kinds = (self.run, self.file, self.changes, self.answer, self.github, self.git, self.unchanged or None)
         if sum(kind is not None for kind in kinds) != 1:
-            raise ValueError("give exactly one of run, file, changes, github, git and unchanged")
+            raise ValueError("give exactly one of run, file, changes, answer, github, git and unchanged")
         if self.run is None and self.checkout is not None:
             raise ValueError("checkout belongs to run")
         outputs = (self.stdout is not None, self.stdout_matches, self.stdout_never_matches, self.graduated, self.exit)
@@ -261,6 +287,17 @@ class Scenario(Record):
     checkpoints: Annotated[tuple[Checkpoint, ...], Field(min_length=1)]
     progress: Annotated[tuple[ProgressStep, ...], Field(min_length=1)]
     tiers: tuple[TierName, ...] = Field(min_length=1, description="Tiers that the scenario is meant for")
+    answers: bool = Field(
+        default=False,
+        exclude_if=lambda answers: not answers,
+        description="If true, the agent's final message is a result too: a trial that changed nothing is judged",
+    )
+    setup: tuple[Text, ...] = Field(
+        default=(),
+        exclude_if=lambda setup: not setup,
+        description="Commands for `sh -c` that run in the workspace before the agent, in its sandbox and without "
+        "network; what they change is a part of the diff",
+    )
     runs_per_tier: int = Field(default=10, gt=0, description="Number of repetitions if the experiment does not set one")
     tools: Tools = Tools()
     container: str | None = Field(

@@ -260,6 +260,16 @@ def wall_minutes(plan: Plan, jobs: int) -> CostRange:
     return CostRange.model_validate({end: None if value is None else value / jobs for end, value in minutes.items()})
 
 
+def usd_text(cost: CostRange) -> str:
+    """Return the likely cost, and between which values it may be."""
+    return _range(cost, dollars)
+
+
+def minutes_text(cost: CostRange) -> str:
+    """Return the likely number of minutes, and between which values it may be."""
+    return f"{_range(cost, _minutes)} minutes"
+
+
 def _minutes(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.1f}"
 

@@ -221,12 +221,12 @@ def setup_finding(check: SkillsCheck) -> tuple[bool, str, str]:
     return not levels["error"], what, "" if with_evals and not levels["error"] else "scylla-gha skill ."
 
 
-def check_json(check: SkillsCheck) -> str:
-    """Return the result as JSON."""
+def check_data(check: SkillsCheck) -> dict[str, Any]:
+    """Return the result as a value for JSON."""
     skills = [{**asdict(skill), "counts": skill.counts} for skill in check.skills]
     listing = [asdict(each) for each in check.listing]
     findings = [asdict(finding) for finding in check.findings]
-    return json.dumps({"root": str(check.root), "skills": skills, "listing": listing, "findings": findings}, indent=1)
+    return {"root": str(check.root), "skills": skills, "listing": listing, "findings": findings}
 
 
 def check_sarif(check: SkillsCheck) -> str:

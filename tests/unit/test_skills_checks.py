@@ -238,15 +238,16 @@ def run(*args: str) -> Result:
     return CliRunner().invoke(cli, ["skill", *args])
 
 
-def test_the_command_prints_findings_counts_and_what_it_cannot_do_yet(tmp_path: Path) -> None:
+def test_without_a_key_the_command_prints_findings_counts_and_an_estimate(tmp_path: Path) -> None:
     skill = write_evals(write_skill(tmp_path / "tally"), [{"prompt": "Sum it", "checks": ["two sums"]}])
     said = run(str(skill))
     assert said.exit_code == 0
     assert "tally" in said.stdout
     assert "evals.json: evals: 1 entry, 1 read, 0 skipped, 0 in error" in said.stdout
     assert "1 skill: 0 errors, 0 warnings, 1 note" in said.stdout
-    assert "cannot be run yet" in said.stdout
-    assert "cannot be run yet" not in run(str(skill), "--only", "check").stdout
+    assert "evals: 6 trials to run, $" in said.stderr
+    assert said.stderr.endswith("no key: triggers and evals were not run\n")
+    assert not run(str(skill), "--only", "check").stderr
 
 
 def test_an_error_is_exit_code_3_and_a_folder_without_skills_too(tmp_path: Path) -> None:
@@ -334,4 +335,4 @@ def test_the_examples_of_the_help_work(tmp_path: Path, monkeypatch: pytest.Monke
         write_skill(tmp_path / folder, "name: pdf\ndescription: Use it when asked.")
     monkeypatch.chdir(tmp_path)
     lines = [line.split() for line in run("--help").stdout.splitlines() if line.startswith("  scylla-gha skill")]
-    assert [run(*words[2:]).exit_code for words in lines] == [0, 0]
+    assert [run(*words[2:]).exit_code for words in lines] == [0, 0, 0]

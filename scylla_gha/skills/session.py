@@ -1,0 +1,329 @@
+"""Steps of the command `skill`: check, write suites, print what will be run and its cost, run, and report.
+
+Each part of the measurement is an experiment of its own, in a folder of its own below the output folder. It is run by
+the code of `evaluate`, so that trials and judgments are reused by their keys, and budgets and resuming are the same.
+"""
+
+import math
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from scylla_gha.agents import find_agents
+from scylla_gha.config.library import Library
+from scylla_gha.counting import counted, dollars
+from scylla_gha.errors import RefusedError, ScyllaError
+from scylla_gha.evaluate.context import RunOptions, RunSettings
+from scylla_gha.evaluate.model_access import (
+    RecordingOptions,
+    confirm_amount,
+    due_work,
+    require_safe_sandbox,
+    spent_usd,
+)
+from scylla_gha.evaluate.run_experiment import evaluate_cells, open_run, require_complete_report, store_plan
+from scylla_gha.model.experiment import SandboxWish, agent_name
+from scylla_gha.model.plan import CostRange, Plan
+from scylla_gha.plan.build import PlanRequest, make_plan, minutes_text, past_costs, usd_text, wall_minutes
+from scylla_gha.plan.checks import require_known_models
+from scylla_gha.plan.estimate import estimate_cells
+from scylla_gha.plan.selection import CellSelection
+from scylla_gha.providers import missing_key, provider_environment, provider_name
+from scylla_gha.report.document import Section
+from scylla_gha.sandboxes import SANDBOXES
+from scylla_gha.skills.report import SkillsCheck
+from scylla_gha.store.records import write_text
+from scylla_gha.store.run_folder import RunFolder, lock_run
+
+NO_KEY: Final = "no key: triggers and evals were not run"
+_NOTHING: Final = RecordingOptions()
+Kind = Literal["triggers", "evals"]
+KINDS: Final[tuple[Kind, ...]] = ("triggers", "evals")  # the cheapest first
+Print = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class SkillRequest:
+    """Options of the command.
+
+    Attributes:
+        root: folder that was checked.
+        out: folder of all runs.
+        library: configuration of the current project and of the toolkit.
+        kinds: parts to run.
+        judges: models of the panel.
+        distractors: `repo`: all other skills in the folder are installed too; `none`: no other; else their folder.
+        evals: ids of the evals to run; empty: all.
+    """
+
+    root: Path
+    out: Path
+    library: Library
+    kinds: tuple[Kind, ...]
+    model: str
+    agent: str
+    judges: tuple[str, ...]
+    repetitions: int
+    distractors: str
+    evals: tuple[str, ...]
+    budget_usd: float
+    sandbox: SandboxWish
+    jobs: int
+    yes: bool
+    allow_exposed_keys: bool
+
+    def run(self, experiment: str) -> RunFolder:
+        """Return the folder of an experiment's run."""
+        return RunFolder(self.out.resolve() / experiment)
+
+    def clean_suite(self, experiment: str) -> Path:
+        """Return the empty folder of an experiment's configuration, which no other command uses until this one ends."""
+        folder = self.run(experiment).root / "suite"
+        lock_run(folder)
+        for path in folder.iterdir():
+            shutil.rmtree(path)
+        return folder
+
+
+@dataclass(frozen=True, slots=True)
+class PartReport:
+    """Answer of one part.
+
+    Attributes:
+        sentences: for the end of the command's output.
+        sections: with the details.
+        data: the same, for JSON.
+        is_worse: the skill does worse than its last version or than no skill.
+    """
+
+    sentences: tuple[str, ...]
+    sections: tuple[Section, ...] = ()
+    data: dict[str, Any] = field(default_factory=dict)
+    is_worse: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SkillPart:
+    """A part of the measurement of one or several skills: an experiment in a suite that is written already.
+
+    Attributes:
+        kind: triggers or evals.
+        skill: name of the skill, or of the folder with several.
+        experiment: id of the experiment, and name of its run's folder.
+        suite: folder of its configuration.
+        report: makes the answer of the run's folder, when all or some cells are done.
+    """
+
+    kind: Kind
+    skill: str
+    experiment: str
+    suite: Path
+    report: Callable[[Plan, RunFolder], PartReport]
+
+    def library(self, request: SkillRequest) -> Library:
+        """Return its configuration, with that of the project and of the toolkit behind it."""
+        return Library((self.suite.resolve(), *request.library.roots))
+
+    def planned(self, request: SkillRequest, budget_usd: float | None = None) -> PlanRequest:
+        """Return the request to plan it, with a budget of its own."""
+        choice = CellSelection(budget_usd=budget_usd)
+        return PlanRequest(self.experiment, self.library(request), choice, request.run(self.experiment))
+
+
+# Writes the suites of a part for all skills that have one, and says what is left out of them.
+PartMaker = Callable[[SkillRequest, SkillsCheck, Print], Iterator[SkillPart]]
+
+
+@dataclass(frozen=True, slots=True)
+class PartPrice:
+    """A part with its settings (None: there is no key) and the cost and minutes of what is not stored yet."""
+
+    part: SkillPart
+    plan: Plan
+    settings: RunSettings | None
+    usd: CostRange
+    minutes: CostRange
+    trials: int
+
+    @property
+    def line(self) -> str:
+        """Line with the work, its cost and its minutes."""
+        cells = f"{self.trials} of {counted(len(self.plan.cells), 'trial')}"
+        work = cells if self.trials < len(self.plan.cells) else counted(self.trials, "trial")
+        return f"{self.part.skill}: {self.part.kind}: {work} to run, {usd_text(self.usd)}, {minutes_text(self.minutes)}"
+
+
+@dataclass(frozen=True, slots=True)
+class SkillsAnswer:
+    """Reports of the parts that were run, in their order, and the error that ended the command early."""
+
+    reports: tuple[tuple[SkillPart, PartReport], ...] = ()
+    failure: ScyllaError | None = None
+
+
+def measure_skills(request: SkillRequest, makers: Iterable[PartMaker], check: SkillsCheck, say: Print) -> SkillsAnswer:
+    """Run the parts of the measurement of all checked skills, as far as there is a key, consent and budget.
+
+    Args:
+        request: options.
+        makers: write suites; the cheapest first, since parts beyond the budget are left out.
+        check: the checked skills.
+        say: prints a line.
+
+    Raises:
+        RefusedError: nobody confirmed, or no part fits into the budget.
+    """
+    if not _has_key(request):
+        with tempfile.TemporaryDirectory() as folder:
+            unpaid = replace(request, out=Path(folder))
+            prices = [_unpaid_price(part, unpaid) for part in _made(unpaid, makers, check, say)]
+            _say_prices(prices, unpaid, say)
+        say(NO_KEY)
+        return SkillsAnswer()
+    if not request.out.exists():
+        write_text(request.out / ".gitignore", "*\n")  # keeps runs out of the user's commits
+    parts = _made(request, makers, check, say)
+    if not parts:
+        return SkillsAnswer()
+    prices = _within_budget([_price(part, request) for part in parts], request, say)
+    _say_prices(prices, request, say)
+    for price in prices:
+        if price.settings is not None:
+            sandbox = SANDBOXES[price.plan.sandbox]
+            require_safe_sandbox(price.settings, _NOTHING, sandbox, allowed=request.allow_exposed_keys)
+    _confirm(prices, request)
+    return _run_parts(prices, request)
+
+
+def _has_key(request: SkillRequest) -> bool:
+    """Return True if all models can be reached."""
+    models, environ = request.library.models(), provider_environment()
+    names = request.library.model_ids((request.model, *request.judges)).values()
+    require_known_models(names, models, "--model and --judges")
+    return not any(missing_key(provider, environ) for provider in {provider_name(name, models) for name in names})
+
+
+def _made(request: SkillRequest, makers: Iterable[PartMaker], check: SkillsCheck, say: Print) -> list[SkillPart]:
+    """Write the suites of all parts, and name what is left out of them."""
+    parts = [part for maker in makers for part in maker(request, check, say)]
+    if not parts:
+        say(f"no {' and no '.join(request.kinds)} to run")
+    return parts
+
+
+def _unpaid_price(part: SkillPart, request: SkillRequest) -> PartPrice:
+    """Return the price of all cells of a part; nothing is started or installed."""
+    planned = part.planned(request)
+    plan = make_plan(planned, find_agents(planned.experiment, install=False), build_images=False)
+    minutes = wall_minutes(plan, request.jobs)
+    return PartPrice(part, plan, None, plan.estimate.usd, minutes, len(plan.cells))
+
+
+def _price(part: SkillPart, request: SkillRequest) -> PartPrice:
+    """Return the price of what is not stored yet."""
+    spent = sum(_spent(path) for path in _run_folders(request) if path != request.run(part.experiment))
+    left = request.budget_usd - spent
+    if left <= 0:
+        raise RefusedError(
+            f"the runs in {request.out} cost {dollars(spent)}, and the budget is {dollars(request.budget_usd)}; "
+            "raise --budget-usd to go on, or begin another folder with --out"
+        )
+    planned = part.planned(request, left)
+    settings = open_run(planned, _NOTHING, RunOptions(request.jobs))
+    due, plan = due_work(settings), settings.plan
+    estimate = estimate_cells(plan.experiment, settings.library, plan.arms, due, past_costs(settings.folder))
+    minutes = wall_minutes(plan.model_copy(update={"estimate": estimate}), request.jobs)
+    return PartPrice(part, plan, settings, estimate.usd, minutes, len(due.trials))
+
+
+def _run_folders(request: SkillRequest) -> list[RunFolder]:
+    return [RunFolder(path.parent) for path in sorted(request.out.resolve().glob("skill-*/plan.json"))]
+
+
+def _spent(folder: RunFolder) -> float:
+    return math.fsum(spent_usd(folder).values())
+
+
+def _within_budget(prices: Sequence[PartPrice], request: SkillRequest, say: Print) -> list[PartPrice]:
+    """Return the parts whose likely costs fit into the budget together, in their order.
+
+    Raises:
+        RefusedError: not even one does.
+    """
+    left = request.budget_usd - sum(_spent(folder) for folder in _run_folders(request))
+    chosen, first_fault = [], ""
+    for price in prices:
+        usd = price.usd.likely
+        if usd is not None and usd <= left:
+            chosen.append(price)
+            left -= usd
+            continue
+        what = f"{price.part.skill}: {price.part.kind}: likely {dollars(usd)}"
+        fault = f"{what}, and {dollars(left)} of the budget are left; raise --budget-usd, or lower --repetitions"
+        first_fault = first_fault or fault
+        say(f"not run: {fault}")
+    if not chosen:
+        raise RefusedError(first_fault)
+    return chosen
+
+
+def _say_prices(prices: Sequence[PartPrice], request: SkillRequest, say: Print) -> None:
+    for price in prices:
+        say(price.line)
+    usd = _total([price.usd for price in prices])
+    minutes = _total([price.minutes for price in prices])
+    say(f"estimate: {usd_text(usd)} of a budget of {dollars(request.budget_usd)}; {minutes_text(minutes)}")
+
+
+def _total(ranges: Sequence[CostRange]) -> CostRange:
+    def added(values: list[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return math.fsum(known) if len(known) == len(values) else None
+
+    low, likely, high = (added([getattr(each, end) for each in ranges]) for end in ("low", "likely", "high"))
+    return CostRange(low=low, likely=likely, high=high)
+
+
+def _confirm(prices: Sequence[PartPrice], request: SkillRequest) -> None:
+    trials = sum(price.trials for price in prices)
+    if not trials or all(price.usd.likely == 0 for price in prices):
+        return
+    usd = _total([price.usd for price in prices]).likely
+    likely = min(usd, request.budget_usd) if usd is not None else None
+    confirm_amount(
+        f"{counted(trials, 'trial')} to run with paid models: spend up to {dollars(request.budget_usd)} "
+        f"(likely {dollars(likely)})?",
+        yes=request.yes,
+    )
+
+
+def _run_parts(prices: Sequence[PartPrice], request: SkillRequest) -> SkillsAnswer:
+    """Run the parts in their order; a part that ends early is reported, and the parts after it are not run."""
+    reports = []
+    for price in prices:
+        planned, failure = price.part.planned(request), None
+        # What the parts before it spent is known now.
+        settings = price.settings if price is prices[0] else _price(price.part, request).settings
+        if settings is None:
+            raise AssertionError("a part without a key is not run")
+        plan = store_plan(settings, planned)
+        context, whole = evaluate_cells(settings, _NOTHING, plan)
+        try:
+            require_complete_report(context, whole, CellSelection())
+        except ScyllaError as error:
+            failure = error
+        reports.append((price.part, price.part.report(plan, settings.folder)))
+        if failure is not None:
+            return SkillsAnswer(tuple(reports), failure)
+    return SkillsAnswer(tuple(reports))
+
+
+def newest_agent(library: Library, name: str) -> str:
+    """Return an agent's name with the newest version that the toolkit has measured; the name alone if there is none."""
+    own, version = agent_name(name)
+    versions = [inventory.version for inventory in library.inventories() if inventory.agent == own]
+    newest = max(versions, key=lambda text: [int(part) for part in text.split(".") if part.isdigit()], default=None)
+    return name if version or newest is None else f"{own}@{newest}"
