@@ -45,6 +45,8 @@ class RequestRefusal:
 
 LOG_IS_FULL: Final = RequestRefusal("budget_exceeded:trial_journal", "this key has made as many requests as it allows")
 
+SESSION_ENDED: Final = RequestRefusal("session_ended", "the conversation of this key has ended")
+
 
 def forbidden_reason(request: ModelRequest, session: Session, model: ModelInfo | None) -> RequestRefusal | None:
     """Return the reason for which the session's own settings refuse a request; None if they allow it."""

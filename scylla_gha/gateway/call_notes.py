@@ -13,6 +13,8 @@ from scylla_gha.model.traffic import (
     CallResult,
     RequestRecord,
     ResponseRecord,
+    SessionEnd,
+    StopRule,
     ToolWatch,
     WatchedCall,
     WatchedTraffic,
@@ -87,6 +89,49 @@ class CallNotes:
         return self._hide(text.encode(errors="replace")).decode(errors="replace")
 
 
+class SessionStop:
+    """The end of one session by its stop rule, from the calls and the turns of its whole answers."""
+
+    def __init__(self, rule: StopRule | None, earlier: Iterable[RequestRecord | ResponseRecord] = ()) -> None:
+        """Continue a session's log; None: the session has no rule. Earlier calls count if they were noted."""
+        self._rule = rule
+        self._missing = set(rule.names) if rule else set()
+        self._turns: set[int] = set()
+        self.end: SessionEnd | None = None
+        turns = {}
+        for record in earlier:
+            if isinstance(record, RequestRecord):
+                turns[record.number] = record.turn
+            else:
+                calls = [ToolRequest(call.id, call.tool, dict(call.arguments)) for call in record.calls]
+                self.answered(calls, turns.get(record.number), is_whole=record.complete and record.error is None)
+
+    def reads(self, tool: str) -> bool:
+        """Tell if the rule is about the arguments of a tool's calls."""
+        return self._rule is not None and tool == self._rule.tool
+
+    def answered(self, calls: Iterable[ToolRequest], turn: int | None, *, is_whole: bool) -> SessionEnd | None:
+        """Return how an answer ends the session; None: it does not, or it had ended before.
+
+        Args:
+            calls: in the answer; none if it is not whole.
+            turn: of the main conversation; None: the answer belongs to another one.
+            is_whole: the answer has an end and no error.
+        """
+        if self._rule is None or self.end is not None:
+            return None
+        values = [call.arguments.get(self._rule.argument) for call in calls if call.tool == self._rule.tool]
+        names = {value for value in values if isinstance(value, str)}
+        self._missing = {spellings for spellings in self._missing if names.isdisjoint(spellings)}
+        if turn is not None and is_whole:
+            self._turns.add(turn)
+        if not self._missing:
+            self.end = "decided"
+        elif len(self._turns) >= self._rule.answers:
+            self.end = "undecided"
+        return self.end
+
+
 def watched_traffic(records: Iterable[RequestRecord | ResponseRecord]) -> WatchedTraffic:
     """Return the noted calls of a log with their results, in order of the answers."""
     calls: dict[str, WatchedCall] = {}
@@ -100,5 +145,6 @@ def watched_traffic(records: Iterable[RequestRecord | ResponseRecord]) -> Watche
                 if result.call in calls:
                     calls[result.call] = calls[result.call].model_copy(update={"result": result})
         for call in record.calls if isinstance(record, ResponseRecord) else ():
-            calls.setdefault(call.id, WatchedCall(tool=call.tool, arguments=call.arguments, turn=turn))
+            is_last = isinstance(record, ResponseRecord) and record.ends is not None
+            calls.setdefault(call.id, WatchedCall(tool=call.tool, arguments=call.arguments, turn=turn, is_last=is_last))
     return WatchedTraffic(calls=tuple(calls.values()), shown=shown)

@@ -14,7 +14,7 @@ import http.client
 import json
 import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
@@ -32,6 +32,7 @@ from scylla_gha.gateway.settings import (
 )
 from scylla_gha.model.traffic import RequestRecord, Role
 from scylla_gha.providers import PROVIDERS
+from scylla_gha.system.process import Cancel, LinkedCancel
 from scylla_gha.system.servers import ServerProcess
 
 _START_SECONDS: Final = 30.0
@@ -126,6 +127,19 @@ class GatewayProcess(ServerProcess):
         if not self.alive or handle.url != self._address:
             return True
         return self._ask("GET", "/", "")[0] == _UNREACHED
+
+    @contextmanager
+    def ending(self, handle: SessionHandle, cancel: Cancel) -> Iterator[Cancel]:
+        """Yield a flag that is set when the session ends, or the gateway dies, or `cancel` is set."""
+        connection, sources = http.client.HTTPConnection("127.0.0.1", self._control_port), [cancel.fileno()]
+        try:
+            with suppress(OSError, http.client.HTTPException):  # a dead gateway is seen when the session is closed
+                connection.request("GET", f"/control/sessions/{handle.token}/end", headers={CONTROL: self._control})
+                sources.append(connection.sock.fileno())
+            with closing(LinkedCancel(*sources)) as flag:
+                yield flag
+        finally:
+            connection.close()
 
     def close(self, handle: SessionHandle, until: datetime.datetime | None = None) -> TrafficSummary:
         """Close the session when its answers have ended, or `drain_seconds` later, and return its summary.

@@ -237,7 +237,7 @@ class ForwardedRequest:
 
     def _is_over(self) -> bool:
         """Tell if the request should be given up: nobody waits for the answer, or the session has ended."""
-        return has_left(self.request) or not self.session.is_open
+        return has_left(self.request) or self.session.is_over
 
     def _note_error(self) -> None:
         status = self.entry.status

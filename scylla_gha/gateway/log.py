@@ -17,7 +17,7 @@ from pydantic import Field, TypeAdapter
 from scylla_gha.gateway.call_notes import watched_traffic
 from scylla_gha.gateway.evidence import ProviderEvidence, is_whole, provider_evidence
 from scylla_gha.model import Record
-from scylla_gha.model.traffic import Component, RequestRecord, ResponseRecord, WatchedTraffic
+from scylla_gha.model.traffic import Component, RequestRecord, ResponseRecord, SessionEnd, WatchedTraffic
 from scylla_gha.model.trial import NO_USAGE, Usage
 from scylla_gha.store.records import open_journal, read_journal
 
@@ -84,6 +84,7 @@ class TrafficSummary(Record):
     loaded_tools: tuple[str, ...] = Field(
         default=(), description="Deferred tools whose definitions a conversation loaded"
     )
+    end: SessionEnd | None = Field(default=None, description="How a stop rule ended the session; None: none did")
     evidence: ProviderEvidence = ProviderEvidence()
     watched: WatchedTraffic = WatchedTraffic()
 
@@ -171,6 +172,7 @@ def traffic_summary(
         adjusted=tuple(sorted({name for request in paid for name in request.adjusted})),
         unadjusted=tuple(sorted({name for request in paid for name in request.unadjusted})),
         loaded_tools=tuple(dict.fromkeys(name for request in paid for name in request.loaded_tools)),
+        end=next((answer.ends for answer in ended if answer.ends), None),
         evidence=provider_evidence(paid, ended, until),
         watched=watched_traffic(records),
     )

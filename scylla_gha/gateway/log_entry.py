@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final, Literal
 
-from scylla_gha.gateway.budget import LOG_IS_FULL, RequestRefusal, Reservation
+from scylla_gha.gateway.budget import LOG_IS_FULL, SESSION_ENDED, RequestRefusal, Reservation
 from scylla_gha.gateway.sessions import SessionState
 from scylla_gha.model.traffic import ModelPrice, RequestRecord, ResponseRecord, ServerToolUse, Tokens
 from scylla_gha.providers.base import ModelRequest, Provider, UsageReader, WorstCase
@@ -65,6 +65,7 @@ class RequestLogEntry:
         turn, excess = None, None
         if not request.counting:
             turn, excess = session.conversation.count(None if request.probing else request.conversation)
+        excess = SESSION_ENDED if session.stop.end else excess
         excess = LOG_IS_FULL if session.log.fill() else excess
         record = RequestRecord(
             number=session.next_number(),
@@ -83,7 +84,7 @@ class RequestLogEntry:
             shown=session.notes.shown(request.results),
         )
         source: Literal["live", "replay"] = "replay" if session.recording else "live"
-        usage = provider.usage_reader(streamed=False, reads=session.notes.reads)
+        usage = provider.usage_reader(streamed=False, reads=session.reads)
         return cls(session, record, price, provider, source, request.size, usage, excess)
 
     def begin(self, request: ModelRequest, reservation: Reservation | None) -> None:
@@ -100,13 +101,13 @@ class RequestLogEntry:
         self._first_byte = None
         self.status = self.error = None
         self._received = 0
-        self.usage = self.provider.usage_reader(streamed=False, reads=self.session.notes.reads)
+        self.usage = self.provider.usage_reader(streamed=False, reads=self.session.reads)
 
     def answered(self, status: int, *, streamed: bool) -> None:
         """Note the head of an answer."""
         self.status = status
         self.is_free = status >= HTTPStatus.BAD_REQUEST
-        self.usage = self.provider.usage_reader(streamed=streamed, reads=self.session.notes.reads)
+        self.usage = self.provider.usage_reader(streamed=streamed, reads=self.session.reads)
 
     def feed(self, chunk: bytes) -> None:
         """Read the next bytes of the answer; after the last event of a stream the entry is closed."""
@@ -145,6 +146,7 @@ class RequestLogEntry:
         tokens, usd = self._cost()
         use = self.usage.use
         charged = self._charged(tokens) if usd is None else usd
+        is_whole = self.usage.complete and not (self.error or self.usage.error)
         answer = ResponseRecord(
             number=self.record.number,
             source=self.source,
@@ -155,6 +157,7 @@ class RequestLogEntry:
             usd=usd,
             stop_reason=self.usage.stop_reason,
             calls=self.session.notes.calls(self.usage.calls),
+            ends=self.session.stop.answered(self.usage.calls, self.record.turn, is_whole=is_whole),
             charged_usd=charged if usd is None else None,
             use=use if use != _USUAL else None,
             retries=self.retries,
@@ -167,6 +170,8 @@ class RequestLogEntry:
             seconds=round(time.monotonic() - self._sent_at, 6),
         )
         self.session.log.write(answer)
+        if answer.ends:
+            self.session.ended.set()
         self.session.token_counter.add(tokens, self.characters)
         if self._reservation is not None:
             self._reservation.settle(charged)

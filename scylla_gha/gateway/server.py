@@ -88,6 +88,7 @@ class GatewayServer:
         application.router.add_get("/", _status)
         application.router.add_post("/control/sessions", self._open)
         application.router.add_delete("/control/sessions/{token}", self._close)
+        application.router.add_get("/control/sessions/{token}/end", self._wait_for_end)
         application.router.add_put("/control/judge-reserves", self._reserve_for_judges)
         return application
 
@@ -198,6 +199,13 @@ class GatewayServer:
 
     async def _close(self, request: web.Request) -> web.Response:
         await self._registry.close(request.match_info["token"], self._gateway.settings.drain_seconds)
+        return web.Response(status=HTTPStatus.NO_CONTENT)
+
+    async def _wait_for_end(self, request: web.Request) -> web.Response:
+        """Answer when the session ends, by its stop rule or because it is closed."""
+        session = self._registry.find(request.match_info["token"])
+        if session is not None:
+            await session.ended.wait()
         return web.Response(status=HTTPStatus.NO_CONTENT)
 
     async def _reserve_for_judges(self, request: web.Request) -> web.Response:

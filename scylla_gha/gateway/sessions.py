@@ -18,8 +18,8 @@ from aiohttp import web
 
 from scylla_gha.egress_proxy.connections import Connections
 from scylla_gha.gateway.budget import Budget, Conversation, SessionBudget, TokenCounter
-from scylla_gha.gateway.call_notes import CallNotes
-from scylla_gha.gateway.log import TrafficLog, read_traffic, summarise_traffic
+from scylla_gha.gateway.call_notes import CallNotes, SessionStop
+from scylla_gha.gateway.log import TrafficLog, read_traffic, traffic_summary
 from scylla_gha.gateway.recording import PathAliases, Recorder, Recording
 from scylla_gha.gateway.settings import GatewaySettings, Session
 from scylla_gha.providers.base import ModelRequest, Provider
@@ -180,11 +180,22 @@ class SessionState:
     listener: Listener | None
     last_number: int
     notes: CallNotes
+    stop: SessionStop
+    ended: asyncio.Event  # set at the end by the stop rule, and when the session is closed
     is_open: bool = True
     limits: SessionLimits = field(default_factory=SessionLimits)
     tasks: set[asyncio.Task[web.StreamResponse]] = field(default_factory=set)
     _is_slow: bool = False
     _thread: asyncio.Lock = field(default_factory=asyncio.Lock)  # a session uses one thread at a time
+
+    @property
+    def is_over(self) -> bool:
+        """True if the session answers no further request."""
+        return not self.is_open or self.stop.end is not None
+
+    def reads(self, tool: str) -> bool:
+        """Tell if the arguments of a tool's calls are needed."""
+        return self.stop.reads(tool) or self.notes.reads(tool)
 
     def next_number(self) -> int:
         """Return the number of the next request."""
@@ -215,6 +226,7 @@ class SessionState:
     async def close(self, seconds: float) -> None:
         """Wait up to `seconds` for requests in flight, cancel the rest (each is logged), and close the files."""
         self.is_open = False
+        self.ended.set()
         await self.egress.close()
         if self.tasks:
             _, late = await asyncio.wait(self.tasks, timeout=seconds)
@@ -254,7 +266,8 @@ class SessionRegistry:
             ConfigError: its log or its recording cannot be read.
             OSError: a file cannot be opened.
         """
-        earlier = summarise_traffic(settings.journal)
+        records = read_traffic(settings.journal)
+        earlier = traffic_summary(records)
         recording = self._recording(settings)
         aliases = PathAliases(settings.paths, self._redactor)
         trial = Budget("trial", settings.budget_usd, earlier.charged_usd, share=settings.share_usd)
@@ -270,7 +283,9 @@ class SessionRegistry:
             recording=recording,
             listener=listener,
             last_number=earlier.last_number,
-            notes=CallNotes(settings.watch, aliases.hide, read_traffic(settings.journal)),
+            notes=CallNotes(settings.watch, aliases.hide, records),
+            stop=SessionStop(settings.stop, records),
+            ended=asyncio.Event(),
         )
 
     async def close(self, token: str, seconds: float) -> None:

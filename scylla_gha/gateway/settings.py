@@ -11,7 +11,7 @@ from scylla_gha.egress_proxy.connections import NETWORK_LOG
 from scylla_gha.gateway.evidence import UNREACHABLE
 from scylla_gha.model import Record, Text
 from scylla_gha.model.experiment import ModelKnobs
-from scylla_gha.model.traffic import ModelInfo, Role, ToolWatch
+from scylla_gha.model.traffic import ModelInfo, Role, StopRule, ToolWatch
 from scylla_gha.providers import PROVIDERS
 from scylla_gha.providers.base import Credentials, Federation, Provider
 
@@ -154,6 +154,9 @@ class Session(Record):
     server_tools: Annotated[tuple[str, ...], Field(description="Provider's tools that may be used")] = ()
     first_request: Annotated[Path | None, Field(description="File for the body of the first request")] = None
     watch: Annotated[ToolWatch, Field(description="Tool calls to note in the log")] = ToolWatch()
+    stop: Annotated[
+        StopRule | None, Field(description="Calls at which the session ends; None: it ends with the agent")
+    ] = None
     paths: dict[str, str] = Field(default_factory=dict)
     egress: Annotated[EgressPolicy, Field(description="Hosts that may be reached besides the model's")] = EgressPolicy()
     socket: Annotated[

@@ -194,6 +194,22 @@ class ToolWatch(Record):
         return next((self.tools[start] for start in starts), None)
 
 
+SessionEnd = Literal["decided", "undecided"]
+
+
+class StopRule(Record):
+    """Calls that decide a session: at the last of them, or after some answers, the gateway ends it."""
+
+    tool: Text
+    argument: Text = Field(description="Argument of the tool's calls that has a name")
+    names: tuple[tuple[Text, ...], ...] = Field(
+        min_length=1, description="Names that must all be called, each with its spellings; another spelling is no call"
+    )
+    answers: int = Field(
+        gt=0, description="Number of whole answers of the main conversation after which the session ends undecided"
+    )
+
+
 class AnswerCall(Record):
     """Call of a tool in a whole answer of the provider."""
 
@@ -217,6 +233,9 @@ class WatchedCall(Record):
     arguments: dict[str, str]
     turn: int = Field(description="Number of the main conversation's turn in or after which it was made; 0: before any")
     result: CallResult | None = Field(default=None, description="None: no later request has a result")
+    is_last: bool = Field(
+        default=False, description="True if the gateway ended the session at the answer with the call"
+    )
 
 
 class WatchedTraffic(Record):
@@ -293,6 +312,11 @@ class ResponseRecord(Record):
     stop_reason: str | None = Field(default=None, description="Reason why the model stopped, in the provider's words")
     calls: tuple[AnswerCall, ...] = Field(
         default=(), exclude_if=lambda calls: not calls, description="Noted calls of tools in a whole answer"
+    )
+    ends: SessionEnd | None = Field(
+        default=None,
+        exclude_if=lambda ends: ends is None,
+        description="How the session's stop rule ended it at this answer; None: it did not",
     )
     retries: int = Field(default=0, description="Number of times that the gateway repeated the request")
     met: tuple[str, ...] = Field(default=(), description="Failure of each failed try: an HTTP status, or `unreachable`")

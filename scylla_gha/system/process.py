@@ -147,7 +147,7 @@ class Cancel:
     @property
     def is_set(self) -> bool:
         """True if `set` was called."""
-        return bool(select.select([self._read], [], [], 0)[0])
+        return self.wait(0)
 
     def fileno(self) -> int:
         """Return a descriptor that is readable once the flag is set."""
@@ -160,7 +160,26 @@ class Cancel:
 
     def wait(self, seconds: float) -> bool:
         """Sleep for `seconds`, or less if the flag is set; return True if it is."""
-        return bool(select.select([self._read], [], [], seconds)[0])
+        return bool(select.select([self.fileno()], [], [], seconds)[0])
+
+
+class LinkedCancel(Cancel):
+    """Flag that is also set when one of some descriptors is readable; it must be closed before these are."""
+
+    def __init__(self, *descriptors: int) -> None:
+        super().__init__()
+        self._any = select.epoll()
+        for descriptor in (self._read, *descriptors):
+            self._any.register(descriptor, select.EPOLLIN)
+
+    def fileno(self) -> int:
+        """Return a descriptor that is readable once the flag is set."""
+        return self._any.fileno()
+
+    def close(self) -> None:
+        """Close its own descriptors."""
+        self._any.close()
+        super().close()
 
 
 @dataclass(frozen=True, slots=True)
