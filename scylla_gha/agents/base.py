@@ -7,6 +7,8 @@ from typing import Protocol
 
 from scylla_gha.model.delivery import Declared, Observed
 from scylla_gha.model.experiment import TrialLimits
+from scylla_gha.model.scenario import SkillStop
+from scylla_gha.model.traffic import StopRule
 from scylla_gha.model.trial import Outcome, SafetyNetSummary, Trajectory
 from scylla_gha.model.variant import AgentResources, ServerCommand, Treatment
 from scylla_gha.system.process import FinishedProcess
@@ -200,3 +202,6 @@ class Agent(Protocol):
 
     def observe(self, transcript: Path, request: Path) -> tuple[Observed, ...]:
         """Return the treatment that it really had, by its transcript and its first request to the model."""
+
+    def stop_rule(self, resources: AgentResources, stop: SkillStop) -> StopRule | None:
+        """Return the calls of these skills at which the gateway ends the session; None if it has no such calls."""

@@ -12,7 +12,9 @@ from typing import Final
 
 from scylla_gha.agents import mcp_client
 from scylla_gha.agents.base import AgentCommand, AgentTask, ProcessResult, TranscriptSummary
+from scylla_gha.model.scenario import SkillStop
 from scylla_gha.model.trial import Outcome, Trajectory
+from scylla_gha.model.variant import AgentResources
 from scylla_gha.store.records import write_text
 
 _ADVICE: Final = (
@@ -69,6 +71,9 @@ class NopAgent:
 
     def declare(self, task: AgentTask, workspace: Path) -> None:
         """Return None: there is no treatment."""
+
+    def stop_rule(self, resources: AgentResources, stop: SkillStop) -> None:
+        """Return None: it calls no skills."""
 
     def observe(self, transcript: Path, request: Path) -> tuple[()]:  # noqa: ARG002 the Protocol's signature
         """Return no observations: there is no request to a model."""

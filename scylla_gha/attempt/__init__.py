@@ -28,6 +28,7 @@ from scylla_gha.gateway.log import TrafficSummary
 from scylla_gha.gateway.settings import Session
 from scylla_gha.model.delivery import Declared, Delivery, Observed
 from scylla_gha.model.experiment import TrialLimits
+from scylla_gha.model.traffic import StopRule
 from scylla_gha.model.trial import Attempt, Outcome, Step, Trajectory
 from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.start_state import StartState, TooLargeError
@@ -36,7 +37,7 @@ from scylla_gha.redaction import RedactionSession
 from scylla_gha.sandboxes.base import GATEWAY_SOCKET, SandboxMounts, names_inside, socket_folder, translate_paths
 from scylla_gha.store.records import write_bytes, write_record, write_text
 from scylla_gha.store.run_folder import AttemptFolder, file_digests
-from scylla_gha.system.process import FinishedProcess, ProcessLimits, ProcessStreams
+from scylla_gha.system.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
 from scylla_gha.variants import allowed_models, arm_treatment, prove_delivery
 
 if TYPE_CHECKING:
@@ -129,12 +130,28 @@ def _open_session(
         budget_tokens=runner.limits.tokens,
         turns=runner.limits.turns,
         requests=runner.limits.requests,
+        stop=_stop_rule(runner, prepared),
         share_usd=runner.share_usd,
         paths={repo: "/scylla-workspace", **runner.agent.path_aliases(repo), home: "/scylla-home"},
         egress=EgressPolicy(hosts=(*prepared.folder.scenario.network.hosts, *treatment.hosts, *github_hosts)),
         socket=mounts.sockets / GATEWAY_SOCKET if mounts.sockets and runner.target.address else None,
     )
     return runner.gateway.open(session)
+
+
+def _stop_rule(runner: AgentRunner, prepared: PreparedScenario) -> StopRule | None:
+    """Return the calls at which the attempt ends; None: it ends when the agent ends."""
+    stop = prepared.folder.scenario.stop
+    return runner.agent.stop_rule(runner.resources, stop) if stop else None
+
+
+def _ended_by(
+    runner: AgentRunner, session: SessionHandle | None, prepared: PreparedScenario
+) -> AbstractContextManager[Cancel]:
+    """Return the flag that ends the agent's process: the user's, or the session's end if it has a stop rule."""
+    if runner.gateway is None or session is None or _stop_rule(runner, prepared) is None:
+        return nullcontext(runner.cancel)
+    return runner.gateway.ending(session, runner.cancel)
 
 
 def _run_process(
@@ -158,7 +175,9 @@ def _run_process(
     limits = ProcessLimits(seconds, runner.limits.file_bytes)
     started = datetime.datetime.now(datetime.UTC)
     try:
-        finished = runner.target.sandbox.run(equipped.command.argv, equipped.mounts, streams, limits, runner.cancel)
+        with _ended_by(runner, session, prepared) as cancel:
+            finished = runner.target.sandbox.run(equipped.command.argv, equipped.mounts, streams, limits, cancel)
+        finished = replace(finished, cancelled=finished.cancelled and runner.cancel.is_set)
     finally:
         traffic = _close_session(runner, session, folder, datetime.datetime.now(datetime.UTC))
     summary, delivery = _read_outputs(

@@ -139,6 +139,14 @@ def _missing_recording(case: _Case) -> TranscriptSummary | None:
     return _with(case, Outcome.PROVIDER_ERROR, reason) if unmatched else None
 
 
+def _stopped(case: _Case) -> TranscriptSummary | None:
+    """Detect that the gateway ended the session by the scenario's stop rule; what the agent says of it is its end."""
+    end, turns = case.traffic.account.end, counted(case.traffic.account.turns, "answer")
+    if end is None:
+        return None
+    return _with(case, Outcome.COMPLETED, end if end == "decided" else f"{end} after {turns}")
+
+
 def _spent_budget(case: _Case) -> TranscriptSummary | None:
     """Detect a spent budget. Only the trial's own budget measures the agent, not one that other trials spent."""
     spent = [error for error in case.traffic.account.errors if error.startswith("budget_exceeded")]
@@ -207,6 +215,7 @@ _RULES: Final[tuple[Callable[[_Case], TranscriptSummary | None], ...]] = (
     _wrong_delivery,
     _dead_gateway,
     _missing_recording,
+    _stopped,
     _spent_budget,
     _failed_request,
     _missing_first_answer,

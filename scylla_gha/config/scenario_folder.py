@@ -162,6 +162,7 @@ class ScenarioFolder:
         hosts = sorted(set(scenario.network.hosts))
         parts += [hosts] if hosts else []  # so keys of tasks without hosts are as they were
         parts += [{"setup": scenario.setup}] if scenario.setup else []
+        parts += [{"stop": scenario.stop.model_dump(mode="json")}] if scenario.stop else []
         if scenario.github is not None and self.github is not None:
             parts.append({"identity": scenario.github.identity, "github": github_digest(self.github)})
         return digest(parts)

@@ -8,6 +8,7 @@ model itself, and gets a real answer with a call, is not told apart from the age
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from scylla_gha.gateway.evidence import USES_TOOL, is_whole
 from scylla_gha.model.traffic import (
     AnswerCall,
     CallResult,
@@ -102,32 +103,32 @@ class SessionStop:
         for record in earlier:
             if isinstance(record, RequestRecord):
                 turns[record.number] = record.turn
-            else:
+            elif is_whole(record):
                 calls = [ToolRequest(call.id, call.tool, dict(call.arguments)) for call in record.calls]
-                self.answered(calls, turns.get(record.number), is_whole=record.complete and record.error is None)
+                self.answered(calls, turns.get(record.number), wants_tool=record.stop_reason == USES_TOOL)
 
     def reads(self, tool: str) -> bool:
         """Tell if the rule is about the arguments of a tool's calls."""
         return self._rule is not None and tool == self._rule.tool
 
-    def answered(self, calls: Iterable[ToolRequest], turn: int | None, *, is_whole: bool) -> SessionEnd | None:
-        """Return how an answer ends the session; None: it does not, or it had ended before.
+    def answered(self, calls: Iterable[ToolRequest], turn: int | None, *, wants_tool: bool) -> SessionEnd | None:
+        """Return how a whole answer ends the session; None: it does not, or it had ended before.
 
         Args:
-            calls: in the answer; none if it is not whole.
+            calls: in the answer.
             turn: of the main conversation; None: the answer belongs to another one.
-            is_whole: the answer has an end and no error.
+            wants_tool: it asks for a tool; otherwise the conversation is at its end, which decides too.
         """
         if self._rule is None or self.end is not None:
             return None
         values = [call.arguments.get(self._rule.argument) for call in calls if call.tool == self._rule.tool]
         names = {value for value in values if isinstance(value, str)}
         self._missing = {spellings for spellings in self._missing if names.isdisjoint(spellings)}
-        if turn is not None and is_whole:
+        if turn is not None:
             self._turns.add(turn)
         if not self._missing:
             self.end = "decided"
-        elif len(self._turns) >= self._rule.answers:
+        elif wants_tool and turn is not None and len(self._turns) >= self._rule.answers:
             self.end = "undecided"
         return self.end
 

@@ -25,7 +25,7 @@ _OF_ACCESS: Final = frozenset({"401", "402", "403", "404"})
 # Statuses that a request can cause: it asks for a file or a model that does not exist, or is not allowed.
 _OF_REQUEST: Final = frozenset({"403", "404"})
 _TEMPORARY: Final = frozenset({"408", _TOO_MANY})
-_USES_TOOL: Final = "tool_use"
+USES_TOOL: Final = "tool_use"
 
 
 class ProviderEvidence(Record):
@@ -106,7 +106,7 @@ def provider_evidence(
         is_lasting=bool(faults) and not whole and faults[-1][:3] in _OF_ACCESS,
         silent_since=_silent_since(requests[after[-1].number], after[-1]) if after else None,
         limited_seconds=final.waited_seconds if final and not provoked else 0.0,
-        wants_tool=bool(turns) and turns[-1].stop_reason == _USES_TOOL,
+        wants_tool=bool(turns) and turns[-1].stop_reason == USES_TOOL,
     )
 
 

@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import Final, Literal
 
 from scylla_gha.gateway.budget import LOG_IS_FULL, SESSION_ENDED, RequestRefusal, Reservation
+from scylla_gha.gateway.evidence import USES_TOOL, is_whole
 from scylla_gha.gateway.sessions import SessionState
 from scylla_gha.model.traffic import ModelPrice, RequestRecord, ResponseRecord, ServerToolUse, Tokens
 from scylla_gha.providers.base import ModelRequest, Provider, UsageReader, WorstCase
@@ -146,7 +147,6 @@ class RequestLogEntry:
         tokens, usd = self._cost()
         use = self.usage.use
         charged = self._charged(tokens) if usd is None else usd
-        is_whole = self.usage.complete and not (self.error or self.usage.error)
         answer = ResponseRecord(
             number=self.record.number,
             source=self.source,
@@ -157,7 +157,6 @@ class RequestLogEntry:
             usd=usd,
             stop_reason=self.usage.stop_reason,
             calls=self.session.notes.calls(self.usage.calls),
-            ends=self.session.stop.answered(self.usage.calls, self.record.turn, is_whole=is_whole),
             charged_usd=charged if usd is None else None,
             use=use if use != _USUAL else None,
             retries=self.retries,
@@ -169,6 +168,10 @@ class RequestLogEntry:
             first_byte_seconds=None if self._first_byte is None else round(self._first_byte, 6),
             seconds=round(time.monotonic() - self._sent_at, 6),
         )
+        if is_whole(answer):
+            wants_tool = answer.stop_reason == USES_TOOL
+            ends = self.session.stop.answered(self.usage.calls, self.record.turn, wants_tool=wants_tool)
+            answer = answer.model_copy(update={"ends": ends})
         self.session.log.write(answer)
         if answer.ends:
             self.session.ended.set()

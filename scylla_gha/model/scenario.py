@@ -262,6 +262,17 @@ class ProgressStep(Record):
         return self
 
 
+class SkillStop(Record):
+    """End of a trial as soon as skills were called, for scenarios that only ask whether they are."""
+
+    skills: Annotated[tuple[Text, ...], Field(min_length=1, description="Names of skills that must all be called")]
+    answers: int = Field(
+        gt=0,
+        le=99,
+        description="Number of whole answers of the main conversation after which the trial ends in any case",
+    )
+
+
 class Scenario(Record):
     """A task with its start state and its verification (`scenarios/<suite>/<id>/scenario.yaml`)."""
 
@@ -308,6 +319,11 @@ class Scenario(Record):
     network: NetworkAccess = NetworkAccess()
     overrides: dict[str, str] = Field(
         default={}, description="Files to copy into the agent's HOME: path there -> file of this folder"
+    )
+    stop: SkillStop | None = Field(
+        default=None,
+        exclude_if=lambda stop: stop is None,
+        description="Calls of skills at which the trial ends as completed; null: it ends when the agent ends",
     )
     human_baseline_usd: float | None = Field(
         default=None, gt=0, description="Cost of a person's solution in USD; null: unknown"

@@ -206,7 +206,9 @@ class StopRule(Record):
         min_length=1, description="Names that must all be called, each with its spellings; another spelling is no call"
     )
     answers: int = Field(
-        gt=0, description="Number of whole answers of the main conversation after which the session ends undecided"
+        gt=0,
+        description="Number of whole answers of the main conversation after which the session ends undecided, "
+        "if the last of them asks for a tool",
     )
 
 

@@ -14,6 +14,7 @@ from tests.support.provider import Body, Fail, Provider, Say, serve
 TALLY = ("tally", "/tally", "books:tally")
 RULE = StopRule(tool="Skill", argument="skill", names=(TALLY,), answers=3)
 WATCH = ToolWatch(tools={"Skill": ("skill",)})
+GO_ON = Say("On.", "Bash", {})
 
 
 def uses(name: Any, tool: str = "Skill") -> Say:
@@ -29,7 +30,7 @@ def turn(number: int) -> Body:
 def statuses(tmp_path: Path, *answers: Say | Fail, rule: StopRule = RULE) -> tuple[list[int], Provider, Any]:
     """What four turns of a conversation get, where the provider gives these answers in turn."""
     left = list(answers)
-    with shared(tmp_path, lambda _: left.pop(0) if left else Say("On.", "Bash", {})) as (provider, host):
+    with shared(tmp_path, lambda _: left.pop(0) if left else GO_ON) as (provider, host):
         session = host.open(watch=WATCH, stop=rule)
         found = [ask(session, turn(number)).status for number in range(4)]
         return found, provider, host.gateway.close(session)
@@ -61,7 +62,10 @@ def test_it_ends_undecided_after_the_answers_of_the_main_conversation(tmp_path: 
 
 
 def test_answers_of_other_conversations_do_not_count_but_their_calls_do(tmp_path: Path) -> None:
-    with shared(tmp_path, lambda body: uses("tally") if "call it" in str(body) else Say("On.")) as (provider, host):
+    def script(body: Body) -> Say:
+        return uses("tally") if "call it" in str(body) else Say("On.")
+
+    with shared(tmp_path, script) as (provider, host):
         session = host.open(watch=WATCH, stop=RULE)
         ask(session, turn(0))
         for number in range(5):
@@ -79,6 +83,11 @@ def test_a_turn_that_is_asked_again_counts_once_and_a_failure_not_at_all(tmp_pat
         found = [ask(session, turn(number)).status for number in (0, 0, 1, 1)]
         assert found == [200, 200, 400, 200]
         assert host.gateway.close(session).end is None
+
+
+def test_a_conversation_that_is_at_its_end_is_not_cut(tmp_path: Path) -> None:
+    found, _, made = statuses(tmp_path, GO_ON, GO_ON, Say("Done."), Say("Done."))
+    assert (found, made.end) == ([200] * 4, None)
 
 
 def test_all_names_must_be_called(tmp_path: Path) -> None:

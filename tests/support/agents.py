@@ -11,8 +11,9 @@ from scylla_gha.attempt import run_attempt
 from scylla_gha.attempt.equip import AgentRunner
 from scylla_gha.model.delivery import Declared, Observed
 from scylla_gha.model.experiment import TrialLimits
+from scylla_gha.model.scenario import SkillStop
 from scylla_gha.model.trial import Attempt, Outcome, Step, ToolCall, Trajectory
-from scylla_gha.model.variant import Treatment, Variant
+from scylla_gha.model.variant import AgentResources, Treatment, Variant
 from scylla_gha.prepare.scenario import PreparedScenario, prepare_workspace
 from scylla_gha.sandboxes.base import SandboxTarget
 from scylla_gha.sandboxes.host import HostSandbox
@@ -75,6 +76,9 @@ class ShellAgent:
 
     def declare(self, task: AgentTask, workspace: Path) -> Declared | None:  # noqa: ARG002 the Protocol's signature
         return self.declared
+
+    def stop_rule(self, resources: AgentResources, stop: SkillStop) -> None:
+        """Return None: it calls no skills."""
 
     def observe(self, transcript: Path, request: Path) -> tuple[Observed, ...]:  # noqa: ARG002 the Protocol's signature
         return self.seen

@@ -24,7 +24,10 @@ from scylla_gha.agents.claude.transcript import classify_session, read_transcrip
 from scylla_gha.counting import counted
 from scylla_gha.errors import ToolError
 from scylla_gha.model.delivery import Declared, Observed
+from scylla_gha.model.scenario import SkillStop
+from scylla_gha.model.traffic import StopRule
 from scylla_gha.model.trial import Trajectory
+from scylla_gha.model.variant import AgentResources
 from scylla_gha.store.records import write_text
 from scylla_gha.system import process
 
@@ -160,6 +163,11 @@ class ClaudeCode:
     def observe(self, transcript: Path, request: Path) -> tuple[Observed, ...]:
         """Return the treatment that the start event, the first request and the hooks show."""
         return observed_delivery(transcript, request)
+
+    def stop_rule(self, resources: AgentResources, stop: SkillStop) -> StopRule:  # noqa: ARG002 the Protocol's signature
+        """Return the calls of the tool Skill with these names, as the CLI accepts them."""
+        names = tuple((name, f"/{name}", f"{PLUGIN}:{name}", f"/{PLUGIN}:{name}") for name in stop.skills)
+        return StopRule(tool="Skill", argument="skill", names=names, answers=stop.answers)
 
 
 def _treatment_flags(task: AgentTask) -> list[str]:

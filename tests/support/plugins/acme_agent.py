@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha.agents.base import AgentCommand, AgentPackage, AgentTask, ProcessResult, TranscriptSummary
+from scylla_gha.model.scenario import SkillStop
 from scylla_gha.model.trial import Outcome, Step, Trajectory
+from scylla_gha.model.variant import AgentResources
 
 
 class AcmeCli:
@@ -44,6 +46,9 @@ class AcmeCli:
 
     def declare(self, task: AgentTask, workspace: Path) -> None:
         """Declare nothing."""
+
+    def stop_rule(self, resources: AgentResources, stop: SkillStop) -> None:
+        """Return None: it calls no skills."""
 
     def observe(self, transcript: Path, request: Path) -> tuple[()]:  # noqa: ARG002 the Protocol's signature
         """Observe nothing."""
