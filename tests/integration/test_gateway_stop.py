@@ -77,7 +77,7 @@ def test_answers_of_other_conversations_do_not_count_but_their_calls_do(tmp_path
 
 
 def test_a_turn_that_is_asked_again_counts_once_and_a_failure_not_at_all(tmp_path: Path) -> None:
-    answers = [Say("On."), Say("On."), Fail(400), Say("On.")]
+    answers: list[Say | Fail] = [Say("On."), Say("On."), Fail(400), Say("On.")]
     with shared(tmp_path, lambda _: answers.pop(0)) as (_, host):
         session = host.open(watch=WATCH, stop=RULE)
         found = [ask(session, turn(number)).status for number in (0, 0, 1, 1)]
