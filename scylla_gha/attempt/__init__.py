@@ -172,12 +172,10 @@ def _run_process(
     write_text(prompt, prepared.folder.prompt)
     streams = ProcessStreams(folder.file("transcript.jsonl"), folder.file("stderr.txt"), prompt)
     seconds = time_limit(runner.limits, prepared)
-    limits = ProcessLimits(seconds, runner.limits.file_bytes)
     started = datetime.datetime.now(datetime.UTC)
     try:
         with _ended_by(runner, session, prepared) as cancel:
-            finished = runner.target.sandbox.run(equipped.command.argv, equipped.mounts, streams, limits, cancel)
-        finished = replace(finished, cancelled=finished.cancelled and runner.cancel.is_set)
+            finished = _run_command(runner, equipped, streams, seconds, cancel)
     finally:
         traffic = _close_session(runner, session, folder, datetime.datetime.now(datetime.UTC))
     summary, delivery = _read_outputs(
@@ -197,6 +195,15 @@ def _run_process(
             **{f"side_{name}": value for name, value in traffic.account.beside(runner.arm.model)},
         }
     )
+
+
+def _run_command(
+    runner: AgentRunner, equipped: EquippedAgent, streams: ProcessStreams, seconds: float, cancel: Cancel
+) -> FinishedProcess:
+    """Run the agent's process until it ends, or `cancel` is set; it counts as cancelled only if the user interrupted."""
+    limits = ProcessLimits(seconds, runner.limits.file_bytes)
+    finished = runner.target.sandbox.run(equipped.command.argv, equipped.mounts, streams, limits, cancel)
+    return replace(finished, cancelled=finished.cancelled and runner.cancel.is_set)
 
 
 def _write_trajectory(trajectory: Trajectory, prompt: str, folder: AttemptFolder) -> None:

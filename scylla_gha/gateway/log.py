@@ -144,7 +144,6 @@ def traffic_summary(
     answers = {answer.number: answer for answer in ended}
     numbers = {request.number for request in requests}
     paid = [request for request in requests if not request.counting]
-    usages = (answer.usage if (answer := answers.get(request.number)) else Usage() for request in paid)
     began = [answer for answer in answers.values() if answer.first_byte_seconds is not None]
     first_bytes = [answer.first_byte_seconds or 0.0 for answer in began]
     characters: Counter[Component] = Counter()
@@ -158,7 +157,7 @@ def traffic_summary(
         retries=_repeated(requests, answers) + sum(answer.retries for answer in answers.values()),
         refused=sum(answer.source == "refused" for answer in answers.values()),
         unmatched=sum(answer.error == UNMATCHED for answer in answers.values()),
-        usage=functools.reduce(Usage.plus, usages, NO_USAGE),
+        usage=functools.reduce(Usage.plus, (_usage(request, answers) for request in paid), NO_USAGE),
         known_usd=sum(answer.usd or 0.0 for answer in answers.values()),
         charged_usd=sum(_charged(request, answers.get(request.number)) for request in requests),
         known_tokens=sum(answer.tokens.total for answer in answers.values() if answer.tokens),
@@ -176,6 +175,11 @@ def traffic_summary(
         evidence=provider_evidence(paid, ended, until),
         watched=watched_traffic(records),
     )
+
+
+def _usage(request: RequestRecord, answers: dict[int, ResponseRecord]) -> Usage:
+    answer = answers.get(request.number)
+    return answer.usage if answer else Usage()
 
 
 def _is_answered(request: RequestRecord, answers: dict[int, ResponseRecord]) -> bool:
