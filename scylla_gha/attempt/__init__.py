@@ -200,7 +200,7 @@ def _run_process(
 def _run_command(
     runner: AgentRunner, equipped: EquippedAgent, streams: ProcessStreams, seconds: float, cancel: Cancel
 ) -> FinishedProcess:
-    """Run the agent's process until it ends, or `cancel` is set; it counts as cancelled only if the user interrupted."""
+    """Run the agent's process until it ends or `cancel` is set; only the user's interruption counts as cancelled."""
     limits = ProcessLimits(seconds, runner.limits.file_bytes)
     finished = runner.target.sandbox.run(equipped.command.argv, equipped.mounts, streams, limits, cancel)
     return replace(finished, cancelled=finished.cancelled and runner.cancel.is_set)
