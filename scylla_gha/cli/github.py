@@ -39,12 +39,14 @@ _day = click.DateTime(["%Y-%m-%d"])
     metavar="EXPERIMENT",
     help="Read an event of pull_request, and start a comparison by this experiment.",
 )
-def slash(event: Path, workflow: str, bots: tuple[str, ...], experiment: str | None) -> None:
-    """Start what a new comment on a pull request asks for: `/scylla evaluate` or `compare EXPERIMENT`.
+@click.option("--skills", is_flag=True, help="Read an event of pull_request, and start a measurement of its skills.")
+def slash(event: Path, workflow: str, bots: tuple[str, ...], experiment: str | None, *, skills: bool) -> None:
+    """Start what a new comment on a pull request asks for: `/scylla evaluate`, `compare EXPERIMENT` or `skill`.
 
     A comment is obeyed only from somebody who may write to the repository, and only for the commit that the pull
     request had at that time. The answer is a reaction (eyes), or a reply that says what is wrong. Other comments are
-    ignored. With --compare, a pull request of the repository itself starts a comparison without a comment.
+    ignored. With --compare or --skills, a pull request of the repository itself starts a comparison or a measurement
+    without a comment.
 
     \b
     scylla-gha slash
@@ -54,11 +56,13 @@ def slash(event: Path, workflow: str, bots: tuple[str, ...], experiment: str | N
     from scylla_gha.github_api.client import open_repository
     from scylla_gha.github_api.responses import CommentEvent, PullEvent, read_event
 
-    if experiment:
+    if experiment or skills:
         pull_event = read_event(event, PullEvent)
+        verb = slash_command.COMPARE if experiment else slash_command.SKILL
+        command = slash_command.SlashCommand(verb, experiment or "")
         try:
             with open_repository() as repository:
-                resolved = slash_command.resolve_pull_event(repository, pull_event, experiment)
+                resolved = slash_command.resolve_pull_event(repository, pull_event, command)
                 default_branch = pull_event.repository.default_branch
                 run = slash_command.start_command(repository, resolved, workflow, default_branch)
         except RefusedError as refusal:
@@ -123,7 +127,10 @@ def _output_started(inputs: Mapping[str, str], run: str) -> None:
     from scylla_gha.github_api.actions import write_outputs
 
     write_outputs(os.environ, {"accepted": "true", "run": run, **inputs})
-    click.echo(f"dispatched {inputs['experiment']} at {inputs['head'][:7]}: {run}", err=True)
+    click.echo(
+        f"dispatched {inputs.get('experiment') or inputs.get('skill') or 'skills'} at {inputs['head'][:7]}: {run}",
+        err=True,
+    )
 
 
 @click.command()

@@ -18,7 +18,9 @@ from scylla_gha.model import slug
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from scylla_gha.mining.repository import RepositoryCheckout
     from scylla_gha.onboarding.doctor import Finding
+    from scylla_gha.onboarding.init import InitSettings
     from scylla_gha.onboarding.scaffold import FileState, ScaffoldFile
     from scylla_gha.onboarding.toolkit import Toolkit
 
@@ -78,6 +80,9 @@ def _name(_: click.Context, __: click.Parameter, value: str | None) -> str | Non
     help="Command that installs what the tests need, in place of what the project's files declare; it is "
     "stored in the scenarios, and runs in a copy of each start state.",
 )
+@click.option(
+    "--skills", is_flag=True, help="Write only a workflow that checks and measures the Agent Skills of the repository."
+)
 @click.option("--example", is_flag=True, help="Write a small example, without reading commits or running tests.")
 @click.option("--dry-run", is_flag=True, help="List the files, and write none.")
 @click.option("--yes", is_flag=True, help="Do not ask before files are overwritten.")
@@ -90,6 +95,7 @@ def init(
     tests: tuple[str, ...],
     setup_command: str | None,
     *,
+    skills: bool,
     example: bool,
     dry_run: bool,
     yes: bool,
@@ -105,24 +111,39 @@ def init(
 
     \b
     scylla-gha init
+    scylla-gha init --skills
     scylla-gha init --tasks 6
     scylla-gha init --setup "uv sync --group test" --tests "checks/**/*.py"
     scylla-gha init ../app --toolkit octo-org/scylla-gha@v1
     """  # noqa: D301
-    from scylla_gha.mining.repository import checkout_of, ignored
+    from scylla_gha.mining.repository import checkout_of
+    from scylla_gha.onboarding import init as steps
+
+    checkout = checkout_of(directory)
+    chosen = toolkit or steps.toolkit_for(checkout.root, _ask_toolkit)
+    if skills:
+        _init_skills(checkout.root, chosen, dry_run=dry_run, yes=yes, as_json=as_json)
+        return
+    suite = name or steps.default_name(checkout.root)
+    settings = steps.InitSettings(suite, chosen, 0 if example else tasks, tests, setup_command)
+    _init_suite(checkout, settings, dry_run=dry_run, yes=yes, as_json=as_json)
+
+
+def _init_suite(
+    checkout: "RepositoryCheckout", settings: "InitSettings", *, dry_run: bool, yes: bool, as_json: bool
+) -> None:
+    """Write a suite and its workflows."""
+    from scylla_gha.mining.repository import ignored
     from scylla_gha.onboarding import init as steps
     from scylla_gha.onboarding.scaffold import ScaffoldFile, file_states, write_files
 
-    checkout = checkout_of(directory)
-    suite = name or steps.default_name(checkout.root)
-    chosen, written = toolkit or steps.toolkit_for(checkout.root, _ask_toolkit), list[ScaffoldFile]()
+    written: list[ScaffoldFile] = []
 
     def write_new(files: list[ScaffoldFile]) -> None:
         new = [] if dry_run else file_states(checkout.root, files)["new"]
         write_files(checkout.root, new)
         written.extend(new)
 
-    settings = steps.InitSettings(suite, chosen, 0 if example else tasks, tests, setup_command)
     workflows = file_states(checkout.root, steps.suite_workflows(settings, checkout.root))["overwritten"]
     if not dry_run:  # ask before the search, which takes minutes
         _confirm_overwriting([file.path for file in workflows], yes=yes)
@@ -134,8 +155,30 @@ def init(
         changed = [file.path for file in states["overwritten"] if file not in workflows]
         _confirm_overwriting(changed, yes=yes, written=bool(written))
         write_files(checkout.root, rest)
-    click.echo(steps.states_json(states, suite) if as_json else steps.states_text(states, suite, dry_run=dry_run))
+    text = steps.states_text(states, steps.AFTER_SUITE.format(settings.name), dry_run=dry_run)
+    click.echo(steps.states_json(states, settings.name) if as_json else text)
     _warn_of_ignored(ignored(checkout, [file.path for file in states["new"]]) if states["new"] else [])
+
+
+def _init_skills(root: Path, toolkit: "Toolkit", *, dry_run: bool, yes: bool, as_json: bool) -> None:
+    """Write the workflow for the Agent Skills of a repository.
+
+    Raises:
+        ConfigError: it has none.
+    """
+    from scylla_gha.onboarding import init as steps
+    from scylla_gha.onboarding.scaffold import file_states, write_files
+    from scylla_gha.skills.find import find_skills
+
+    folders = [skill.shown(skill.folder) for skill in find_skills(root.resolve())[0]]
+    if not folders:
+        raise ConfigError(f"{root}: no SKILL.md in it or below it; write a skill first (docs/skills.md)")
+    states = file_states(root, [steps.skills_workflow(toolkit, folders)])
+    if not dry_run:
+        _confirm_overwriting([file.path for file in states["overwritten"]], yes=yes)
+        write_files(root, [*states["new"], *states["overwritten"]])
+    text = steps.states_text(states, steps.AFTER_SKILLS, dry_run=dry_run)
+    click.echo(steps.states_json(states, "skills") if as_json else text)
 
 
 def _count_as_new(written: "list[ScaffoldFile]", states: "dict[FileState, list[ScaffoldFile]]") -> None:

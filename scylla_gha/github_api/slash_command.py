@@ -1,7 +1,8 @@
 """Slash commands: `/scylla evaluate|compare EXPERIMENT [--only GLOB]... [--repetitions N] [SHA]` in a comment.
 
 `evaluate` uses the configuration of the pull request; `compare` compares the variants that the pull request changes
-with their versions at its merge base, with everything else as it is at the merge base.
+with their versions at its merge base, with everything else as it is at the merge base. `/scylla skill [NAME]` measures
+the Agent Skills that it changes, or one of them, against their versions at the merge base.
 
 Only words of an allow-list are accepted; they later stand in environment variables, never in the text of a shell
 script or a workflow.
@@ -18,10 +19,14 @@ from scylla_gha.github_api.client import GitHubRepository
 from scylla_gha.github_api.pulls import can_write, dispatch_workflow, last_push, merge_base, read_pull_request
 from scylla_gha.github_api.responses import CommentEvent, PullEvent, PullRequest
 
-USAGE: Final = "/scylla evaluate|compare EXPERIMENT [--only GLOB]... [--repetitions N] [SHA]"
+USAGE: Final = (
+    "/scylla evaluate|compare EXPERIMENT [--only GLOB]... [--repetitions N] [SHA]` or "
+    "`/scylla skill [NAME] [--repetitions N] [SHA]"
+)
 _PREFIX: Final = "/scylla"
 COMPARE: Final = "compare"
-_VERBS: Final = ("evaluate", COMPARE)
+SKILL: Final = "skill"
+_VERBS: Final = ("evaluate", COMPARE, SKILL)
 _EXPERIMENT: Final = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*")
 _GLOB: Final = re.compile(r"[A-Za-z0-9*?][A-Za-z0-9._*?\[\]-]*")
 _SHA: Final = re.compile(r"[0-9a-f]{7,40}")
@@ -33,10 +38,18 @@ _MAX_GLOBS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
-    """A parsed command; `sha` is as typed, perhaps abbreviated; empty: the current head."""
+    """A parsed command.
+
+    Attributes:
+        verb: evaluate, compare or skill.
+        experiment: its id; of `skill`, the name of a skill, or empty for all that are changed.
+        only: globs of cells.
+        repetitions: as typed.
+        sha: as typed, perhaps abbreviated; empty: the current head.
+    """
 
     verb: str
-    experiment: str
+    experiment: str = ""
     only: tuple[str, ...] = ()
     repetitions: str = ""
     sha: str = ""
@@ -61,7 +74,7 @@ def parse_command(body: str) -> SlashCommand:
     except ValueError:
         raise RefusedError("a quotation mark is missing") from None
     if not words or words[0] not in _VERBS:
-        raise RefusedError("the only commands are `evaluate` and `compare`")
+        raise RefusedError("the only commands are `evaluate`, `compare` and `skill`")
     options, arguments = _split_options(words[1:])
     return _command(words[0], options, arguments)
 
@@ -84,13 +97,18 @@ def _split_options(words: Sequence[str]) -> tuple[list[tuple[str, str]], list[st
 
 
 def _command(verb: str, options: Sequence[tuple[str, str]], arguments: Sequence[str]) -> SlashCommand:
+    if verb == SKILL and (not arguments or _SHA.fullmatch(arguments[0])):
+        arguments = ["", *arguments]
     if not 1 <= len(arguments) <= 2:  # noqa: PLR2004 an experiment, and optionally a commit
-        raise RefusedError("name one experiment, and after it at most one commit")
+        raise RefusedError("name one experiment or skill, and after it at most one commit")
     globs = tuple(value for name, value in options if name == "--only")
     counts = [value for name, value in options if name == "--repetitions"]
+    if verb == SKILL and globs:
+        raise RefusedError("`--only` is for cells of an experiment")
     if len(globs) > _MAX_GLOBS or len(counts) > 1:
         raise RefusedError(f"`--repetitions` can be given once, and `--only` {_MAX_GLOBS} times")
-    _require(_EXPERIMENT, arguments[:1], "an experiment name consists of a-z, 0-9, `.`, `_` and `-`")
+    names = [name for name in arguments[:1] if name or verb != SKILL]
+    _require(_EXPERIMENT, names, "a name consists of a-z, 0-9, `.`, `_` and `-`")
     _require(_GLOB, globs, "a glob of `--only` consists of letters, digits and `. _ - * ? [ ]`")
     _require(_REPETITIONS, counts, "`--repetitions` must be a number from 1 to 9999")
     _require(_SHA, arguments[1:], "a commit is 7 to 40 of the digits 0-9 and a-f")
@@ -122,38 +140,37 @@ def authorise(repository: GitHubRepository, event: CommentEvent) -> Mapping[str,
     if pull.state != "open":
         raise RefusedError("the pull request is closed")
     _require_seen_head(repository, event, command, pull)
+    return _inputs(repository, command, pull)
+
+
+def _inputs(repository: GitHubRepository, command: SlashCommand, pull: PullRequest) -> Mapping[str, str]:
+    """Return the inputs of the workflow that a command starts."""
     inputs = {
-        "experiment": command.experiment,
+        "skill" if command.verb == SKILL else "experiment": command.experiment,
         "only": " ".join(command.only),
         "repetitions": command.repetitions,
         "pull": str(pull.number),
         "head": pull.head.sha,
-        "base": merge_base(repository, pull) if command.verb == COMPARE else "",
+        "base": merge_base(repository, pull) if command.verb in {COMPARE, SKILL} else "",
     }
     return {name: value for name, value in inputs.items() if value}
 
 
-def resolve_pull_event(repository: GitHubRepository, event: PullEvent, experiment: str) -> Mapping[str, str]:
-    """Return the dispatch inputs that compare a pull request of this repository with its merge base.
+def resolve_pull_event(repository: GitHubRepository, event: PullEvent, command: SlashCommand) -> Mapping[str, str]:
+    """Return the dispatch inputs by which a command compares a pull request of this repository with its merge base.
 
     Raises:
         RefusedError: the head is in another repository, or is no longer the head of the event.
     """
     pull = read_pull_request(repository, event.pull_request.number)
     if pull.head.repo is None or pull.head.repo.full_name != event.repository.full_name:
-        raise RefusedError(
-            f"the head is in another repository; a maintainer can review it and comment `/scylla compare {experiment}`"
-        )
+        order = f"/scylla {command.verb} {command.experiment}".rstrip()
+        raise RefusedError(f"the head is in another repository; a maintainer can review it and comment `{order}`")
     if pull.state != "open" or pull.head.sha != event.pull_request.head.sha:
         raise RefusedError(
             f"the pull request is closed, or its head is now `{pull.head.sha[:10]}`, which has its own run"
         )
-    return {
-        "experiment": experiment,
-        "pull": str(pull.number),
-        "head": pull.head.sha,
-        "base": merge_base(repository, pull),
-    }
+    return _inputs(repository, command, pull)
 
 
 def _require_seen_head(
@@ -165,7 +182,8 @@ def _require_seen_head(
         RefusedError: nothing proves it.
     """
     head = pull.head.sha
-    hint = f"review it, and comment `/scylla {command.verb} {command.experiment} {head[:10]}`"
+    words = filter(None, ("/scylla", command.verb, command.experiment, head[:10]))
+    hint = f"review it, and comment `{' '.join(words)}`"
     if command.sha:
         if not head.startswith(command.sha):
             raise RefusedError(f"the head is `{head[:10]}`, not `{command.sha}`; {hint}")

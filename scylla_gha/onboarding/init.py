@@ -2,14 +2,15 @@
 
 import json
 import os
+import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from scylla_gha.config.library import Library, toolkit_root
@@ -33,7 +34,7 @@ from scylla_gha.onboarding.scaffold import (
     suite_files,
     write_files,
 )
-from scylla_gha.onboarding.toolkit import CALLER, Toolkit, repository_of_checkout, running_toolkit, toolkit_here
+from scylla_gha.onboarding.toolkit import CALLER, SKILLS, Toolkit, repository_of_checkout, running_toolkit, toolkit_here
 from scylla_gha.plan.checks import used_providers
 from scylla_gha.prepare.workspace import scratch
 from scylla_gha.providers import PROVIDERS
@@ -41,6 +42,10 @@ from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.validate.scenario import stop as stop_proofs
 from scylla_gha.validate.scenario import validate_scenario
 
+AFTER_SUITE: Final = "Now run: scylla-gha evaluate {}\nThen commit, push, and run: scylla-gha doctor"
+AFTER_SKILLS: Final = (
+    "Now run: scylla-gha skill .\nThen commit and push; each pull request that changes a skill is checked."
+)
 _LONGEST_PAUSE: Final = 16.0  # seconds between two lines of progress
 
 
@@ -158,7 +163,7 @@ def workflow_files(name: str, toolkit: Toolkit, keys: Sequence[str] = ()) -> lis
 
     Without `keys`, the secret that they pass is the key of the model that the experiment's file proposes.
     """
-    secrets = "\n      ".join(f"{key}: ${{{{ secrets.{key} }}}}" for key in keys or [example_key()])
+    secrets = _passed(keys or [example_key()])
     words = {"name": name, "toolkit": toolkit.repository, "ref": toolkit.ref, "secrets": secrets}
     files = (
         CALLER,
@@ -168,6 +173,24 @@ def workflow_files(name: str, toolkit: Toolkit, keys: Sequence[str] = ()) -> lis
         "scylla-readiness.yml",
     )
     return [ScaffoldFile(f".github/workflows/{file}", filled(file, **words).encode()) for file in files]
+
+
+def skills_workflow(toolkit: Toolkit, folders: Iterable[str]) -> ScaffoldFile:
+    """Return the workflow for the Agent Skills of a repository.
+
+    Args:
+        toolkit: that it calls.
+        folders: of the skills, relative to the repository; a change in them starts the checks.
+    """
+    tops = {PurePosixPath(folder).parts[:1] for folder in folders}
+    patterns = sorted(f"{top[0]}/**" for top in tops if top and re.fullmatch(r"[\w.-]+", top[0]))
+    paths = '"**"' if () in tops else ", ".join(map(json.dumps, ["**/SKILL.md", "**/evals/**", *patterns]))
+    words = {"toolkit": toolkit.repository, "ref": toolkit.ref, "secrets": _passed([example_key()]), "paths": paths}
+    return ScaffoldFile(f".github/workflows/{SKILLS}", filled(SKILLS, **words).encode())
+
+
+def _passed(keys: Sequence[str]) -> str:
+    return "\n      ".join(f"{key}: ${{{{ secrets.{key} }}}}" for key in keys)
 
 
 def _find(
@@ -259,7 +282,7 @@ def states_json(states: dict[FileState, list[ScaffoldFile]], name: str) -> str:
     return json.dumps({"experiment": name, **paths})
 
 
-def states_text(states: dict[FileState, list[ScaffoldFile]], name: str, *, dry_run: bool) -> str:
+def states_text(states: dict[FileState, list[ScaffoldFile]], next_steps: str, *, dry_run: bool) -> str:
     """Return a line for each file, one line for each fixture, and the next steps."""
     if not (states["new"] or states["overwritten"]):
         return "nothing to do: all files exist already"
@@ -275,5 +298,5 @@ def states_text(states: dict[FileState, list[ScaffoldFile]], name: str, *, dry_r
     lines += [f"{verb}new: fixtures/{fixture}/ ({counted(count, 'file')})" for fixture, count in fixtures.items()]
     lines += [f"{verb}overwritten: {file.path}" for file in states["overwritten"]]
     if not dry_run:
-        lines.append(f"\nNow run: scylla-gha evaluate {name}\nThen commit, push, and run: scylla-gha doctor")
+        lines.append(f"\n{next_steps}")
     return "\n".join(lines)

@@ -17,6 +17,7 @@ from scylla_gha.errors import FixtureError
 from scylla_gha.mining.repository import RepositoryCheckout, checkout_of, origin_of, published_commit
 
 CALLER: Final = "scylla.yml"  # the workflow that `init` writes and the other workflows start
+SKILLS: Final = "scylla-skills.yml"  # the one that `init --skills` writes
 _TOOLKIT: Final = re.compile(r"([A-Za-z0-9-]+/[\w.-]+)@([\w./-]+)")
 _CALL: Final = re.compile(
     r"^[^\S\n]*-?[^\S\n]*uses:\s*[\"']?([A-Za-z0-9-]+/[\w.-]+)/\.github/(?:workflows|actions)/[\w.-]+@([\w./-]+)",
@@ -63,10 +64,10 @@ def toolkits_called(text: str) -> list[Toolkit]:
 
 
 def toolkit_here(root: Path) -> Toolkit | None:
-    """Return the toolkit that the repository's workflow calls; None without such a workflow."""
-    path = root / ".github/workflows" / CALLER
-    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
-    return next(iter(toolkits_called(text)), None)
+    """Return the toolkit that the repository's workflows call; None without such a workflow."""
+    paths = [root / ".github/workflows" / name for name in (CALLER, SKILLS)]
+    texts = (path.read_text(encoding="utf-8", errors="replace") for path in paths if path.is_file())
+    return next((toolkit for text in texts for toolkit in toolkits_called(text)), None)
 
 
 def host_and_name(address: str) -> tuple[str, str] | None:

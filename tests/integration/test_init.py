@@ -16,6 +16,7 @@ from tests.support.adopters import DISCOUNT, TOOLKIT, commit, empty, till, web, 
 from tests.support.command import Said, scylla
 from tests.support.git import shell
 from tests.support.repository import environment, write_tree
+from tests.support.skills import write_skill
 
 
 def run(root: Path, *args: str) -> Said:
@@ -270,3 +271,15 @@ def test_workflows_belong_to_the_top_of_a_repository(tmp_path: Path) -> None:
     root = till(tmp_path / "till")
     inside = init(root, "src", code=4)
     assert f"lies inside the repository {root}" in inside.err
+
+
+def test_the_workflow_for_skills_is_written_alone(tmp_path: Path) -> None:
+    root = empty(tmp_path / "ours")
+    assert "no SKILL.md in it or below it" in init(root, "--skills", code=3).err
+    write_skill(root / "skills/tally")
+    told = init(root, "--skills")
+    assert "new: .github/workflows/scylla-skills.yml" in told.out
+    assert files(root).keys() - {"skills/tally/SKILL.md"} == {".github/workflows/scylla-skills.yml"}
+    workflow = yaml.safe_load((root / ".github/workflows/scylla-skills.yml").read_text())
+    assert "skills/**" in workflow[True]["pull_request"]["paths"]
+    assert "nothing to do" in run(root, "init", "--skills").out  # the toolkit is the one that the workflow names

@@ -36,13 +36,13 @@ class Stage:
         }  # fmt: skip
         return self.take(event, *given.get("options", ()))
 
-    def push(self, **given: Any) -> Said:
+    def push(self, *options: str, **given: Any) -> Said:
         """Run the command on the event of a push to the pull request, as it is then; `given` changes its head."""
         told = json.loads(json.dumps(self.state.pulls[7]))
         told["head"].update(given)
         event = {"action": "synchronize", "number": 7, "pull_request": told,
                  "repository": {"full_name": REPOSITORY, "default_branch": "main"}}  # fmt: skip
-        return self.take(event, "--compare", "demo", "--workflow", "scylla.yml")
+        return self.take(event, *(options or ("--compare", "demo", "--workflow", "scylla.yml")))
 
     def take(self, event: dict[str, Any], *options: str) -> Said:
         """Run the command on an event."""
@@ -106,6 +106,30 @@ def test_a_pull_request_orders_its_comparison_on_the_default_branch(stage: Stage
     assert (made["workflow"], made["ref"], made["inputs"]) == ("scylla.yml", "main", given)
     assert stage.outputs["accepted"] == "true"
     assert stage.state.bodies(7) == []
+
+
+@pytest.mark.parametrize("name", ["", "pdf"])
+def test_skills_are_measured_against_where_the_pull_request_branched_off(stage: Stage, name: str) -> None:
+    said = stage.say(f"/scylla skill {name}", options=("--workflow", "scylla-skills.yml"))
+    assert (said.code, "7 API calls" in said.err) == (0, True), said.err
+    (made,) = stage.state.dispatches
+    assert made["workflow"] == "scylla-skills.yml"
+    named = {"skill": name} if name else {}
+    assert made["inputs"] == {**named, "pull": "7", "head": HEAD, "base": sha("b")}
+
+
+def test_a_pull_request_orders_a_measurement_of_its_skills(stage: Stage) -> None:
+    said = stage.push("--skills", "--workflow", "scylla-skills.yml")
+    (made,) = stage.state.dispatches
+    assert (said.code, made["inputs"]) == (0, {"pull": "7", "head": HEAD, "base": sha("b")})
+    assert "dispatched skills at" in said.err
+
+
+def test_a_fork_orders_no_measurement_of_skills(stage: Stage) -> None:
+    stage.state.pull(7, HEAD, repository=FORK, ref="patch-1", pushed=BEFORE)
+    said = stage.push("--skills", "--workflow", "scylla-skills.yml")
+    assert (said.code, stage.state.dispatches) == (0, [])
+    assert "a maintainer can review it and comment `/scylla skill`" in said.err
 
 
 def test_a_pull_request_whose_head_is_no_longer_that_of_the_event_orders_nothing(stage: Stage) -> None:

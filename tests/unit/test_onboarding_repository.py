@@ -1,3 +1,6 @@
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -5,7 +8,7 @@ import yaml
 
 from scylla_gha.errors import FixtureError
 from scylla_gha.mining import repository as user_repository
-from scylla_gha.onboarding.init import workflow_files
+from scylla_gha.onboarding.init import skills_workflow, workflow_files
 from scylla_gha.onboarding.toolkit import (
     Toolkit,
     host_and_name,
@@ -170,9 +173,12 @@ def test_the_written_workflow_tells_which_toolkit_it_calls(tmp_path: Path) -> No
     assert toolkit_here(tmp_path) == toolkit
 
 
-@pytest.mark.parametrize("path", [file.path for file in workflow_files("app", OURS)])
+WRITTEN = [*workflow_files("app", OURS), skills_workflow(OURS, ["skills/pdf", ".claude/skills/tally"])]
+
+
+@pytest.mark.parametrize("path", [file.path for file in WRITTEN])
 def test_a_written_workflow_permits_nothing_but_by_a_job(path: str) -> None:
-    (text,) = (file.content for file in workflow_files("app", OURS) if file.path == path)
+    (text,) = (file.content for file in WRITTEN if file.path == path)
     workflow = yaml.safe_load(text)
     assert workflow["permissions"] == {}
     assert all(job["permissions"] for job in workflow["jobs"].values())
@@ -188,3 +194,36 @@ def test_every_input_that_is_offered_is_handed_on() -> None:
     assert offered.keys() == given.keys() - {"results-branch", "environment"}
     assert all(f"inputs.{name}" in str(given[name]) for name in offered)
     assert offered["experiment"]["default"] == "app"
+
+
+@pytest.mark.parametrize(
+    ("folders", "paths"),
+    [
+        (["skills/pdf", "skills/docx"], ["**/SKILL.md", "**/evals/**", "skills/**"]),
+        (["."], ["**"]),
+        (["a'b/pdf"], ["**/SKILL.md", "**/evals/**"]),
+    ],
+)
+def test_checks_of_skills_start_by_the_folders_of_skills(folders: list[str], paths: list[str]) -> None:
+    workflow = yaml.safe_load(skills_workflow(OURS, folders).content)
+    assert workflow[True]["pull_request"]["paths"] == paths
+
+
+def test_what_a_pull_request_starts_holds_no_secret_and_what_holds_one_is_dispatched() -> None:
+    text = skills_workflow(OURS, ["skills/pdf"]).content.decode()
+    jobs = yaml.safe_load(text)["jobs"]
+    assert jobs["check"]["permissions"] == {"contents": "read"}
+    assert all("secrets." not in json.dumps(job) for name, job in jobs.items() if name != "measure")
+    assert all("checkout" not in json.dumps(job) for name, job in jobs.items() if name != "check")
+
+
+def test_linters_find_nothing_in_written_workflows(tmp_path: Path) -> None:
+    pinned = Toolkit("octo-org/scylla-gha", SHA)
+    for file in [*workflow_files("app", pinned), skills_workflow(pinned, ["skills/pdf"])]:
+        write(tmp_path / file.path, file.content)
+    folder = tmp_path / ".github/workflows"
+    files = list(map(str, sorted(folder.iterdir())))
+    for name, *argv in (["actionlint", *files], ["zizmor", "--offline", "--quiet", "--no-progress", str(folder)]):
+        program = str(Path(sys.executable).with_name(name))
+        done = subprocess.run([program, *argv], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
