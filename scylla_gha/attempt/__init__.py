@@ -14,9 +14,9 @@ from scylla_gha.attempt.equip import (
     AgentRunner,
     EquippedAgent,
     equip_agent,
+    mounts_after_setup,
     not_started,
     observe_programs,
-    sandbox_mounts,
 )
 from scylla_gha.attempt.github import TrialHub, UsedHub, open_github
 from scylla_gha.attempt.workflow_steps import WorkflowBox
@@ -59,7 +59,7 @@ def run_attempt(
         has_hub = prepared.folder.github is not None and repository is None
         needs_socket = has_hub or (runner.target.address and runner.gateway and runner.agent.uses_model)
         sockets = opened.enter_context(socket_folder()) if needs_socket else None
-        mounts = replace(sandbox_mounts(runner, prepared, workspace), sockets=sockets, has_github=has_hub)
+        mounts = replace(mounts_after_setup(runner, prepared, workspace), sockets=sockets, has_github=has_hub)
         box = WorkflowBox(runner.checks or runner.target, prepared.path, runner.cancel)
         github: TrialRepository | TrialHub | None = repository or open_github(
             runner.hub, prepared, sockets, folder, runner.target.sandbox, box

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from scylla_gha.agents.base import Agent, AgentCommand, AgentTask, ModelAccess
 from scylla_gha.egress_proxy import proxy_environment
-from scylla_gha.errors import SandboxError
+from scylla_gha.errors import FixtureError, SandboxError
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.model.delivery import Delivery, Inventory, Observed
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 GIT: Final = "git"  # in every mode
 _SECONDS: Final = 60.0
+_SETUP_SECONDS: Final = 120.0
 _OUTPUT_BYTES: Final = 1_000_000
 _SEARCH: Final = 'for name; do if command -v "$name" >/dev/null; then echo "$name"; fi; done'
 
@@ -160,6 +161,31 @@ def observe_programs(runner: AgentRunner, equipped: EquippedAgent) -> Observed |
                 f"({streams.stderr.read_text(errors='replace')[-300:].strip()})"
             )
         return Observed(source="search of PATH", programs=tuple(streams.stdout.read_text("utf-8").split()))
+
+
+def mounts_after_setup(runner: AgentRunner, prepared: PreparedScenario, workspace: Workspace) -> SandboxMounts:
+    """Run a scenario's setup in its workspace, in the agent's sandbox and without network; return the agent's mounts.
+
+    Raises:
+        FixtureError: one of them fails.
+        SandboxError: the sandbox cannot be started.
+    """
+    mounts = sandbox_mounts(runner, prepared, workspace)
+    inside = replace(mounts, keep=False)
+    for command in prepared.folder.scenario.setup:
+        with tempfile.TemporaryDirectory() as folder:
+            stdin = Path(folder, "stdin")
+            stdin.touch()
+            streams = ProcessStreams(Path(folder, "stdout"), Path(folder, "stderr"), stdin)
+            limits = ProcessLimits(_SETUP_SECONDS, runner.limits.file_bytes)
+            ended = runner.target.sandbox.run(("/bin/sh", "-c", command), inside, streams, limits, runner.cancel)
+            if ended.cancelled:
+                raise KeyboardInterrupt
+            if ended.code or ended.timed_out:
+                why = f"no end within {_SETUP_SECONDS:.0f} s" if ended.timed_out else f"exit code {ended.code}"
+                said = "".join(path.read_text(errors="replace") for path in (streams.stdout, streams.stderr))
+                raise FixtureError(f"the setup command {command[:200]!r} failed ({why}): {said[-300:].strip()}")
+    return mounts
 
 
 def not_started(number: int, delivery: Delivery, sandbox: Sandbox) -> Attempt:

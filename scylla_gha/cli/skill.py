@@ -26,6 +26,13 @@ def _names(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]
     return tuple(name.strip() for name in value.split(",") if name.strip())
 
 
+def _arms(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in value.split(","))
+    if not names or set(names) - {"none", "base"}:
+        raise click.BadParameter(f"{value!r} is not none, base, or both with a comma between")
+    return names
+
+
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option(
@@ -35,6 +42,20 @@ def _names(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]
 )
 @click.option(
     "--eval", "evals", multiple=True, metavar="ID", help="Eval to run; may be repeated (default: all of each skill)."
+)
+@click.option(
+    "--base",
+    default="",
+    metavar="REF",
+    help="Branch, tag or hash with the last version of the skill (default: a pull request's merge base, else none).",
+)
+@click.option(
+    "--against",
+    default="none,base",
+    callback=_arms,
+    show_default=True,
+    metavar="none,base",
+    help="What the skill is compared with: no skill, its last version if that differs, or both.",
 )
 @click.option(
     "--distractors",

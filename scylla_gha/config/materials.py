@@ -101,7 +101,7 @@ def read_materials(treatment: Treatment, roots: Sequence[Path]) -> dict[str, Mat
     for kind, names in material_names(treatment).items():
         for name in names:
             try:
-                path = material_path(roots, kind, name)
+                path = material_path(roots, treatment.folder(kind), name)
                 resources[f"{kind}/{name}"] = Material(path, material_digest(kind, path))
             except ConfigError as error:
                 faults.append(str(error))

@@ -111,6 +111,22 @@ class ScenarioFolder:
             arm = arm.model_copy(update={"variant": _with_tools(arm.variant, self.scenario.task.tools)})
         return arm if self.mode is None or arm.mode is not None else arm.model_copy(update={"mode": self.mode})
 
+    def lacks_skill(self, arm: Arm) -> bool:
+        """Return True if the prompt calls a skill by its name, and an arm has no such skill."""
+        name = self.scenario.task.calls_skill
+        return name is not None and (arm.variant is None or name not in arm.variant.treatment.skills)
+
+    def is_for(self, arm: Arm) -> bool:
+        """Return True if there is a prompt for an arm."""
+        return not self.lacks_skill(arm) or self.scenario.task.plain_prompt_file is not None
+
+    def for_arm(self, arm: Arm) -> "ScenarioFolder":
+        """Return the scenario with the prompt of an arm."""
+        plain = self.scenario.task.plain_prompt_file
+        if plain is None or not self.lacks_skill(arm):
+            return self
+        return dataclasses.replace(self, prompt=(self.path / plain).read_text(encoding="utf-8"))
+
     @property
     def source(self) -> FixtureSource:
         """The start state; a local repository has its whole path."""
@@ -376,6 +392,9 @@ def _local_source(path: Path, scenario: Scenario) -> Iterator[str]:
 
 
 def _overrides(path: Path, scenario: Scenario) -> Iterator[str]:
+    plain = scenario.task.plain_prompt_file
+    if plain is not None and not (path / plain).is_file():
+        yield f"task.plain_prompt_file: {path / plain} is missing; write the task of variants without the skill there"
     for target, source in scenario.overrides.items():
         if not (path / source).is_file():
             yield f"overrides: {path / source} is missing"

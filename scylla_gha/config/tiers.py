@@ -47,7 +47,7 @@ class Tiers:
 
     roots: tuple[Path, ...]
     _digests: dict[Path, str] = field(default_factory=dict, repr=False)
-    _checked: dict[tuple[str, str], str] = field(default_factory=dict, repr=False)  # digests by kind and name
+    _checked: dict[tuple[str, str], str] = field(default_factory=dict, repr=False)  # digests by folder and name
     _later: dict[tuple[Path, ...], "Tiers"] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -198,7 +198,7 @@ class Tiers:
         for kind, names in material_names(treatment).items():
             for name in names:
                 try:
-                    digests[f"{kind}/{name}"] = self._material_digest(kind, name)
+                    digests[f"{kind}/{name}"] = self._material_digest(kind, treatment.folder(kind), name)
                 except ConfigError as error:
                     faults += [f"{where}: {line}" for line in str(error).splitlines()]
         try:
@@ -209,13 +209,13 @@ class Tiers:
             raise ConfigError("\n".join(faults))
         return digests
 
-    def _material_digest(self, kind: str, name: str) -> str:
-        if (kind, name) not in self._checked:
-            path = material_path(self.roots, kind, name)
+    def _material_digest(self, kind: str, folder: str, name: str) -> str:
+        if (folder, name) not in self._checked:
+            path = material_path(self.roots, folder, name)
             if path not in self._digests:
                 self._digests[path] = material_digest(kind, path)
-            self._checked[kind, name] = self._digests[path]
-        return self._checked[kind, name]
+            self._checked[folder, name] = self._digests[path]
+        return self._checked[folder, name]
 
 
 def _without_block(whole: Variant, prompt: SystemPrompt, block: str) -> Variant:
@@ -270,6 +270,7 @@ def unite(parents: Sequence[tuple[str, Treatment]], own: Treatment, where: Path)
     }
     for name in ("setting_sources", "tools", "orchestration", "verification", "agent_files"):
         united[name] = _one_value(name, parents, own, where)
+    united["skills_folder"] = own.skills_folder
     united["system_prompt"] = _one_prompt(parents, own, where)
     settings = [treatment.settings for _, treatment in (*parents, ("", own)) if treatment.settings is not None]
     united["settings"] = {key: value for part in settings for key, value in part.items()} if settings else None

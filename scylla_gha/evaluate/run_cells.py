@@ -5,6 +5,7 @@ key of that trial, its checks, its rubric and the judges. Other cells are run or
 attempts up to the first outcome that counts.
 """
 
+import dataclasses
 import datetime
 import functools
 import platform
@@ -321,7 +322,9 @@ def _run_one_attempt(context: RunContext, cell: Cell, folder: AttemptFolder) -> 
         prepared = context.prepared_scenario(cell.scenario)
         with scratch() as root:
             workspace = prepare_workspace(prepared, root)
-            attempt = run_attempt(agent_runner(context, cell), prepared, workspace, folder)
+            runner = agent_runner(context, cell)
+            prepared = dataclasses.replace(prepared, folder=prepared.folder.for_arm(runner.arm))
+            attempt = run_attempt(runner, prepared, workspace, folder)
             if context.settings.options.keep != "none":
                 attempt = keep_workspace(attempt, workspace.repo, folder, context.services.redactor)
                 write_record(folder.file("attempt.json"), attempt)

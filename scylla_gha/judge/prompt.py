@@ -36,6 +36,7 @@ from scylla_gha.model.printable_text import head_and_tail, visible
 from scylla_gha.model.scenario import Item, Rubric, Scenario
 from scylla_gha.path_patterns import PathPatterns
 
+_SKILL_LINE: Final = re.compile(r"^[^\n]*(?:Base directory for this skill|Launching skill):[^\n]*\n?", re.MULTILINE)
 _WORD: Final = re.compile(r"[\w.@+~-][\w.@+~/-]*")
 DIFF_CHARS: Final = 200_000  # about 60,000 tokens, for which all judges have room in addition to the rest
 _LEAST_PIECE_CHARS: Final = 200  # a shorter piece is not worth its marker
@@ -326,14 +327,40 @@ def blind_input(
     holds = {check.id: check.holds for check in evidence.checks}
     items = tuple(item for item in rubric.items if not item.checks and holds.get(item.applies_if or "", True))
     ids = {item.id for item in items}
-    expected = scenario.validation.expected
+    expected, masked = scenario.validation.expected, _mask(scenario.validation.masked_names)
+    text = f"{task.rstrip()}\n\nExpected result, which the agent did not see:\n{expected}" if expected else task
     return BlindInput(
-        task=f"{task.rstrip()}\n\nExpected result, which the agent did not see:\n{expected}" if expected else task,
-        items=items,
+        task=masked(text),
+        items=tuple(item.model_copy(update={"text": masked(item.text)}) for item in items),
         steps=tuple(step.step for step in scenario.progress if step.item in ids),
-        conditions=tuple((point.id, point.what) for point in scenario.checkpoints),
-        evidence=evidence,
+        conditions=tuple((point.id, masked(point.what)) for point in scenario.checkpoints),
+        evidence=_masked_evidence(evidence, masked) if scenario.validation.masked_names else evidence,
         first_files=named_files(task, scenario, rubric, checks),
+    )
+
+
+def _mask(names: Sequence[str]) -> Callable[[str], str]:
+    """Return a function that hides calls of skills in a text, and the lines in which the CLI says where one is."""
+    if not names:
+        return lambda text: text
+    any_name = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    distinct = "|".join(re.escape(name) for name in names if "-" in name)  # others are words such as `pdf`
+    called = (
+        rf"(?<![\w/])[/$](?:[\w.-]{{1,99}}:)?(?:{any_name})(?![\w/.-])"
+        rf"|\b[`'\"*]{{0,3}}(?:{any_name})[`'\"*]{{0,3}} skill\b|\bskill [`'\"*]{{0,3}}(?:{any_name})\b[`'\"*]{{0,3}}"
+    )
+    pattern = re.compile(called + (rf"|(?<![\w-])(?:{distinct})(?![\w-])" if distinct else ""), re.IGNORECASE)
+    return lambda text: pattern.sub("[skill]", _SKILL_LINE.sub("", text))
+
+
+def _masked_evidence(evidence: JudgeEvidence, masked: Callable[[str], str]) -> JudgeEvidence:
+    checks = (check.model_copy(update={"evidence": masked(check.evidence)}) for check in evidence.checks)
+    return replace(
+        evidence,
+        diff=masked(evidence.diff.decode(errors="surrogateescape")).encode(errors="surrogateescape"),
+        tree=tuple(masked(path) for path in evidence.tree),
+        checks=tuple(checks),
+        final_message=masked(evidence.final_message) if evidence.final_message else evidence.final_message,
     )
 
 

@@ -119,6 +119,17 @@ class ScenarioTask(Record):
         exclude_if=lambda tools: tools is None,
         description="Built-in tools of the agent CLI that the task allows, in all arms; null: all tools of the variant",
     )
+    calls_skill: Text | None = Field(
+        default=None,
+        exclude_if=lambda name: name is None,
+        description="Skill that the prompt calls by its name; null: none",
+    )
+    plain_prompt_file: str | None = Field(
+        default=None,
+        exclude_if=lambda name: name is None,
+        description="File with the prompt of variants that do not have the skill of `calls_skill`; null: they do not "
+        "get the task",
+    )
 
 
 class Validation(Record):

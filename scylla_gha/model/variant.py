@@ -207,6 +207,11 @@ class Treatment(Record):
         "the scenario's start state",
     )
     skills: tuple[Name, ...] = Field(default=(), description="Skills, as names of folders in config/skills/")
+    skills_folder: Slug = Field(
+        default="skills",
+        exclude_if=lambda folder: folder == "skills",
+        description="Folder in config/ that has the skills, such as one with another version of them",
+    )
     agents: tuple[Name, ...] = Field(default=(), description="Sub-agents, as names of files in config/agents/")
     orchestration: Orchestration | None = None
     verification: Literal["selective", "always"] | None = Field(
@@ -237,11 +242,15 @@ class Treatment(Record):
         """True if the CLI reads the files for agents in its workspace."""
         return self.setting_sources is None or "project" in self.setting_sources
 
+    def folder(self, kind: str) -> str:
+        """Return the folder in `config/` that has the resources of a kind."""
+        return self.skills_folder if kind == "skills" else kind
+
     def keyed(self) -> dict[str, JsonValue]:
         """Return what is compared and keyed, without newer fields that are not set."""
         unset = {name for name in _UNKEYED_IF_UNSET if not getattr(self, name)}
         unset |= {name for name in _UNKEYED_IF_NONE if getattr(self, name) is None}
-        fields = self.model_dump(mode="json", exclude=unset)
+        fields = self.model_dump(mode="json", exclude={*unset, "skills_folder"})  # digests tell versions apart
         if self.system_prompt and not self.system_prompt.blocks:
             fields["system_prompt"] = self.system_prompt.model_dump(mode="json", exclude={"blocks", "mode"})
         return fields
@@ -249,7 +258,7 @@ class Treatment(Record):
     @property
     def parts(self) -> frozenset[str]:
         """Parts of the treatment: each block, each item of a list, and each other setting with its value."""
-        settings = self.model_dump(mode="json", exclude={"system_prompt", *_LISTS}, exclude_none=True)
+        settings = self.model_dump(mode="json", exclude={"system_prompt", "skills_folder", *_LISTS}, exclude_none=True)
         parts = [f"{name}={json.dumps(value, sort_keys=True)}" for name, value in settings.items()]
         parts += [f"{name}/{item}" for name in _LISTS for item in getattr(self, name)]
         prompt = self.system_prompt

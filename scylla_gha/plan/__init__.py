@@ -223,7 +223,7 @@ def _cells(
         (f.scenario.id, arm.id): _group_key(experiment, f, arm, images)
         for f in folders
         for arm in arms
-        if why_impossible(f, arm) is None
+        if why_impossible(f, arm) is None and f.is_for(arm)
     }
     times = {f.scenario.id: experiment.repetitions or f.scenario.runs_per_tier for f in folders}
     for repetition in range(1, max(times.values()) + 1):
@@ -243,7 +243,7 @@ def key_of(plan: Plan, cell: Cell, folder: ScenarioFolder, images: SandboxImages
 
 
 def _group_key(experiment: Experiment, folder: ScenarioFolder, arm: Arm, images: SandboxImages) -> str:
-    tools, arm = folder.scenario.tools, folder.arm(arm)
+    tools, folder, arm = folder.scenario.tools, folder.for_arm(arm), folder.arm(arm)
     image = images.image(tools, arm)
     limits_resources = SANDBOXES[images.sandbox].limits_resources
     toolbox = toolbox_digest(tools)

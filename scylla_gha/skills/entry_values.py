@@ -22,6 +22,7 @@ _PLACEHOLDER: Final = re.compile(
     r"(?:[ _-][\w -]*)?>",
 )
 _HOST: Final = re.compile(r"(?:\b(?:https?|wss?|ssh|git|ftp)://(?:[^\s/@]*@)?|\bgit@)([A-Za-z0-9][A-Za-z0-9.-]*)")
+_NAME_OF_HOST: Final = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,24}")
 _LOCAL: Final = re.compile(r"localhost|127(?:\.\d+){3}|0\.0\.0\.0")
 
 
@@ -179,3 +180,10 @@ def undeclared_hosts(entry: Mapping[str, Json], prompt: str, declared: Json) -> 
     allowed = {host for value in lists for host in value if isinstance(host, str)}
     named = dict.fromkeys(host.rstrip(".").lower() for host in _HOST.findall(prompt))
     return tuple(host for host in named if host not in allowed and not _LOCAL.fullmatch(host))
+
+
+def declared_hosts(entry: Mapping[str, Json], declared: Json) -> tuple[str, ...]:
+    """Return the hosts that an entry or its file declares, in the form of names that a sandbox can allow."""
+    lists = [value for value in (entry.get("hosts"), declared) if isinstance(value, list)]
+    hosts = (host.lower() for value in lists for host in value if isinstance(host, str))
+    return tuple(dict.fromkeys(host for host in hosts if _NAME_OF_HOST.fullmatch(host)))

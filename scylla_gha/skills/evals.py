@@ -1,6 +1,9 @@
 """Evals of skills as a part of the measurement: their suites, and the answer of a run."""
 
+import os
+import tempfile
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Final
@@ -8,14 +11,19 @@ from typing import Final
 from scylla_gha.config.materials import material_digest
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
+from scylla_gha.mining.repository import check_out, checkout_of, merge_base, resolved
 from scylla_gha.model import slug
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Plan
+from scylla_gha.skills.find import top_of
+from scylla_gha.skills.prompt_calls import slash_call
 from scylla_gha.skills.report import CheckedSkill, SkillsCheck
 from scylla_gha.skills.session import PartReport, Print, SkillPart, SkillRequest
 from scylla_gha.skills.suites import (
     ABOUT_SKILL,
+    BASE,
+    BASE_FOLDER,
     TIER,
     WITH,
     WITHOUT,
@@ -36,22 +44,25 @@ _NO_OTHERS: Final = "none"
 def eval_parts(request: SkillRequest, check: SkillsCheck, say: Print) -> Iterator[SkillPart]:
     """Write the suite of each skill with evals, and yield it as a part of the measurement."""
     names: set[str] = set()
-    for skill in check.skills:
-        name, entries = suite_name(skill.name), list(_entries(skill, request))
-        if not entries or "evals" not in request.kinds or name in names:
-            continue
-        names.add(name)
-        if fault := skill_fault(check.root / skill.folder):
-            say(f"{skill.name}: evals are not run: {fault}")
-            continue
-        usable = []
-        for entry in entries:
-            if reason := _why_not(entry):
-                say(f"{skill.name}: eval {entry.skill_eval.id} is left out: {reason}")
-            else:
-                usable.append(entry)
-        if usable:
-            yield _part(request, check, skill, usable, say)
+    installed = {name for skill in check.skills for name in skill.invoked_as}
+    with tempfile.TemporaryDirectory() as folder:
+        base = base_version(request, check.root, Path(folder), say)
+        for skill in check.skills:
+            entries = list(_entries(skill, request))
+            if not entries or "evals" not in request.kinds or suite_name(skill.name) in names:
+                continue
+            names.add(suite_name(skill.name))
+            if fault := skill_fault(check.root / skill.folder):
+                say(f"{skill.name}: evals are not run: {fault}")
+                continue
+            usable = []
+            for entry in entries:
+                if reason := _why_not(entry, installed):
+                    say(f"{skill.name}: eval {entry.skill_eval.id} is left out: {reason}")
+                else:
+                    usable.append(entry)
+            if usable:
+                yield _part(request, check, skill, usable, base)
 
 
 def skill_fault(folder: Path) -> str:
@@ -68,16 +79,69 @@ def _entries(skill: CheckedSkill, request: SkillRequest) -> Iterator[EvalOfFile]
     for file in files:
         stem = Path(file.path).stem if len(files) > 1 else ""
         chosen = (each for each in file.evals if not request.evals or each.id in request.evals)
-        yield from (EvalOfFile(each, stem) for each in chosen)
+        yield from (EvalOfFile(each, stem, skill.invoked_as) for each in chosen)
 
 
-def _why_not(entry: EvalOfFile) -> str:
+def _why_not(entry: EvalOfFile, installed: Collection[str]) -> str:
     skill_eval = entry.skill_eval
     if not skill_eval.assertions:
         return "it has nothing to judge"
-    if skill_eval.hosts:
-        return f"it needs the network ({', '.join(skill_eval.hosts)})"
-    return "it has setup commands, which are not run yet" if skill_eval.setup else ""
+    called = slash_call(skill_eval.prompt)
+    if called and called not in installed:
+        return f"it calls /{called}, and no skill here has this name"
+    return f"it needs the network ({', '.join(skill_eval.hosts)})" if skill_eval.hosts else ""
+
+
+@dataclass(frozen=True, slots=True)
+class BaseVersion:
+    """The repository at the last version: its folder of skills, and functions that print."""
+
+    root: Path | None
+    say: Print
+
+    def folder(self, skill: CheckedSkill, current: Path) -> Path | None:
+        """Return the folder of a skill there; None if it is not there or is equal."""
+        if self.root is None:
+            return None
+        folder = self.root / skill.folder
+        if not (folder / Path(skill.file).name).is_file():
+            self.say(f"{skill.name}: is new, so there is no last version to compare with")
+        elif fault := skill_fault(folder):
+            self.say(f"{skill.name}: its last version is not run: {fault}")
+        elif material_digest("skills", folder) == material_digest("skills", current):
+            self.say(f"{skill.name}: is equal to its last version, which is not run")
+        else:
+            return folder
+        return None
+
+
+def base_version(request: SkillRequest, root: Path, folder: Path, say: Print) -> BaseVersion:
+    """Check out the last version of the repository: that of --base; in a pull request, the merge base.
+
+    Args:
+        request: options.
+        root: folder that was checked.
+        folder: to write to.
+        say: prints a line.
+
+    Raises:
+        ConfigError: --base names nothing.
+    """
+    branch = request.base or os.environ.get("GITHUB_BASE_REF", "")
+    if not branch or "base" not in request.against:
+        return BaseVersion(None, say)
+    top = top_of(root)
+    checkout = checkout_of(top)
+    commit = resolved(checkout, branch)
+    if commit is None:
+        if request.base:
+            raise ConfigError(f"--base: {branch!r} is no branch, tag or hash of the repository {top}")
+        say(f"the branch {branch} of the pull request is not in this clone, so there is no last version; fetch it")
+        return BaseVersion(None, say)
+    if not request.base:
+        commit = merge_base(checkout, commit, "HEAD") or commit
+    check_out(checkout, commit, folder)
+    return BaseVersion(folder / root.relative_to(top), say)
 
 
 def _part(
@@ -85,37 +149,45 @@ def _part(
     check: SkillsCheck,
     skill: CheckedSkill,
     entries: Sequence[EvalOfFile],
-    say: Print,
+    base: BaseVersion,
 ) -> SkillPart:
-    name = suite_name(skill.name)
+    name, current = suite_name(skill.name), check.root / skill.folder
     suite = request.clean_suite(name)
-    others = installed_beside(request, check, (skill.name,), say)
-    installed = write_skills(suite, [check.root / skill.folder, *others])
+    others = installed_beside(request, check, (skill.name,), base.say)
+    installed = write_skills(suite, [current, *others])
+    if before := base.folder(skill, current):
+        write_skills(suite, [before, *others], BASE_FOLDER)
     write_arms(suite, installed[0], installed[1:])
     for entry in entries:
         write_eval(suite, name, entry)
-    arms = {variant: _arm(request, variant) for variant in (WITH, WITHOUT)}
+    has_plain = any(entry.plain_prompt for entry in entries) and "none" in request.against
+    variants = [WITH, *([WITHOUT] if has_plain else []), *([BASE] if before else [])]
+    assertions = [assertion for entry in entries for assertion in entry.skill_eval.assertions]
     experiment = Experiment(
         id=name,
         question=f"Do more assertions hold with the skill {skill.name}?",
         scenarios=(f"{name}/*",),
-        variants=tuple(f"{TIER}/{variant}" for variant in arms),
+        variants=tuple(f"{TIER}/{variant}" for variant in variants),
         agents=(request.agent,),
         models=(request.model,),
         sandbox=request.sandbox,
         repetitions=request.repetitions,
-        baseline=arms[WITHOUT],
-        judges=request.judges if any(not a.code for e in entries for a in e.skill_eval.assertions) else (),
+        baseline=arm_id(request, variants[-1]),
+        judges=request.judges if any(assertion.code is None for assertion in assertions) else (),
     )
     write_experiment(suite, experiment)
+    runs_code = any(entry.skill_eval.setup for entry in entries) or any(
+        assertion.code and assertion.code.command for assertion in assertions
+    )
 
     def answer(plan: Plan, folder: RunFolder) -> PartReport:
         return _answer(skill.name, plan, folder)
 
-    return SkillPart("evals", skill.name, name, suite, answer)
+    return SkillPart("evals", skill.name, name, suite, answer, runs_code=runs_code)
 
 
-def _arm(request: SkillRequest, variant: str) -> str:
+def arm_id(request: SkillRequest, variant: str) -> str:
+    """Return the id of the arm of a variant."""
     agent = request.agent.partition("@")[0]
     return ".".join(slug(part) for part in (f"{TIER}/{variant}", agent, request.model))
 

@@ -14,6 +14,7 @@ from scylla_gha.skills.entry_values import (
     EntryFault,
     EntryFaults,
     SkippedEntry,
+    declared_hosts,
     entry_files,
     entry_setup,
     prompt_of,
@@ -22,6 +23,7 @@ from scylla_gha.skills.entry_values import (
 )
 from scylla_gha.skills.find import SkillFolder
 from scylla_gha.skills.json_source import Json, JsonFault, JsonSource, Place, address, read_json
+from scylla_gha.skills.prompt_calls import calls, slash_call
 from scylla_gha.skills.read_assertions import INVERTED_KEYS, KEYS, AssertionReader, EvalAssertion
 from scylla_gha.skills.read_triggers import LABELS, REJECTED, KnownSkills, TriggerLabel, listed_queries
 
@@ -37,7 +39,6 @@ _READ_KEYS: Final = frozenset(
 )
 _TRIGGER_NAME: Final = re.compile(r"trigger|^eval_queries\.json$", re.IGNORECASE)
 _OUTPUT_FOLDER: Final = re.compile(r"results?|runs?|outputs?|fixtures?|files|inputs?|.*-workspace", re.IGNORECASE)
-_SLASH_CALL: Final = re.compile(r"/([a-z0-9][\w:-]*)(?=\s|$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class SkillEval:
         label: skills that should trigger; None: unknown.
         by_name: the prompt calls the skill by its name.
         hosts: named in the prompt and not declared.
+        declared_hosts: that the agent may reach.
     """
 
     id: str
@@ -64,6 +66,7 @@ class SkillEval:
     label: TriggerLabel | None
     by_name: bool
     hosts: tuple[str, ...]
+    declared_hosts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,10 +309,11 @@ class _FileReading:
         hosts = undeclared_hosts(entry, prompt, self._file_value("hosts"))
         if hosts:
             self._add("warning", place, f"{address(place)}: {_network_message(hosts)}")
+        allowed = declared_hosts(entry, self._file_value("hosts"))
         title = next((entry[key] for key in _TITLES if isinstance(entry.get(key), str)), "")
         by_name = self._is_by_name(prompt, place)
         self.file.evals.append(
-            SkillEval(identity, title, prompt, expected, assertions, files, setup, label, by_name, hosts)
+            SkillEval(identity, title, prompt, expected, assertions, files, setup, label, by_name, hosts, allowed)
         )
         if label is not None and not by_name and not self.reader.user_only:
             self.unknown_skills |= set(self.reader.known.unknown(label))
@@ -337,12 +341,12 @@ class _FileReading:
     def _is_by_name(self, prompt: str, place: Place) -> bool:
         """Return True if a prompt calls a skill by its name."""
         names = (*self.reader.skill.invoked_as, *self.reader.known.names)
-        if call := _SLASH_CALL.match(prompt.strip()):
-            if call[1] not in names:
-                self.unknown_calls.setdefault(f"/{call[1]}", place)
+        if called := slash_call(prompt):
+            if called not in names:
+                self.unknown_calls.setdefault(f"/{called}", place)
             return True
         own = {self.reader.skill.name, self.reader.declared_name} - {""}
-        return any(_calls(prompt, name) for name in own)
+        return any(calls(prompt, name) for name in own)
 
 
 def _network_message(hosts: Sequence[str]) -> str:
@@ -350,11 +354,3 @@ def _network_message(hosts: Sequence[str]) -> str:
         f"the prompt names {first_of(hosts, 3)}, so it is not run until the file says whether it needs the network: "
         f'write "hosts": {json.dumps(hosts[:3])}, or "hosts": [] if it needs none'
     )
-
-
-def _calls(prompt: str, name: str) -> bool:
-    """Return True if a prompt has a call of a skill, or says that it is one."""
-    word = re.escape(name)
-    call = rf"(?<!\w)\${word}(?![\w-])|(?<!\w)/{word}(?![\w/.-])"
-    words = rf"\b{word}[`'\"*]* skill\b|\bskill [`'\"*]*{word}\b"
-    return bool(re.search(f"{call}|{words}", prompt, re.IGNORECASE)) or ("-" in name and name in prompt)

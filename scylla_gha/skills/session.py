@@ -55,6 +55,8 @@ class SkillRequest:
         library: configuration of the current project and of the toolkit.
         kinds: parts to run.
         judges: models of the panel.
+        base: branch, tag or hash of the last version; empty: the merge base in a pull request, else none.
+        against: what the skill is compared with: `none`, `base`, or both.
         distractors: `repo`: all other skills in the folder are installed too; `none`: no other; else their folder.
         evals: ids of the evals to run; empty: all.
     """
@@ -67,6 +69,8 @@ class SkillRequest:
     agent: str
     judges: tuple[str, ...]
     repetitions: int
+    base: str
+    against: tuple[str, ...]
     distractors: str
     evals: tuple[str, ...]
     budget_usd: float
@@ -115,6 +119,7 @@ class SkillPart:
         experiment: id of the experiment, and name of its run's folder.
         suite: folder of its configuration.
         report: makes the answer of the run's folder, when all or some cells are done.
+        runs_code: commands of the evals are run.
     """
 
     kind: Kind
@@ -122,6 +127,7 @@ class SkillPart:
     experiment: str
     suite: Path
     report: Callable[[Plan, RunFolder], PartReport]
+    runs_code: bool = False
 
     def library(self, request: SkillRequest) -> Library:
         """Return its configuration, with that of the project and of the toolkit behind it."""
@@ -191,11 +197,25 @@ def measure_skills(request: SkillRequest, makers: Iterable[PartMaker], check: Sk
     prices = _within_budget([_price(part, request) for part in parts], request, say)
     _say_prices(prices, request, say)
     for price in prices:
-        if price.settings is not None:
-            sandbox = SANDBOXES[price.plan.sandbox]
-            require_safe_sandbox(price.settings, _NOTHING, sandbox, allowed=request.allow_exposed_keys)
+        _require_sandbox(price, request)
     _confirm(prices, request)
     return _run_parts(prices, request)
+
+
+def _require_sandbox(price: PartPrice, request: SkillRequest) -> None:
+    """Check that neither a key nor the user's files are exposed to what is run, unless the user allows it.
+
+    Raises:
+        RefusedError: they are.
+    """
+    sandbox = SANDBOXES[price.plan.sandbox]
+    if price.settings is not None:
+        require_safe_sandbox(price.settings, _NOTHING, sandbox, allowed=request.allow_exposed_keys)
+    if price.part.runs_code and not sandbox.isolates_files and not request.allow_exposed_keys:
+        raise RefusedError(
+            f"{price.part.skill}: its evals have commands, which would reach all files in the sandbox {sandbox.name}; "
+            "use --sandbox docker or bubblewrap, or give --allow-exposed-keys if they may"
+        )
 
 
 def _has_key(request: SkillRequest) -> bool:

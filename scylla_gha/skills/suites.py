@@ -2,8 +2,9 @@
 
 ```
 <suite>/config/experiments/skill-<name>.yaml
-<suite>/config/tiers/T1.yaml                        sub-tests `01-with` and `02-without`
+<suite>/config/tiers/T1.yaml                        sub-tests `01-with`, `02-without` and `03-base`
 <suite>/config/skills/<name>/                       the skill, and the others that are installed beside it
+<suite>/config/skills-base/<name>/                  the last version of the skill, and the same others
 <suite>/scenarios/skill-<name>/<NNN-id>/            scenario.yaml prompt.md rubric.yaml
 <suite>/fixtures/skill-<name>.<NNN-id>/             files of the eval
 ```
@@ -24,6 +25,7 @@ import yaml
 
 from scylla_gha.model import Record, slug
 from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.sandbox import NetworkAccess
 from scylla_gha.model.scenario import (
     AnswerCondition,
     Category,
@@ -39,27 +41,41 @@ from scylla_gha.model.scenario import (
 from scylla_gha.model.variant import SubTest, Tier, Treatment
 from scylla_gha.prepare.start_state import commit_of
 from scylla_gha.skills.find import SKILL_FILE
+from scylla_gha.skills.prompt_calls import calls, without_calls
 from scylla_gha.skills.read_assertions import CodeCheck, EvalAssertion
 from scylla_gha.skills.read_evals import SkillEval
 from scylla_gha.store.records import write_text
 
 TIER: Final = "T1"
-WITH, WITHOUT = "01-with", "02-without"
+WITH, WITHOUT, BASE = "01-with", "02-without", "03-base"
+BASE_FOLDER: Final = "skills-base"
 ABOUT_SKILL: Final = "S"  # first letter of the ids of items that speak of the skill itself; of others it is A
 _SECONDS: Final = 600
 _ANSWERED: Final = "answered"
+_PLAIN: Final = "plain_prompt.md"
 _LARGEST_NUMBER: Final = 999
-_WORD: Final = re.compile(r"[\w@+~.-]+(?:/[\w@+~.-]+)*")
+_WORD: Final = re.compile(r"(?<![\w/@+~.-])[\w@+~.-]+(?:/[\w@+~.-]+)*")
 # They hold expected answers or what earlier runs left, and are not a part of what an agent is given.
 _LEFT_OUT: Final = ("evals", "evals.json", "tests", "testing", "results", "*-workspace", ".git", "__pycache__")
 
 
 @dataclass(frozen=True, slots=True)
 class EvalOfFile:
-    """An eval, and the stem of its file if evals of several files are in one suite."""
+    """An eval, the stem of its file if evals of several files are in one suite, and the names that call its skill."""
 
     skill_eval: SkillEval
     stem: str = ""
+    names: tuple[str, ...] = ()
+
+    @property
+    def plain_prompt(self) -> str | None:
+        """Prompt without calls of the skill; empty if nothing remains, None if they cannot be removed."""
+        return without_calls(self.skill_eval.prompt, self.names) if self.is_call else self.skill_eval.prompt
+
+    @property
+    def is_call(self) -> bool:
+        """True if the prompt calls the skill by its name."""
+        return any(calls(self.skill_eval.prompt, name) for name in self.names)
 
     @property
     def scenario(self) -> str:
@@ -81,11 +97,14 @@ def write_yaml(path: Path, record: Record) -> None:
     write_text(path, yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=120))
 
 
-def write_skills(suite: Path, folders: Iterable[Path]) -> tuple[str, ...]:
-    """Copy skills into a suite, as they are installed; return their names. Links are left out."""
+def write_skills(suite: Path, folders: Iterable[Path], into: str = "skills") -> tuple[str, ...]:
+    """Copy skills into a folder of a suite's configuration, as they are installed; return their names.
+
+    Links are left out.
+    """
     names = []
     for folder in folders:
-        target = suite / "config" / "skills" / folder.name
+        target = suite / "config" / into / folder.name
         shutil.copytree(folder, target, ignore=_ignored)
         lower = next(path for path in target.iterdir() if path.name.lower() == SKILL_FILE.lower())
         if lower.name != SKILL_FILE:
@@ -100,16 +119,16 @@ def _ignored(folder: str, names: list[str]) -> set[str]:
 
 
 def write_arms(suite: Path, name: str, others: Sequence[str]) -> None:
-    """Write the sub-tests with and without a skill; both have the other skills."""
-    tier = Tier(
-        id=TIER,
-        name="Skills",
-        focus="One skill, and others beside it",
-        sub_tests=(
-            SubTest(id=WITH, description=f"With {name}", treatment=Treatment(skills=(name, *others))),
-            SubTest(id=WITHOUT, description=f"Without {name}", treatment=Treatment(skills=tuple(others))),
-        ),
+    """Write the sub-tests with a skill, without it, and with its last version; all have the other skills."""
+    own = (name, *others)
+    sub_tests: tuple[SubTest, ...] = (
+        SubTest(id=WITH, description=f"With {name}", treatment=Treatment(skills=own)),
+        SubTest(id=WITHOUT, description=f"Without {name}", treatment=Treatment(skills=tuple(others))),
     )
+    if (suite / "config" / BASE_FOLDER).is_dir():
+        treatment = Treatment(skills=own, skills_folder=BASE_FOLDER)
+        sub_tests += (SubTest(id=BASE, description=f"With the last version of {name}", treatment=treatment),)
+    tier = Tier(id=TIER, name="Skills", focus="One skill, and others beside it", sub_tests=sub_tests)
     write_yaml(suite / "config" / "tiers" / f"{TIER}.yaml", tier)
 
 
@@ -125,6 +144,8 @@ def write_eval(suite: Path, name: str, entry: EvalOfFile) -> None:
     write_files(fixture, skill_eval)
     folder = suite / "scenarios" / name / entry.scenario
     write_text(folder / "prompt.md", skill_eval.prompt)
+    if entry.is_call and entry.plain_prompt:
+        write_text(folder / _PLAIN, entry.plain_prompt)
     items = tuple(_items(skill_eval.assertions))
     write_yaml(folder / "rubric.yaml", Rubric(pass_threshold=1.0, categories=(_category(items),)))
     write_yaml(folder / "scenario.yaml", _scenario(entry, fixture))
@@ -162,16 +183,23 @@ def _scenario(entry: EvalOfFile, fixture: Path) -> Scenario:
         size="small",
         difficulty="medium",
         source=FixtureSource(fixture=fixture.name, hash=commit_of(fixture)),
-        task=ScenarioTask(prompt_file="prompt.md", timeout_seconds=_SECONDS),
+        task=ScenarioTask(
+            prompt_file="prompt.md",
+            timeout_seconds=_SECONDS,
+            calls_skill=entry.names[0] if entry.is_call else None,
+            plain_prompt_file=_PLAIN if entry.is_call and entry.plain_prompt else None,
+        ),
         validation=Validation(
             rubric_file="rubric.yaml",
             expected=None if is_judged_alone or not skill_eval.expected.strip() else skill_eval.expected,
+            masked_names=entry.names,
         ),
         checkpoints=(said, *checks),
         progress=(ProgressStep(step="The agent gave an answer", checkpoint=_ANSWERED),),
         tiers=(TIER,),
         answers=True,
         setup=skill_eval.setup,
+        network=NetworkAccess(hosts=skill_eval.declared_hosts),
     )
 
 

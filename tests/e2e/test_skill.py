@@ -1,10 +1,14 @@
 """`scylla-gha skill` with the real Claude Code CLI and a scripted provider, as the author of a skill runs it."""
 
+import json
+import threading
 from pathlib import Path
+from typing import Any
 
-from tests.support.command import Said, scylla
-from tests.support.provider import Provider, serve
-from tests.support.skill_author import adder, author
+from tests.support.command import Said, forked, scylla
+from tests.support.git import shell
+from tests.support.provider import Body, Provider, Say, serve
+from tests.support.skill_author import adder, author, write_evals
 
 KEY = "sk-ant-canary-0123456789"
 
@@ -28,3 +32,64 @@ def test_evals_are_run_with_and_without_the_skill_and_paid_once(tmp_path: Path) 
     assert "100% in t1-01-with.claude-code.claude-sonnet-5 (2 trials)" in said.out
     assert "33% in t1-02-without.claude-code.claude-sonnet-5 (2 trials)" in said.out
     assert said.out.splitlines()[-1] == again.out.splitlines()[-1]
+
+
+def rows(root: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (root / "runs/skill-tally/results.jsonl").read_text().splitlines()]
+
+
+def test_setup_calls_by_name_and_the_last_version(tmp_path: Path) -> None:
+    skill = author(tmp_path)
+    shell(tmp_path, "git tag old")
+    (skill / "SKILL.md").write_text((skill / "SKILL.md").read_text() + "Begin with the first.\n")
+    write_evals(
+        skill,
+        {"id": 1, "prompt": "/tally data.csv", "setup": "echo 1 > data.csv", "checks": [{"cmd": "test -s data.csv"}]},
+        {"id": 2, "prompt": "Sum 3 and 4", "setup": ["echo no >&2", "exit 3"], "checks": [{"cmd": "true"}]},
+        {"id": 3, "prompt": "/tally", "checks": [{"type": "contains", "pattern": "42"}]},
+    )
+    with serve(adder) as provider:
+        said = measure(tmp_path, provider, "--repetitions", "1", "--base", "old")
+    assert said.code == 8, said.err
+    assert "judge" not in said.err.partition("no judged trial")[0]
+    by_cell = {(row["scenario"][:3], row["arm"][:7]): row for row in rows(tmp_path)}
+    outcomes = {place: row["outcome"] for place, row in by_cell.items()}
+    arms = ("t1-01-w", "t1-02-w", "t1-03-b")
+    assert outcomes == {
+        **{("001", arm): "completed" for arm in arms},
+        **{("002", arm): "fixture_error" for arm in arms},
+        ("003", "t1-01-w"): "completed",
+        ("003", "t1-03-b"): "completed",
+    }
+    assert "the setup command 'exit 3' failed (exit code 3)" in by_cell["002", "t1-01-w"]["reason"]
+    assert by_cell["001", "t1-02-w"]["passed"]
+    prompts = {path.parts[-3].split(".")[0]: path.read_text() for path in tmp_path.glob("runs/*/001*/*/prompt.md")}
+    assert prompts["001-eval--t1-01-with"] == "/tally data.csv"
+    assert prompts["001-eval--t1-02-without"] == "data.csv"
+
+
+def test_a_killed_command_is_resumed_and_nothing_is_paid_twice(tmp_path: Path) -> None:
+    author(tmp_path)
+    slow = threading.Event()
+
+    def answer(body: Body) -> Say:
+        if not body.get("tools"):
+            slow.set()
+        return adder(body)
+
+    with serve(answer) as provider:
+        env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": KEY}
+        options = ("skill", "skills/tally", "--yes", "--only", "evals", "--repetitions", "2", "--jobs", "1")
+        with forked(*options, cwd=tmp_path, env=env) as command:
+            assert slow.wait(120)
+            assert command.kill().code
+        done = {path.parent.name for path in tmp_path.glob("runs/skill-tally/*/judgment.json")}
+        trials = {path.parent.name for path in tmp_path.glob("runs/skill-tally/*/trial.json")}
+        paid = len([body for body in provider.requests if body.get("tools")])
+        said = measure(tmp_path, provider, "--repetitions", "2", "--jobs", "1")
+        assert said.code == 0, said.err
+        later = len([body for body in provider.requests if body.get("tools")]) - paid
+    assert trials >= done
+    assert trials
+    assert later <= 8 - len(trials)
+    assert len(rows(tmp_path)) == 8

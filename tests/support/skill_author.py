@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from tests.support.git import shell
 from tests.support.panel import asked_for, raw, reply
@@ -34,6 +35,11 @@ def author(root: Path) -> Path:
     (skill / "evals" / "files" / "pots.csv").write_text("a,b\n1,2\n2,40\n")
     shell(root, "git init -q && git add -A && git -c user.name=a -c user.email=a@b commit -qm tally")
     return skill
+
+
+def write_evals(skill: Path, *evals: dict[str, Any]) -> None:
+    """Replace the evals of a skill."""
+    (skill / "evals" / "evals.json").write_text(json.dumps(evals))
 
 
 def adder(body: Body) -> Say:
