@@ -16,6 +16,7 @@ Events of hooks come later, when the agent can write such lines itself, so a fau
 
 import hashlib
 import html
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -29,6 +30,7 @@ from scylla_gha.config.materials import (
     read_materials,
     read_server,
     skill_description,
+    skill_plugin,
 )
 from scylla_gha.config.tiers import program_files, read_mode
 from scylla_gha.counting import counted
@@ -44,6 +46,7 @@ _LONGEST_PATH: Final = 300
 _MOST: Final = 50  # faults that are named
 _NAMED: Final = 5
 _HASH_DIGITS: Final = 8
+_UNSEEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]")
 _KIND_OF: Final = {"skills": "skill", "agents": "sub-agent"}
 _UNKNOWN: Final = Inventory(agent="", version="", models=(), tools=(), skills=(), agents=(), prompt_lines=())
 
@@ -75,6 +78,7 @@ def agent_resources(variant: Variant | None, roots: Sequence[Path]) -> AgentReso
         agents={name: read_agent(now[f"agents/{name}"].path) for name in treatment.agents},
         descriptions={name: skill_description(folders[f"skills/{name}"]) for name in treatment.skills},
         folders=folders,
+        plugins={name: plugin for name in treatment.skills if (plugin := skill_plugin(folders[f"skills/{name}"]))},
         agent_files=files,
         project_servers=project_servers(files[MCP_FILE]) if files and MCP_FILE in files else {},
     )
@@ -224,9 +228,14 @@ def _kinds(declared: Declared, source: Observed) -> _Kinds:
         ("MCP server", declared.mcp_servers, source.mcp_servers),
         ("program", declared.programs, source.programs),
         ("plugin", declared.plugins, source.plugins),
-        ("skill", declared.skills, source.skills),
+        ("skill", _listed_skills(declared, source), source.skills),
         ("sub-agent", declared.agents, source.agents),
     )
+
+
+def _listed_skills(declared: Declared, source: Observed) -> tuple[str, ...]:
+    """Return the declared skills that a source lists, which a skill's own settings may prevent."""
+    return tuple(name for name in declared.skills if source.source not in declared.unlisted.get(name, ()))
 
 
 def _missing(declared: Declared, source: Observed, inventory: Inventory | None) -> Iterator[str]:
@@ -241,7 +250,10 @@ def _missing(declared: Declared, source: Observed, inventory: Inventory | None) 
             for file in declared.instruction_files
             if not any(f"{folder}/{file}" in source.instructions for folder in declared.places)
         )
-    for name, shown in _cut(declared, source).items():
+    cut = _cut(declared, source)
+    for name, shown in cut.items():
+        if declared.may_cut_skills and name.startswith("skills/"):
+            continue
         yield f"description of {_KIND_OF[name.partition('/')[0]]} {name.partition('/')[2]} ({source.source}: {shown})"
     if source.system_prompt is not None:
         yield from _prompt_missing(declared, source.system_prompt, source.prompt_lines or (), inventory)
@@ -253,6 +265,8 @@ def _cut(declared: Declared, source: Observed | None) -> dict[str, str]:
     listings = {kind: _plain(text) for kind, text in source.listings.items()} if source else {}
     for key, texts in declared.descriptions.items():
         kind, _, name = key.partition("/")
+        if kind == "skills" and "first request" in declared.unlisted.get(name, ()):
+            continue  # another entry of the list may have this name in its text
         listing = listings.get(kind, "")
         if f"- {name}" in listing and not all(_plain(text) in listing for text in texts):
             size = sum(map(len, texts)) - len(f"- {name}: ")
@@ -261,8 +275,11 @@ def _cut(declared: Declared, source: Observed | None) -> dict[str, str]:
 
 
 def _plain(text: str) -> str:
-    """Return a text with single spaces and without escapes: CLIs list descriptions on one or many lines."""
-    return " ".join(html.unescape(text).split())
+    """Return a text with single spaces and without escapes: CLIs list descriptions on one or many lines.
+
+    Newer ones also list spaces in the place of characters that nobody sees.
+    """
+    return " ".join(_UNSEEN.sub(" ", html.unescape(text)).split())
 
 
 def _unreported(declared: Declared, seen: Sequence[Observed]) -> Iterator[str]:
@@ -309,6 +326,7 @@ def _undeclared(declared: Declared, source: Observed, inventory: Inventory | Non
     if inventory is not None and source.source == "start event":  # in the request they are words among others
         yield from _beyond("skill", source.skills, (*declared.skills, *declared.own_skills, *own.skills))
         yield from _beyond("sub-agent", source.agents, (*declared.agents, *declared.own_agents, *own.agents))
+    yield from (f"a second skill {_short(name)}, of the start state" for name in declared.repeated_skills)
     for path in source.instructions or ():  # read by the agent, which may read only these
         if not any(path == allowed or path.startswith(f"{allowed}/") for allowed in declared.places):
             yield f"instructions of {path[:_LONGEST_PATH]}"
@@ -367,6 +385,8 @@ def _unverified(declared: Declared, seen: Sequence[Observed], inventory: Invento
         yield "the CLI wrote no start event"
     if "first request" not in sources:
         yield "no request to the model was seen"
+    unlisted = (name for name, silent in declared.unlisted.items() if ALWAYS_SEEN.issubset(silent))
+    yield from (f"the skill {name}: its front matter lets no session list it at the start" for name in unlisted)
     if declared.safety_net and not declared.net_is_managed:
         yield "the safety net: on the host the agent could change it"
     if declared.safety_net and "hook events" not in sources:

@@ -11,6 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
+
+from scylla_gha.config import require_small_yaml
 from scylla_gha.counting import first_of
 from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.model.variant import MCP_FILE, PLACES, ServerCommand, Variant, is_agent_file
@@ -25,6 +28,7 @@ _FOLDERS_OF_THE_TOOLKIT: Final = ("fixtures", "runs", "scenarios")
 _SERVER_NAME: Final = re.compile(r"[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*")
 _SKILL: Final = re.compile(r"\.(claude|agents)/skills/[^/]+/SKILL\.md")
 _DESCRIPTION: Final = re.compile(r"^description:[ \t]*(\S|[>|])", re.MULTILINE)
+_FIELD: Final = re.compile(r"^([A-Za-z][\w-]*):[ \t]+(.*)$", re.MULTILINE)
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
 
 
@@ -90,6 +94,17 @@ def front_matter(file: Path) -> str:
     """Return the front matter of a file with any content; "" if the file is missing or has none."""
     text = file.read_bytes().decode(errors="replace") if file.is_file() else ""
     return text.partition("\n---")[0] if text.startswith("---") else ""
+
+
+def front_fields(file: Path) -> dict[str, object]:
+    """Return the fields of a file's front matter, with texts as values; of a line each if it is not YAML."""
+    head = front_matter(file).removeprefix("---")
+    try:
+        require_small_yaml(head)
+        fields = yaml.load(head, Loader=yaml.BaseLoader)  # noqa: S506 it makes texts, lists and mappings
+    except (yaml.YAMLError, ValueError):
+        return {name: value.strip().strip("'\"") for name, value in _FIELD.findall(head)}
+    return fields if isinstance(fields, dict) else {}
 
 
 def agent_file_digests(files: dict[str, Path]) -> dict[str, str]:

@@ -35,10 +35,14 @@ from scylla_gha.config import (
     require_equal_names,
     require_small_yaml,
 )
+from scylla_gha.counting import first_of
 from scylla_gha.errors import ConfigError
 from scylla_gha.model import digest
-from scylla_gha.model.variant import McpServer, SubAgent, Treatment
+from scylla_gha.model.variant import McpServer, SubAgent, Treatment, holds_answers
 
+_MOST_SKILLS: Final = 5  # that a message names
+_PLUGIN_BYTES: Final = 1024 * 1024
+_PLUGIN_NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,99}")
 _PLACEHOLDERS: Final = ("task", "items", "steps", "checks", "told", "evidence", "again", "tag")
 NPM_LOCK: Final = "package-lock.json"
 PYPI_LOCK: Final = "requirements.txt"
@@ -107,7 +111,43 @@ def read_materials(treatment: Treatment, roots: Sequence[Path]) -> dict[str, Mat
                 faults.append(str(error))
     if faults:
         raise ConfigError("\n".join(faults))
+    require_read_skills(treatment, roots)
     return resources
+
+
+def require_read_skills(treatment: Treatment, roots: Sequence[Path]) -> None:
+    """Check that the CLI reads the folder to which a treatment's skills are delivered.
+
+    Raises:
+        ConfigError: `setting_sources` excludes it, and the skills are not of a plugin.
+    """
+    if treatment.reads_user:
+        return
+    names = [
+        name for name in treatment.skills if not skill_plugin(material_path(roots, treatment.folder("skills"), name))
+    ]
+    if names:
+        raise ConfigError(
+            f"setting_sources: leaves out `user`, and Claude Code reads the {'skill' if len(names) == 1 else 'skills'} "
+            f"{first_of(names, _MOST_SKILLS)} only with it; add `user`, or leave setting_sources out"
+        )
+
+
+def skill_plugin(folder: Path) -> str:
+    """Return the name of the author's plugin that a skill in `config/skills/` belongs to; empty if there is none."""
+    return plugin_name(folder.parent.parent.parent)
+
+
+def plugin_name(root: Path) -> str:
+    """Return the name in `.claude-plugin/plugin.json` of a folder; empty if there is no valid one."""
+    path = root / ".claude-plugin" / "plugin.json"
+    if not path.is_file() or path.stat().st_size > _PLUGIN_BYTES:
+        return ""
+    try:
+        name = json.loads(path.read_bytes()).get("name")
+    except (ValueError, AttributeError, RecursionError):
+        return ""
+    return name if isinstance(name, str) and _PLUGIN_NAME.fullmatch(name) else ""
 
 
 def material_names(treatment: Treatment) -> dict[str, tuple[str, ...]]:
@@ -138,7 +178,8 @@ def material_digest(kind: str, path: Path) -> str:
             read_agent(path)
         case _:
             read_block(path)
-    return _digest(path)
+    plugin = skill_plugin(path) if kind == "skills" else ""
+    return digest([_digest(path, kind), plugin]) if plugin else _digest(path, kind)
 
 
 def read_block(path: Path) -> str:
@@ -228,8 +269,9 @@ def _front_matter(path: Path) -> tuple[dict[str, Any], str]:
     return front, body.strip()
 
 
-def _digest(path: Path) -> str:
+def _digest(path: Path, kind: str) -> str:
     files = _files(path) if path.is_dir() else [path]
+    files = (file for file in files if kind != "skills" or not is_undelivered(path, file))
     return digest(
         {
             str(file.relative_to(path)): [
@@ -239,6 +281,15 @@ def _digest(path: Path) -> str:
             for file in files
         }
     )
+
+
+def is_undelivered(skill: Path, path: Path) -> bool:
+    """Return whether agents do not get a path of a skill's folder: it holds answers, or no part of the skill."""
+    relative, target = path.relative_to(skill), path.resolve()
+    if {"__pycache__", ".git"} & set(relative.parts) or holds_answers(relative.as_posix()):
+        return True
+    inside = target.relative_to(skill.resolve()) if target.is_relative_to(skill.resolve()) else relative
+    return holds_answers(inside.as_posix())
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -19,7 +19,13 @@ from typing import Final
 
 from scylla_gha.config import did_you_mean, load_named, load_yaml, read_text, there_are
 from scylla_gha.config.agent_files import agent_file_digests, chosen_agent_files, with_agent_files
-from scylla_gha.config.materials import material_digest, material_names, material_path, resolve_inside
+from scylla_gha.config.materials import (
+    material_digest,
+    material_names,
+    material_path,
+    require_read_skills,
+    resolve_inside,
+)
 from scylla_gha.errors import ConfigError
 from scylla_gha.model import digest
 from scylla_gha.model.mode import Mode, ModeFile
@@ -202,6 +208,7 @@ class Tiers:
                 except ConfigError as error:
                     faults += [f"{where}: {line}" for line in str(error).splitlines()]
         try:
+            require_read_skills(treatment, self.roots)
             digests |= agent_file_digests(chosen_agent_files(treatment.agent_files or (), self.roots[0]))
         except ConfigError as error:
             faults += [f"{where}: {line}" for line in str(error).splitlines()]
@@ -268,7 +275,7 @@ def unite(parents: Sequence[tuple[str, Treatment]], own: Treatment, where: Path)
         name: tuple(dict.fromkeys(item for _, treatment in (*parents, ("", own)) for item in getattr(treatment, name)))
         for name in _LISTS
     }
-    for name in ("setting_sources", "tools", "orchestration", "verification", "agent_files"):
+    for name in ("setting_sources", "tools", "orchestration", "verification", "agent_files", "skill_listing"):
         united[name] = _one_value(name, parents, own, where)
     united["skills_folder"] = own.skills_folder
     united["system_prompt"] = _one_prompt(parents, own, where)

@@ -54,6 +54,12 @@ class Declared(Record):
     side_tools: tuple[str, ...] = Field(default=(), description="Tools that may come with something declared")
     mcp_servers: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
+    unlisted: dict[str, tuple[Source, ...]] = Field(
+        default={}, description="Sources that do not list a skill because of its own settings, by skill"
+    )
+    may_cut_skills: bool = Field(
+        default=False, description="True if the CLI's own limit may cut descriptions of skills"
+    )
     agents: tuple[str, ...] = ()
     descriptions: dict[str, tuple[str, ...]] = Field(
         default={},
@@ -66,6 +72,9 @@ class Declared(Record):
     )
     own_agents: tuple[str, ...] = Field(
         default=(), description="Sub-agents of the start state, which are neither treatment nor fault"
+    )
+    repeated_skills: tuple[str, ...] = Field(
+        default=(), description="Declared skills of which the start state has another one with the same name"
     )
     plugins: tuple[str, ...] = ()
     usual_tools: bool = Field(default=True, description="True if no setting can change the CLI's choice of tools")

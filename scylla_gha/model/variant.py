@@ -1,6 +1,7 @@
 """Variant: one agent configuration under test, and the resources that it names, such as MCP servers and agent files."""
 
 import json
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,8 @@ BEST_OF = "best of "
 Inherited = Annotated[str, StringConstraints(pattern=r"^(T[0-6]/[0-9]{2}-[a-z0-9._-]+|best of T[0-6])$")]
 _LISTS: Final = ("mcp_servers", "skills", "agents", "hosts", "models", "server_tools")
 _UNKEYED_IF_NONE: Final = ("agent_files",)
-_UNKEYED_IF_UNSET: Final = ("models", "server_tools", "orchestration", "verification", "hosts")
+_UNKEYED_IF_UNSET: Final = ("models", "server_tools", "orchestration", "verification", "hosts", "skill_listing")
+_SKILL_DELIVERY: Final = "own name"  # part of the keys of variants with skills; "plugin team" before, without a mark
 MCP_FILE: Final = ".mcp.json"
 # Where each CLI looks by itself, as patterns of a `.gitignore`. Other tools than Codex read AGENTS.md too; Claude Code
 # 2.1.332 reads it in a folder without CLAUDE.md.
@@ -50,6 +52,9 @@ PLACES: Final = {
 }
 # Of one person or one machine; they may hold secrets.
 _PERSONAL: Final = PathPatterns(["*.local.*", "/.claude/worktrees", ".env", ".env.*", "__pycache__"])
+_SKILL_FOLDER: Final = re.compile(r"(?:^|.*/)\.(?:claude|agents|github)/skills/[^/]+/(.+)")
+# Names at the top of a skill's folder that hold answers which its evals expect, or earlier results.
+_ANSWERS: Final = re.compile(r"evals(\.json)?|tests?|testing|results|.*-workspace", re.IGNORECASE)
 _AGENT_FILES: Final = PathPatterns([pattern for patterns in PLACES.values() for pattern in patterns])
 
 
@@ -212,6 +217,11 @@ class Treatment(Record):
         exclude_if=lambda folder: folder == "skills",
         description="Folder in config/ that has the skills, such as one with another version of them",
     )
+    skill_listing: Literal["whole", "default"] | None = Field(
+        default=None,
+        description="Descriptions of skills in each request: `whole`, or `default`, within the CLI's own limit, which "
+        "may leave names only; null: whole",
+    )
     agents: tuple[Name, ...] = Field(default=(), description="Sub-agents, as names of files in config/agents/")
     orchestration: Orchestration | None = None
     verification: Literal["selective", "always"] | None = Field(
@@ -246,11 +256,18 @@ class Treatment(Record):
         """Return the folder in `config/` that has the resources of a kind."""
         return self.skills_folder if kind == "skills" else kind
 
+    @property
+    def reads_user(self) -> bool:
+        """True if the CLI reads the user's files, among which a variant's skills are."""
+        return self.setting_sources is None or "user" in self.setting_sources
+
     def keyed(self) -> dict[str, JsonValue]:
         """Return what is compared and keyed, without newer fields that are not set."""
         unset = {name for name in _UNKEYED_IF_UNSET if not getattr(self, name)}
         unset |= {name for name in _UNKEYED_IF_NONE if getattr(self, name) is None}
         fields = self.model_dump(mode="json", exclude={*unset, "skills_folder"})  # digests tell versions apart
+        if self.skills:
+            fields["skill_delivery"] = _SKILL_DELIVERY
         if self.system_prompt and not self.system_prompt.blocks:
             fields["system_prompt"] = self.system_prompt.model_dump(mode="json", exclude={"blocks", "mode"})
         return fields
@@ -359,14 +376,24 @@ class AgentResources(Record):
     descriptions: dict[str, tuple[str, ...]] = Field(
         default={}, description="Texts that say what a skill is for, by the skill's name"
     )
+    plugins: dict[str, str] = Field(default={}, description="Plugin of the author, by the skill's name")
     system_prompt: SystemPrompt | None = Field(
         default=None, description="System prompt as one text; None: the CLI's own"
     )
 
 
 def is_agent_file(path: str) -> bool:
-    """Return whether an agent CLI reads this path of a repository by itself; personal files are left out."""
-    return _AGENT_FILES.match(path) and not _PERSONAL.match(path)
+    """Return whether an agent CLI reads this path of a repository by itself; personal files are left out.
+
+    Evals and tests of skills are left out too, since they hold expected answers.
+    """
+    in_skill = _SKILL_FOLDER.fullmatch(path)
+    return _AGENT_FILES.match(path) and not _PERSONAL.match(path) and not (in_skill and holds_answers(in_skill[1]))
+
+
+def holds_answers(path: str) -> bool:
+    """Return whether a path below a skill's folder is of its evals, tests or results, which no agent gets."""
+    return bool(_ANSWERS.fullmatch(path.partition("/")[0]))
 
 
 def reads_by_itself(agent: str, path: str, files: Collection[str]) -> bool:

@@ -28,7 +28,7 @@ from scylla_gha.plan import (
 from scylla_gha.plan.changed_arms import change_diff, change_note, skill_notes, unread_notes
 from scylla_gha.plan.checks import alias_notes, check_models, choice_notes, model_notes, power_notes, with_model_ids
 from scylla_gha.plan.estimate import History, PastCost
-from scylla_gha.plan.reuse_results import judging_of, stored_rows
+from scylla_gha.plan.reuse_results import changed_skill_notes, judging_of, stored_rows
 from scylla_gha.plan.selection import CellSelection, best_sub_tests, select
 from scylla_gha.prepare.start_state import changed_fixture
 from scylla_gha.sandboxes import SANDBOXES
@@ -119,6 +119,7 @@ class Planning:
             yield fault
         yield from comparison_notes(plan)
         yield from unread_notes(plan)
+        yield from changed_skill_notes(plan, (request.folder.results, *request.done))
         if head and (note := change_note(request.library, Library.here(head))):
             yield note
         yield from skill_notes(plan, {"": request.library.roots[0], **({"head": head} if head else {})})

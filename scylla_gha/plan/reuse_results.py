@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from scylla_gha.config.keys import KEY_VERSION, judging_digest, panel_digest
 from scylla_gha.config.library import ConfigSources, Library
-from scylla_gha.counting import first_of
+from scylla_gha.counting import counted, first_of
 from scylla_gha.errors import RefusedError
 from scylla_gha.images import SandboxImages
 from scylla_gha.model.experiment import agent_name
@@ -82,6 +82,25 @@ def reusable(paths: Sequence[Path], plan: Plan, library: Library) -> dict[str, R
             }
             reused[cell.id] = row.model_copy(update=names)
     return reused
+
+
+def changed_skill_notes(plan: Plan, paths: Sequence[Path]) -> Iterator[str]:
+    """Yield a note if stored rows of arms with skills have other keys than the planned cells.
+
+    Args:
+        plan: has the cells.
+        paths: as in `reusable`.
+    """
+    arms = {arm.id for arm in plan.arms if arm.variant and arm.variant.treatment.skills}
+    keys = {cell.id: cell.key for cell in plan.cells if cell.arm in arms}
+    rows = (row for row in stored_rows(paths) if row.epoch == plan.epoch) if keys else ()
+    count = len({row.cell for row in rows if row.key != keys.get(row.cell, row.key)})
+    if count:
+        yield (
+            f"{counted(count, 'stored trial')} of arms with skills had another key and will be run again: skills "
+            "are now delivered under their own names, without evals and tests, which changed the keys of such arms "
+            "once; or their files or settings changed"
+        )
 
 
 def _start_time(row: Result) -> datetime.datetime:

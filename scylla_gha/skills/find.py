@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from scylla_gha.config.materials import plugin_name
 from scylla_gha.skills import SkillFinding
 from scylla_gha.skills.json_source import MOST_BYTES
 from scylla_gha.skills.skill_file import read_skill_file
@@ -19,7 +20,6 @@ SKILL_FILE: Final = "SKILL.md"
 _SHOWN_HIDDEN: Final = frozenset({".claude", ".agents", ".github"})
 _CLOSED: Final = frozenset({".git", "node_modules", "evals"})
 _MOST_FILES: Final = 2_000  # JSON files of the evals of one skill
-_PLUGIN_BYTES: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +102,9 @@ def _link_finding(root: Path, link: Path) -> SkillFinding:
 
 def _plugin_of(folder: Path, root: Path) -> str:
     """Return the name of the plugin that a folder belongs to; empty if there is none."""
-    for parent in _upwards(folder, top_of(root)):
-        path = parent / ".claude-plugin" / "plugin.json"
-        if path.is_file() and path.stat().st_size <= _PLUGIN_BYTES:
-            try:
-                name = json.loads(path.read_bytes()).get("name")
-            except (ValueError, AttributeError, RecursionError):
-                return ""
-            return name if isinstance(name, str) else ""
-    return ""
+    parents = _upwards(folder, top_of(root))
+    plugin = next((parent for parent in parents if (parent / ".claude-plugin" / "plugin.json").is_file()), None)
+    return plugin_name(plugin) if plugin else ""
 
 
 def _upwards(folder: Path, top: Path) -> Iterator[Path]:

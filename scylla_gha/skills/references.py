@@ -10,6 +10,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from scylla_gha.counting import counted, first_of
+from scylla_gha.model.variant import holds_answers
 from scylla_gha.skills import Level, SkillFinding
 from scylla_gha.skills.find import SKILL_FILE, SkillFolder
 from scylla_gha.skills.skill_file import SkillFile
@@ -59,7 +60,8 @@ def skill_content(skill: SkillFolder) -> SkillContent:
         if folder != skill.folder and SKILL_FILE in names:
             folders.clear()  # another skill
             continue
-        folders[:] = sorted(name for name in folders if name not in UNDELIVERED and not name.startswith("."))
+        closed = {name for name in folders if folder == skill.folder and holds_answers(name)} | UNDELIVERED
+        folders[:] = sorted(name for name in folders if name not in closed and not name.startswith("."))
         for name in (*folders, *sorted(names)):
             path = folder / name
             if path.is_symlink():
@@ -91,7 +93,7 @@ def _reference_findings(content: SkillContent, file: SkillFile) -> Iterator[Skil
         if name.startswith(".."):
             message = f"{path}: leads out of the skill's folder, and a copy of the skill lacks it; put the file into it"
             yield content.finding("reference", "warning", line, message)
-        elif Path(name).parts[0] in UNDELIVERED:
+        elif Path(name).parts[0] in UNDELIVERED or holds_answers(name):
             if (folder / name).exists():
                 message = f"{path}: no agent gets it, since evals and tests hold answers; move it to references/"
                 yield content.finding("reference", "warning", line, message)

@@ -31,10 +31,10 @@ sub_tests:
   - {id: 05-skill, description: A skill, treatment: {skills: [greeting]}}
   - {id: 06-agent, description: A sub-agent, treatment: {agents: [proofreader], setting_sources: []}}
   - {id: 07-all, description: All at once, treatment: {mcp_servers: [clock], skills: [greeting], agents: [proofreader],
-     setting_sources: [], tools: [Bash, Skill, Task]}}
+     setting_sources: [user], tools: [Bash, Skill, Task]}}
   - {id: 08-no-sources, description: No settings sources, treatment: {setting_sources: []}}
   - {id: 09-ends, description: A server that ends at its start, treatment: {mcp_servers: [ends]}}
-  - {id: 10-hidden, description: A skill that the CLI keeps from the model, treatment: {skills: [hidden]}}
+  - {id: 10-hidden, description: A skill that only the user may call, treatment: {skills: [hidden]}}
 """
 FILES = {
     "config/tiers/T1.yaml": TIER,
@@ -59,7 +59,7 @@ limits: {timeout_seconds: 180, LIMITS}
 """
 
 
-def claude(folder: Path, taken: str = "--none", added: str = "") -> Path:
+def claude(folder: Path, taken: str = "--none", added: str = "", before: str = ":") -> Path:
     """A `claude` that leaves out a flag with its value, and adds arguments; the rest goes to the real one."""
     real = npm_program("@anthropic-ai/claude-code", NEWEST, "claude", cache_root())
     script = f"""#!/bin/sh
@@ -67,7 +67,7 @@ n=$#
 while [ "$n" -gt 0 ]; do
   if [ "$1" = "{taken}" ]; then shift 2; n=$((n - 2)); else set -- "$@" "$1"; shift; n=$((n - 1)); fi
 done
-case $* in *--print*) set -- "$@" {added};; esac
+case $* in *--print*) set -- "$@" {added}; {before};; esac
 exec {shlex.quote(str(real))} "$@"
 """
     program = folder / "bin" / "claude"
@@ -84,6 +84,7 @@ def evaluate(
     taken: str = "--none",
     added: str = "",
     *,
+    before: str = ":",
     repetitions: int = 1,
     limits: str = "api_retries: 0, safety_net: false",
 ) -> dict[str, Any]:
@@ -93,7 +94,7 @@ def evaluate(
     text = EXPERIMENT.replace("VARIANT", variant).replace("BASELINE", baseline)
     (root / "probe.yaml").write_text(text.replace("REPETITIONS", str(repetitions)).replace("LIMITS", limits))
     env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-ant-canary-0123456789"}
-    path = f"{claude(root, taken, added)}:{scylla_path()}"
+    path = f"{claude(root, taken, added, before)}:{scylla_path()}"
     said = scylla("evaluate", "probe.yaml", "--yes", "--json", "--jobs", "1", cwd=root, env={**env, "PATH": path})
     report: dict[str, Any] = json.loads(said.out)
     return report
@@ -119,6 +120,7 @@ def only_attempt(root: Path) -> dict[str, Any]:
         pytest.param("T1/01-replaced", range(10, 11), (11, 11), id="another prompt, to the byte"),
         pytest.param("T1/02-appended", range(20_000, 40_000), (11, 11), id="the CLI's own and more"),
         pytest.param("T1/07-all", range(20_000, 40_000), (4, 0), id="a server, a skill, a sub-agent, few tools"),
+        pytest.param("T1/10-hidden", range(20_000, 40_000), (11, 11), id="a skill that the CLI keeps from the model"),
         pytest.param("T1/08-no-sources", range(20_000, 40_000), (11, 11), id="no settings sources"),
     ],
 )
@@ -146,7 +148,6 @@ def test_what_is_declared_is_delivered_and_proved(tmp_path: Path, variant: str, 
         pytest.param("T1/03-tools", "--tools", "not declared: tool Agent, tool Edit, tool ", id="tools"),
         pytest.param("T1/04-mcp", "--mcp-config",
                      "missing: MCP server clock (start event), MCP server clock (first request)", id="an MCP server"),
-        pytest.param("T1/05-skill", "--plugin-dir", "skill team:greeting (start event)", id="a skill"),
         pytest.param("T1/06-agent", "--agents",
                      "missing: sub-agent proofreader (start event), sub-agent proofreader (first request)",
                      id="a sub-agent"),
@@ -164,15 +165,20 @@ def test_without_the_flag_that_delivers_it_no_trial_counts(tmp_path: Path, varia
 
 
 @pytest.mark.parametrize(
-    ("variant", "named"),
+    ("variant", "before", "named"),
     [
-        pytest.param("T1/09-ends", "missing: MCP server ends (start event: its status is failed)", id="a server"),
-        pytest.param("T1/10-hidden", "missing: skill team:hidden (first request)", id="a skill"),
+        pytest.param("T1/09-ends", ":", "missing: MCP server ends (start event: its status is failed)", id="a server"),
+        pytest.param("T1/05-skill", 'rm -r "$CLAUDE_CONFIG_DIR/skills"',
+                     "missing: skill greeting (start event), skill greeting (first request)", id="a skill"),
+        pytest.param("T1/10-hidden", 'rm -r "$CLAUDE_CONFIG_DIR/skills"',
+                     "missing: skill hidden (start event)", id="a skill that the CLI keeps from the model"),
     ],
-)
-def test_a_part_that_does_not_start_or_that_the_cli_ignores_is_named(tmp_path: Path, variant: str, named: str) -> None:
+)  # fmt: skip
+def test_a_part_that_does_not_start_or_is_not_there_is_named(
+    tmp_path: Path, variant: str, before: str, named: str
+) -> None:
     with serve(hello) as provider:
-        report = evaluate(tmp_path, provider, variant)
+        report = evaluate(tmp_path, provider, variant, before=before)
     attempt = only_attempt(tmp_path)
     assert attempt["outcome"] == "delivery_error", attempt["reason"]
     assert named in attempt["reason"]
@@ -209,6 +215,6 @@ def test_what_was_not_declared_is_named(tmp_path: Path, added: str, named: str) 
 
 def test_an_arm_that_is_not_delivered_is_not_paid_for_again(tmp_path: Path) -> None:
     with serve(hello) as provider:
-        report = evaluate(tmp_path, provider, "T1/05-skill", taken="--plugin-dir", repetitions=3)
+        report = evaluate(tmp_path, provider, "T1/01-replaced", taken="--system-prompt-file", repetitions=3)
     assert [one["outcome"] for one in report["excluded"]] == ["delivery_error", "not_started", "not_started"]
     assert len(provider.requests) == 2

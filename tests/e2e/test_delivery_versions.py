@@ -10,7 +10,7 @@ from scylla_gha.prepare.tools import cache_root
 from tests.support.claude_versions import NEWEST, VERSIONS
 from tests.support.command import Said, scylla
 from tests.support.materials import SERVER
-from tests.support.provider import Body, Say, serve
+from tests.support.provider import Body, Say, serve, tool_results
 from tests.support.repository import environment, make_repository, write_greet_experiment, write_tree
 
 TIER = """\
@@ -30,6 +30,17 @@ sub_tests:
   - {id: 05-raised, description: The same within a higher limit, treatment: {skills: [long],
      settings: {skillListingMaxDescChars: 4000, env: {ENABLE_TOOL_SEARCH: "false"}}}}
 """
+OWN_SETTINGS = """\
+id: T2
+name: Settings
+focus: Settings in the front matter of a skill
+sub_tests:
+  - {id: 01-manual, description: Only the user calls it, treatment: {skills: [manual]}}
+  - {id: 02-quiet, description: Only the model calls it, treatment: {skills: [quiet]}}
+  - {id: 03-later, description: Listed when a file matches, treatment: {skills: [later]}}
+  - {id: 04-all, description: All of them, treatment: {skills: [manual, quiet, later]}}
+  - {id: 05-limit, description: A hundred skills, treatment: {skills: [HUNDRED], skill_listing: default}}
+"""
 HUNDRED = tuple(f"many-{number}" for number in range(100))
 FILES = {
     "config/tiers/T1.yaml": TIER.replace("HUNDRED", ", ".join(HUNDRED)),
@@ -40,6 +51,19 @@ FILES = {
        for name in HUNDRED},
 }  # fmt: skip
 CANARY = "sk-ant-canary-0123456789"
+
+
+def skill(name: str, front: str) -> str:
+    return f"---\nname: {name}\ndescription: About {name}\n{front}---\nDo.\n"
+
+
+SETTINGS = {
+    "config/tiers/T2.yaml": OWN_SETTINGS.replace("HUNDRED", ", ".join(HUNDRED)),
+    "config/skills/manual/SKILL.md": skill("manual", "disable-model-invocation: true\n"),
+    "config/skills/quiet/SKILL.md": skill("quiet", "user-invocable: false\n"),
+    "config/skills/later/SKILL.md": skill("later", "paths: ['*.zig']\n"),
+    "config/skills/later/evals/evals.json": '{"evals": [{"prompt": "x", "expected_output": "CANARY-OF-EVALS"}]}',
+}
 
 
 def measured(root: Path, *args: str) -> tuple[Said, dict[str, Any]]:
@@ -60,11 +84,49 @@ def test_forms_are_told_apart_and_a_cut_description_is_refused(tmp_path: Path, v
     assert rows["T1/02-named"]["tools"] < rows["T1/01-full"]["tools"] - rows["T1/02-named"]["deferred_tools"] + 3
     assert rows["T1/02-named"]["characters"]["mcp"] < 20 < rows["T1/01-full"]["characters"]["mcp"]
     faults = said.err.partition("delivery is not proved:\n")[2]
-    assert "T1/04-long: missing: description of skill team:long (first request: not all of its 2,399 char" in faults
+    assert "T1/04-long: missing: description of skill long (first request: not all of its 2,399 char" in faults
     assert "T1/04-long: contradicts the hypothesis of T1 (skill_descriptions): 1 skill without a whole desc" in faults
     assert "T1/02-named: contradicts the hypothesis of T1 (tool_definitions): " in faults
     assert "T1/01-full" not in faults
     assert said.code == 7
+
+
+@pytest.mark.parametrize("is_plugin", [False, True])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_skills_are_proved_as_their_front_matter_says(tmp_path: Path, version: str, is_plugin: bool) -> None:
+    write_tree(tmp_path, {**FILES, **SETTINGS})
+    if is_plugin:
+        write_tree(tmp_path, {".claude-plugin/plugin.json": '{"name": "books"}'})
+    said, rows = measured(tmp_path, "T2/*", "--agent", f"claude-code@{version}")
+    assert {name: row["proved"] for name, row in rows.items()} == dict.fromkeys(sorted(rows), True), said.err
+    late = {name for name, row in rows.items() if any("no session list it" in fact for fact in row["unverified"])}
+    assert late == (set() if is_plugin else {"T2/03-later", "T2/04-all"})
+    assert rows["T2/05-limit"]["short_skills"] > 50
+    assert said.code == 0
+
+
+def looking(body: Body) -> Say:
+    """An agent that reads whatever of skills it finds in its HOME and workspace."""
+    text = "cd; find . -name SKILL.md; grep -r CANARY-[O]F-EVALS . && echo found || echo none"
+    return Say("Done.") if any(message["role"] == "assistant" for message in body["messages"]) else Say(
+        "I look.", "Bash", {"command": text})  # fmt: skip
+
+
+def test_expected_answers_of_a_skill_are_out_of_reach(tmp_path: Path) -> None:
+    repo = make_repository(tmp_path / "repo").root
+    write_tree(repo, {**FILES, **SETTINGS})
+    write_greet_experiment(repo, agents=(f"claude-code@{NEWEST}",), variants=("T2/03-later",),
+                           models=("claude-sonnet-5",), baseline="t2-03-later.claude-code.claude-sonnet-5",
+                           sandbox="bubblewrap")  # fmt: skip
+    with serve(looking) as provider:
+        env = environment(tmp_path, ANTHROPIC_API_KEY=CANARY, ANTHROPIC_BASE_URL=provider.url)
+        said = scylla("evaluate", "greet", "--yes", "--json", cwd=repo, env={**env, "SCYLLA_CACHE": str(cache_root())})
+    (path,) = repo.glob("runs/greet/*/trial.json")
+    (attempt,) = json.loads(path.read_text())["attempts"]
+    assert attempt["outcome"] == "completed", (attempt["reason"], said.err)
+    (text,) = tool_results(provider.requests[-1])
+    assert "./.claude/skills/later/SKILL.md" in text
+    assert text.rstrip().endswith("none")
 
 
 def test_a_version_without_an_inventory_is_proved_and_says_what_is_unverified(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_a_treatment_of_ones_own(tmp_path: Path) -> None:
         said = scylla(*blocks("run")["own treatment"].split()[1:], "--yes", cwd=tmp_path, env=env)
     assert said.code == 0, said.err
     assert "6 planned, 6 ran, 6 judged, 6 scored; delivery proved in 6 of 6; judges $" in said.out
-    with_skill = [body for body in provider.requests if "team:house-style: How functions are" in str(body)]
+    with_skill = [body for body in provider.requests if "- house-style: How functions are" in str(body)]
     assert len(with_skill) == 3 * 2, "three trials of two requests each"
 
 

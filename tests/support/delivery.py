@@ -46,7 +46,7 @@ When you launch multiple agents for independent work, send them in a single mess
 SKILLS = """\
 The following skills are available for use with the Skill tool:
 
-- team:greeting: How to greet
+- greeting: How to greet
 - claude-api: Reference for the API.
 TRIGGER — read BEFORE opening the target file.
 - init: Initialize a new CLAUDE.md file with codebase documentation"""
@@ -70,9 +70,9 @@ def start_event(**given: Any) -> Body:
         "type": "system", "subtype": "init", "cwd": "/tmp/1/workspace", "session_id": "s",
         "tools": ["Task", *TOOLS[1:], "mcp__clock__now"],
         "mcp_servers": [{"name": "clock", "status": "connected"}],
-        "model": "m", "permissionMode": "bypassPermissions", "slash_commands": ["team:greeting", "clear"],
-        "claude_code_version": "2.1.197", "agents": ["Explore", "proofreader"], "skills": ["team:greeting", "init"],
-        "plugins": [{"name": "team", "path": "/tmp/1/home/team", "source": "team@inline"}], **given,
+        "model": "m", "permissionMode": "bypassPermissions", "slash_commands": ["greeting", "clear"],
+        "claude_code_version": "2.1.197", "agents": ["Explore", "proofreader"], "skills": ["greeting", "init"],
+        "plugins": [], **given,
     }  # fmt: skip
 
 
@@ -134,6 +134,15 @@ def declare(place: Path, resources: AgentResources = AgentResources(), **treatme
         managed=place / "managed",
     )
     return delivery.declared_delivery(task, place / "w")
+
+
+def skill_of_user(folder: Path, front: str) -> tuple[AgentResources, Path]:
+    """Write a skill `greeting` with these lines of front matter; return the resources of a variant that has it."""
+    skill = folder / "config" / "skills" / "greeting"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text(f"---\nname: greeting\ndescription: How to greet\n{front}---\nSay hello.\n")
+    texts: dict[str, tuple[str, ...]] = {"greeting": ("How to greet",)}
+    return AgentResources(folders={"skills/greeting": skill}, descriptions=texts), skill
 
 
 def seen(folder: Path, body: dict[str, Any]) -> Observed:

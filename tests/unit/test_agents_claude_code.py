@@ -7,7 +7,7 @@ import pytest
 from scylla_gha.agents.base import AgentCommand, AgentTask, ModelAccess
 from scylla_gha.agents.claude import ClaudeCode
 from scylla_gha.config.materials import materials, read_agent
-from scylla_gha.errors import ToolError
+from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Outcome
 from scylla_gha.model.variant import AgentResources, McpServer, SubAgent, SystemPrompt, Treatment, Variant
@@ -19,6 +19,8 @@ from tests.support.repository import write_tree
 ACCESS = ModelAccess(url="http://127.0.0.1:1", token="sk-scylla-of-this-trial")
 OF_THE_HARNESS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL",
                   "HTTPS_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SCYLLA_CANARY")  # fmt: skip
+UNDELIVERED = ("__pycache__/x.pyc", "evals/evals.json", "evals.json", "tests/t.py", "Testing/t.py", "results/r.json",
+               "greeting-workspace/iteration-1/grading.json", ".git/objects/a")  # fmt: skip
 ALWAYS = ["--print", "--verbose", "--output-format", "stream-json",
           "--permission-mode", "bypassPermissions", "--strict-mcp-config"]  # fmt: skip
 
@@ -108,24 +110,76 @@ def test_model_and_limits_are_flags(tmp_path: Path, given: dict[str, Any], flags
 
 def test_an_outfit_is_laid_into_home_and_named_by_flags(tmp_path: Path) -> None:
     root, home = write_tree(tmp_path / "root", FILES), tmp_path / "home"
-    write_tree(root, {"config/skills/greeting/__pycache__/x.pyc": b""})
+    write_tree(root, {f"config/skills/greeting/{name}": b"" for name in UNDELIVERED})
+    (root / "config/skills/greeting/examples.json").symlink_to("evals/evals.json")
     home.mkdir()
     variant = Variant(id="T1/00", treatment=ALL, materials=materials(ALL, (root,)))
     argv = command(home, resources=agent_resources(variant, (root,))).argv[len(ALWAYS) + 1 :]
-    assert argv == ("--plugin-dir", f"{home}/team", "--mcp-config", f"{home}/mcp.json")
+    assert argv == ("--mcp-config", f"{home}/mcp.json")
     assert read_agent(home / ".claude" / "agents" / "reader.md").prompt == "You read."
     servers = json.loads((home / "mcp.json").read_text())
     clock = {"command": "python3", "args": [f"{home}/team/mcp/clock/clock.py"], "env": {}}
     assert servers == {"mcpServers": {"clock": clock}}
-    assert json.loads((home / "team/.claude-plugin/plugin.json").read_text())["name"] == "team"
-    laid = {str(path.relative_to(home / "team")) for path in (home / "team").rglob("*") if path.is_file()}
-    assert laid == {".claude-plugin/plugin.json", "mcp/clock/clock.py", "mcp/clock/server.yaml",
-                    "skills/greeting/SKILL.md", "skills/greeting/words/hello.txt"}  # fmt: skip
+    assert files_below(home / "team") == {"mcp/clock/clock.py", "mcp/clock/server.yaml"}
+    assert files_below(home / ".claude/skills") == {"greeting/SKILL.md", "greeting/words/hello.txt"}
+
+
+def files_below(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("sources", [None, ()])
+def test_a_skill_of_a_plugin_is_delivered_as_the_plugin_with_nothing_else(tmp_path: Path, sources: Any) -> None:
+    manifest = json.dumps({"name": "books", "version": "3.1.0", "hooks": "./hooks.json", "mcpServers": "./mcp.json"})
+    root, home = write_tree(tmp_path / "root", {**FILES, ".claude-plugin/plugin.json": manifest}), tmp_path / "home"
+    home.mkdir()
+    treatment = Treatment(skills=("greeting",), setting_sources=sources)
+    variant = Variant(id="T1/00", treatment=treatment, materials=materials(treatment, (root,)))
+    argv = command(home, treatment=treatment, resources=agent_resources(variant, (root,))).argv
+    assert argv[-2:] == ("--plugin-dir", f"{home}/plugins/books")
+    assert files_below(home / "plugins/books") == {
+        ".claude-plugin/plugin.json", "skills/greeting/SKILL.md", "skills/greeting/words/hello.txt"}  # fmt: skip
+    delivered = json.loads((home / "plugins/books/.claude-plugin/plugin.json").read_text())
+    assert sorted(delivered) == ["description", "name", "version"]
+    (root / ".claude-plugin/plugin.json").write_text(manifest.replace("books", "ledgers"))
+    assert materials(treatment, (root,)) != variant.materials, "the name is part of what the agent sees"
+
+
+@pytest.mark.parametrize("manifest", ['{"name": "../../up"}', "[]", "{", '{"name": 3}'])
+def test_a_manifest_without_a_valid_name_is_no_plugin(tmp_path: Path, manifest: str) -> None:
+    root = write_tree(tmp_path / "root", {**FILES, ".claude-plugin/plugin.json": manifest})
+    variant = Variant(id="T1/00", treatment=ALL, materials=materials(ALL, (root,)))
+    assert agent_resources(variant, (root,)).plugins == {}
+
+
+@pytest.mark.parametrize("sources", [(), ("project",), ("project", "local")])
+def test_skills_need_the_users_settings(tmp_path: Path, sources: Any) -> None:
+    root = write_tree(tmp_path / "root", FILES)
+    with pytest.raises(ConfigError, match=r"setting_sources: leaves out `user`, and .* greeting .*; add `user`, or"):
+        materials(Treatment(skills=("greeting",), setting_sources=sources), (root,))
+    assert materials(Treatment(skills=("greeting",), setting_sources=("user",)), (root,))
+
+
+def test_evals_of_a_skill_are_no_part_of_its_digest(tmp_path: Path) -> None:
+    root = write_tree(tmp_path / "root", FILES)
+    before = materials(ALL, (root,))
+    write_tree(root, {f"config/skills/greeting/{name}": b"" for name in UNDELIVERED})
+    assert materials(ALL, (root,)) == before
+    write_tree(root, {"config/skills/greeting/words/evals/greet.txt": b""})
+    assert materials(ALL, (root,)) != before, "only at the top of its folder"
+
+
+def test_descriptions_are_listed_whole_unless_the_variant_says_otherwise(tmp_path: Path) -> None:
+    name = "SLASH_COMMAND_TOOL_CHAR_BUDGET"
+    for place, listing, budget in (("a", None, "1000000"), ("b", "whole", "1000000"), ("c", "default", None)):
+        (tmp_path / place).mkdir()
+        treatment = Treatment.model_validate({"skill_listing": listing})
+        assert command(tmp_path / place, treatment=treatment).env.get(name) == budget
 
 
 @pytest.mark.parametrize(
     ("named", "flags"),
-    [({"mcp_servers"}, ["--mcp-config"]), ({"skills"}, ["--plugin-dir"]), ({"agents"}, []), (set(), [])],
+    [({"mcp_servers"}, ["--mcp-config"]), ({"skills"}, []), ({"agents"}, []), (set(), [])],
 )
 def test_what_is_not_named_is_not_laid_out(tmp_path: Path, named: set[str], flags: list[str]) -> None:
     root, home = write_tree(tmp_path / "root", FILES), tmp_path / "home"

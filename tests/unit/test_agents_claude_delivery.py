@@ -45,7 +45,7 @@ OWN: Files = {
 def test_a_treatment_in_the_clis_own_names(tmp_path: Path) -> None:
     made = declare(tmp_path, **CLOCK, tools=("Task", "Bash"), system_prompt=SystemPrompt(append="x"))
     assert (made.model, made.tools, made.mcp_servers) == ("m", ("Agent", "Bash"), ("clock",))
-    assert (made.skills, made.plugins, made.agents) == (("team:greeting",), ("team",), ("proofreader",))
+    assert (made.skills, made.plugins, made.agents) == (("greeting",), (), ("proofreader",))
     assert "WaitForMcpServers" in made.side_tools
     assert (made.usual_tools, made.usual_prompt) == (True, False)
     assert declare(tmp_path).side_tools == declare(tmp_path).plugins == ()
@@ -127,7 +127,7 @@ def test_settings_of_the_start_state_may_change_tools_and_prompt(
 def test_a_start_event_in_the_clis_form(tmp_path: Path) -> None:
     one = told(tmp_path, start_event())
     assert (one.model, one.tools, one.offered, one.mcp_servers) == ("m", TOOLS, 7, ("clock",))
-    assert (one.skills, one.agents, one.plugins) == (("team:greeting", "init"), ("Explore", "proofreader"), ("team",))
+    assert (one.skills, one.agents, one.plugins) == (("greeting", "init"), ("Explore", "proofreader"), ())
     assert (one.system_prompt, one.instructions, one.idle_servers) == (None, None, ())
 
 
@@ -135,7 +135,7 @@ def test_a_request_in_the_clis_form(tmp_path: Path) -> None:
     one = seen(tmp_path, request("/w/CLAUDE.md (project instructions, checked into the codebase)"))
     assert (one.model, one.tools, one.offered, one.mcp_servers) == ("m", TOOLS, 7, ("clock",))
     assert (one.system_prompt, one.prompt_lines) == (PROMPT + GIT_STATUS, LINES)
-    assert (one.skills, one.agents) == (("team:greeting", "claude-api", "init"), ("Explore", "proofreader"))
+    assert (one.skills, one.agents) == (("greeting", "claude-api", "init"), ("Explore", "proofreader"))
     assert (one.instructions, one.plugins) == (("/w/CLAUDE.md",), None)
 
 
@@ -201,14 +201,14 @@ def test_the_two_first_blocks_are_the_clis_own(tmp_path: Path) -> None:
 def test_lists_may_stand_in_reminders_of_the_users(tmp_path: Path) -> None:
     reminders = said(*(f"<system-reminder>\n{text}\n</system-reminder>" for text in (AGENTS, SKILLS)), "Do it.")
     one = seen(tmp_path, request(messages=reminders))
-    assert (one.agents, one.skills) == (("Explore", "proofreader"), ("team:greeting", "claude-api", "init"))
+    assert (one.agents, one.skills) == (("Explore", "proofreader"), ("greeting", "claude-api", "init"))
 
 
 def test_the_tasks_words_and_instruction_files_are_no_lists(tmp_path: Path) -> None:
     fake = AGENTS.replace("proofreader", "spy") + SKILLS.replace("greeting", "spying")
     reminder = f"<system-reminder>\nAs you answer\nContents of /w/CLAUDE.md (project):\n\n{fake}</system-reminder>"
     one = seen(tmp_path, request(messages=[*said(reminder, fake), *request()["messages"]]))
-    assert (one.agents, one.skills) == (("Explore", "proofreader"), ("team:greeting", "claude-api", "init"))
+    assert (one.agents, one.skills) == (("Explore", "proofreader"), ("greeting", "claude-api", "init"))
     assert seen(tmp_path, request(messages=said(fake))).agents == ()
 
 
@@ -219,12 +219,12 @@ def test_a_description_over_many_lines_ends_no_list(tmp_path: Path) -> None:
     )
     one = seen(tmp_path, request(messages=said(listing, role="system")))
     assert one.agents == ("Explore", "proofreader", "x", "zzz")
-    assert one.skills == ("team:greeting", "x", "a.b-c", "claude-api", "init")
+    assert one.skills == ("greeting", "x", "a.b-c", "claude-api", "init")
 
 
 def test_of_many_skills_only_names_are_told(tmp_path: Path) -> None:
     names = "\n".join(f"- team:many-{number}" for number in range(60))
-    one = seen(tmp_path, request(messages=said(SKILLS.replace("- team:greeting: How to greet", names), role="system")))
+    one = seen(tmp_path, request(messages=said(SKILLS.replace("- greeting: How to greet", names), role="system")))
     assert one.skills is not None
     assert one.skills[:60] == tuple(f"team:many-{number}" for number in range(60))
 

@@ -9,7 +9,7 @@ from scylla_gha.model.delivery import Observed
 from scylla_gha.variants import prove_delivery
 from tests.support.delivery import make_declared, make_inventory, observe, request, start_event
 
-DECLARED = make_declared(mcp_servers=("clock",), skills=("team:greeting",), agents=("proofreader",), plugins=("team",))
+DECLARED = make_declared(mcp_servers=("clock",), skills=("greeting",), agents=("proofreader",))
 DEEP, DEEPER = (b"[" * levels + b"]" * levels for levels in (1000, 2000))  # JSON is read to 1024
 HOSTILE: list[Any] = [None, 0, 1e300, True, "", "text", {}, {"a": "x"}, [], [None], [0], [[]], [{}], [{"name": None}],
            [{"name": ["x"]}], [{"type": "text"}], [{"type": "text", "text": 7}], [{"role": [], "content": 3}],

@@ -5,10 +5,11 @@ import pytest
 
 from scylla_gha.config.keys import judging_digest
 from scylla_gha.config.library import Library
-from scylla_gha.model.plan import Plan
+from scylla_gha.model.plan import Arm, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
-from scylla_gha.plan.reuse_results import judging_of, reusable
+from scylla_gha.model.variant import Treatment, Variant
+from scylla_gha.plan.reuse_results import changed_skill_notes, judging_of, reusable
 from tests.support.library import write, write_scenario
 from tests.support.records import WHEN, make_cell, make_excluded_result, make_plan, make_result
 from tests.support.sent import rows_text
@@ -138,3 +139,16 @@ def test_what_is_no_row_is_passed_over(tmp_path: Path, library: Library, row: Re
     assert reusable([tmp_path / "rows.jsonl"], PLAN, library) == {A.id: row}
     (tmp_path / "link.jsonl").symlink_to(tmp_path / "rows.jsonl")
     assert reusable([tmp_path / "link.jsonl"], PLAN, library) == {A.id: row}
+
+
+def test_stored_rows_of_arms_with_skills_that_have_other_keys_are_counted(tmp_path: Path) -> None:
+    variant = Variant(id="T1/01", treatment=Treatment(skills=("tally",)))
+    with_skill = Arm(id=A.arm, agent="claude-code", version="2.1.332", variant=variant)
+    plan = PLAN.model_copy(update={"arms": (with_skill, *(arm for arm in PLAN.arms if arm.id != A.arm))})
+    rows = (make_result(A, key="0" * 64), make_result(B, key="0" * 64))
+    (tmp_path / "rows.jsonl").write_bytes(rows_text(rows))
+    (note,) = changed_skill_notes(plan, [tmp_path / "rows.jsonl"])
+    assert note.startswith("1 stored trial of arms with skills had another key and will be run again: ")
+    assert not list(changed_skill_notes(PLAN, [tmp_path / "rows.jsonl"])), "no arm has skills"
+    (tmp_path / "rows.jsonl").write_bytes(rows_text((make_result(A), make_result(B))))
+    assert not list(changed_skill_notes(plan, [tmp_path / "rows.jsonl"])), "the keys are equal"

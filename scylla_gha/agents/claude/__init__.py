@@ -7,6 +7,7 @@ import dataclasses
 import json
 import re
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,8 +20,9 @@ from scylla_gha.agents.base import (
     TranscriptSummary,
 )
 from scylla_gha.agents.claude import safety_hook
-from scylla_gha.agents.claude.delivery import PLUGIN, declared_delivery, observed_delivery
+from scylla_gha.agents.claude.delivery import declared_delivery, observed_delivery
 from scylla_gha.agents.claude.transcript import classify_session, read_transcript
+from scylla_gha.config.materials import is_undelivered
 from scylla_gha.counting import counted
 from scylla_gha.errors import ToolError
 from scylla_gha.model.delivery import Declared, Observed
@@ -33,6 +35,7 @@ from scylla_gha.system import process
 
 _VERSION_SECONDS: Final = 60.0
 _RESOURCES: Final = "team"  # folder in HOME
+_PLUGINS: Final = "plugins"  # folder in HOME
 _PROMPT: Final = "system-prompt.md"  # file in HOME
 # Otherwise the CLI begins while servers still start, so that their tools are missing in the first request.
 _WAIT_FOR_SERVERS: Final = {
@@ -128,7 +131,7 @@ class ClaudeCode:
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
             "IS_SANDBOX": "1",  # without it the CLI refuses to work unattended as root
-            **_SKILL_LISTING,
+            **({} if task.treatment.skill_listing == "default" else _SKILL_LISTING),
         }
         if task.resources.mcp_servers or task.resources.project_servers:
             env |= _WAIT_FOR_SERVERS
@@ -164,9 +167,10 @@ class ClaudeCode:
         """Return the treatment that the start event, the first request and the hooks show."""
         return observed_delivery(transcript, request)
 
-    def stop_rule(self, resources: AgentResources, stop: SkillStop) -> StopRule:  # noqa: ARG002 the Protocol's signature
+    def stop_rule(self, resources: AgentResources, stop: SkillStop) -> StopRule:
         """Return the calls of the tool Skill with these names, as the CLI accepts them."""
-        names = tuple((name, f"/{name}", f"{PLUGIN}:{name}", f"/{PLUGIN}:{name}") for name in stop.skills)
+        plugins = {name: (f"{plugin}:{name}", f"/{plugin}:{name}") for name, plugin in resources.plugins.items()}
+        names = tuple((name, f"/{name}", *plugins.get(name, ())) for name in stop.skills)
         return StopRule(tool="Skill", argument="skill", names=names, answers=stop.answers)
 
 
@@ -198,11 +202,9 @@ def _resource_flags(task: AgentTask) -> list[str]:
     resources, folder = task.resources, task.home / _RESOURCES
     flags: list[str] = []
     for name, source in resources.folders.items():
-        shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    if any(name.startswith("skills/") for name in resources.folders):
-        manifest = {"name": PLUGIN, "version": "1.0.0", "description": "Skills of this team"}
-        write_text(folder / ".claude-plugin" / "plugin.json", json.dumps(manifest))
-        flags += ["--plugin-dir", str(folder)]
+        if not name.startswith("skills/"):
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    flags += _skill_flags(task)
     started = {**resources.project_servers, **task.started_servers(folder)}
     if started:  # also the servers of .mcp.json, since --strict-mcp-config hides that file
         path = task.home / "mcp.json"
@@ -210,6 +212,26 @@ def _resource_flags(task: AgentTask) -> list[str]:
         write_text(path, json.dumps({"mcpServers": servers}))
         flags += ["--mcp-config", str(path)]
     return [*flags, *_agent_flags(task)]
+
+
+def _skill_flags(task: AgentTask) -> list[str]:
+    """Copy skills to the user's skills, or into a plugin of the author's name with nothing else; return its flags."""
+    plugins = task.resources.plugins
+    sources = {Path(key).name: path for key, path in task.resources.folders.items() if key.startswith("skills/")}
+    for name, source in sources.items():
+        above = task.home / _PLUGINS / plugins[name] if name in plugins else task.home / ".claude"
+        shutil.copytree(source, above / "skills" / name, ignore=partial(_undelivered, source))
+    flags = []
+    for plugin in dict.fromkeys(plugins.values()):
+        manifest = {"name": plugin, "version": "1.0.0", "description": "Skills of an author"}
+        write_text(task.home / _PLUGINS / plugin / ".claude-plugin" / "plugin.json", json.dumps(manifest))
+        flags += ["--plugin-dir", str(task.home / _PLUGINS / plugin)]
+    return flags
+
+
+def _undelivered(skill: Path, folder: str, names: list[str]) -> set[str]:
+    """Return the names in a folder of a skill that agents do not get."""
+    return {name for name in names if is_undelivered(skill, Path(folder, name))}
 
 
 def _agent_flags(task: AgentTask) -> list[str]:

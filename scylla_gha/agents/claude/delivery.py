@@ -14,25 +14,27 @@ import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from scylla_gha.agents.base import AgentTask
 from scylla_gha.agents.claude.safety_hook import Json, observed_hooks
 from scylla_gha.agents.claude.transcript import events_with
-from scylla_gha.config.agent_files import front_matter, skills_without_description
-from scylla_gha.model.delivery import Declared, Observed
+from scylla_gha.config.agent_files import front_fields, front_matter, skills_without_description
+from scylla_gha.model.delivery import Declared, Observed, Source
+from scylla_gha.model.variant import AgentResources
 from scylla_gha.providers.base import objects, parse_object
 from scylla_gha.safety_net import hook
 
-PLUGIN: Final = "team"  # plugin of the skills, which is part of the skills' names
-
 _LEAST_TOOLS: Final = ("Agent", "Bash", "Edit", "Read", "Skill", "Write")
+_TRUE: Final = frozenset({"true", "yes", "on"})
+_NO: Final = frozenset({"false", "no", "off"})
 _MCP_TOOLS: Final = ("ListMcpResourcesTool", "ReadMcpResourceDirTool", "ReadMcpResourceTool", "WaitForMcpServers")
 _RENAMED: Final = {"Task": "Agent"}  # names in the request by names in the start event
 _ALL_TOOLS: Final = "default"  # value of --tools for the CLI's own selection
 _SOURCES: Final = ("user", "project", "local")
+_SOURCES_OF_SKILLS: Final[tuple[Source, ...]] = ("start event", "first request")
 _GONE: Final = frozenset({"failed", "disabled", "needs-auth"})  # statuses of servers without any tools
 _MCP_TOOL: Final = re.compile(r"mcp__([A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*)__.")
 _BILLING: Final = re.compile(r"x-anthropic-billing-header:")
@@ -53,7 +55,6 @@ _INSTRUCTIONS: Final = re.compile(r"^Contents of (/[^\n]+) \([^()\n]*\):$", re.M
 _SKILL_FILE: Final = re.compile(r"\.claude/skills/[^/]+/SKILL\.md")
 _AGENT_FILE: Final = re.compile(r"\.claude/agents/.+\.md")
 _MEMORY_FILES: Final = ("CLAUDE.md", ".claude/CLAUDE.md")  # each session reads them; if both are missing, AGENTS.md
-_HIDDEN: Final = re.compile(r"^(disable-model-invocation|paths):", re.MULTILINE)  # the skill is listed later or never
 _NAME: Final = re.compile(r"^name:[ \t]*(['\"]?)([^'\"\n]+?)\1[ \t]*$", re.MULTILINE)
 
 
@@ -69,6 +70,7 @@ def declared_delivery(task: AgentTask, workspace: Path) -> Declared:
     settings = treatment.settings is not None or any(file.is_file() for file in files)
     places = [*folders, workspace / "CLAUDE.local.md"] if is_local else folders
     project = _project_files(task.resources.agent_files or (), workspace)
+    skills = _delivered_skills(task)
     servers = (*treatment.mcp_servers, *task.resources.project_servers)
     return Declared(
         model=task.model,
@@ -77,17 +79,14 @@ def declared_delivery(task: AgentTask, workspace: Path) -> Declared:
         least_tools=() if settings else _LEAST_TOOLS,
         side_tools=_MCP_TOOLS if servers else (),
         mcp_servers=servers,
-        skills=(*(f"{PLUGIN}:{name}" for name in treatment.skills), *project.skills),
+        skills=(*skills.values(), *project.skills),
+        unlisted={**_unlisted_skills(task, skills), **project.unlisted},
+        may_cut_skills=treatment.skill_listing == "default",
         agents=(*treatment.agents, *project.agents),
         instruction_files=project.instructions,
-        descriptions={
-            **{
-                f"skills/{PLUGIN}:{name}": (f"- {PLUGIN}:{name}: {texts[0]}", *texts[1:])
-                for name, texts in task.resources.descriptions.items()
-            },
-            **{f"agents/{name}": (f"- {name}: {agent.description}",) for name, agent in task.resources.agents.items()},
-        },
-        plugins=(PLUGIN,) if treatment.skills else (),
+        descriptions=_descriptions(task.resources, skills),
+        plugins=tuple(dict.fromkeys(task.resources.plugins.values())),
+        repeated_skills=_repeated_skills(skills, workspace) if treatment.reads_project else (),
         own_skills=tuple(name for folder in folders for name in _own_skills(folder / ".claude")),
         own_agents=tuple(name for folder in folders for name in _own_agents(folder / ".claude" / "agents")),
         usual_tools=not settings,
@@ -99,10 +98,21 @@ def declared_delivery(task: AgentTask, workspace: Path) -> Declared:
     )
 
 
+def _descriptions(resources: AgentResources, skills: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return the texts by which skills and sub-agents must be listed, by kind and name."""
+    of_skills = {
+        f"skills/{skills[name]}": (f"- {skills[name]}: {texts[0]}", *texts[1:])
+        for name, texts in resources.descriptions.items()
+    }
+    of_agents = {f"agents/{name}": (f"- {name}: {agent.description}",) for name, agent in resources.agents.items()}
+    return of_skills | of_agents
+
+
 class _ProjectFiles(NamedTuple):
     """Names of skills and sub-agents, and paths of instructions, that Claude Code takes from the workspace."""
 
     skills: tuple[str, ...]
+    unlisted: dict[str, tuple[Source, ...]]
     agents: tuple[str, ...]
     instructions: tuple[str, ...]
 
@@ -111,12 +121,53 @@ def _project_files(files: Collection[str], workspace: Path) -> _ProjectFiles:
     """Return those of a variant's files that the CLI has to show at the start; it may load others later."""
     skills = {Path(path).parent for path in files if _SKILL_FILE.fullmatch(path)}
     unlisted = {Path(path).parent for path in skills_without_description({path: workspace / path for path in files})}
-    fronts = {folder: front_matter(workspace / folder / "SKILL.md") for folder in skills - unlisted}
-    shown = sorted(folder.name for folder, front in fronts.items() if not _HIDDEN.search(front))
+    shown = sorted(folder.name for folder in skills - unlisted)
+    silent = {folder.name: _unlisted(workspace / folder / "SKILL.md") for folder in skills - unlisted}
     agents = [path for path in files if _AGENT_FILE.fullmatch(path)]
-    names = [name[2].strip() for path in agents if (name := _NAME.search(front_matter(workspace / path)))]
+    names = sorted(name[2].strip() for path in agents if (name := _NAME.search(front_matter(workspace / path))))
     memory = tuple(path for path in _MEMORY_FILES if path in files) or tuple({"AGENTS.md"} & set(files))
-    return _ProjectFiles(tuple(shown), tuple(sorted(names)), memory)
+    return _ProjectFiles(
+        tuple(shown), {name: sources for name, sources in silent.items() if sources}, tuple(names), memory
+    )
+
+
+def _delivered_skills(task: AgentTask) -> dict[str, str]:
+    """Return the names under which the CLI lists the variant's skills, by their own names."""
+    plugins = task.resources.plugins
+    return {name: f"{plugins[name]}:{name}" if name in plugins else name for name in task.treatment.skills}
+
+
+def _unlisted_skills(task: AgentTask, skills: Mapping[str, str]) -> dict[str, tuple[Source, ...]]:
+    """Return the sources that do not list a skill of the variant, by the name under which the CLI lists it."""
+    folders = {name: task.resources.folders.get(f"skills/{name}") for name in skills}
+    silent = {
+        skills[name]: _unlisted(folder / "SKILL.md", is_of_plugin=name in task.resources.plugins)
+        for name, folder in folders.items()
+        if folder
+    }
+    return {name: sources for name, sources in silent.items() if sources}
+
+
+def _unlisted(file: Path, *, is_of_plugin: bool = False) -> tuple[Source, ...]:
+    """Return the sources that do not list a skill because of the settings in its SKILL.md.
+
+    With `paths`, no source lists it until the agent reads a matching file; skills of plugins are listed at once.
+    """
+    fields = front_fields(file)
+    paths, text = fields.get("paths"), {name: str(value).lower() for name, value in fields.items()}
+    is_for_paths = bool(paths) and paths not in ("**", ["**"]) and not is_of_plugin
+    is_for_users = text.get("user-invocable") not in _NO
+    is_for_model = text.get("disable-model-invocation") not in _TRUE  # 2.1.197 ignores `yes` and `on` here
+    shows = {"start event": is_for_users, "first request": is_for_model}
+    if not is_for_users and not is_for_model:
+        shows = {}
+    return tuple(source for source in _SOURCES_OF_SKILLS if is_for_paths or not shows.get(source, False))
+
+
+def _repeated_skills(skills: Mapping[str, str], workspace: Path) -> tuple[str, ...]:
+    """Return the variant's skills whose names a skill of the start state has; skills of plugins have names apart."""
+    folder = workspace / ".claude" / "skills"
+    return tuple(name for own, name in skills.items() if own == name and (folder / name / "SKILL.md").is_file())
 
 
 def _own_skills(config: Path) -> Iterator[str]:
