@@ -35,8 +35,8 @@ from scylla_gha.config.materials import (
 from scylla_gha.config.tiers import program_files, read_mode
 from scylla_gha.counting import counted
 from scylla_gha.errors import FixtureError
-from scylla_gha.model.delivery import Declared, Delivery, Inventory, Observed, Source
 from scylla_gha.model.plan import Arm
+from scylla_gha.model.trial import Declared, Delivery, Inventory, Observed, Source
 from scylla_gha.model.variant import MCP_FILE, AgentResources, SystemPrompt, Treatment, Variant
 
 _FACTS: Final[frozenset[Source]] = frozenset({"first request", "search of PATH"})  # from before the agent could act

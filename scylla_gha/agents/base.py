@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from scylla_gha.model.delivery import Declared, Observed
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.scenario import SkillStop
 from scylla_gha.model.traffic import StopRule
-from scylla_gha.model.trial import Outcome, SafetyNetSummary, Trajectory
+from scylla_gha.model.trial import Declared, Observed, Outcome, SafetyNetSummary, Trajectory
 from scylla_gha.model.variant import AgentResources, ServerCommand, Treatment
 from scylla_gha.system.process import FinishedProcess
 

@@ -15,7 +15,7 @@ from scylla_gha.agents.base import AgentCommand, AgentTask, ProcessResult, Trans
 from scylla_gha.model.scenario import SkillStop
 from scylla_gha.model.trial import Outcome, Trajectory
 from scylla_gha.model.variant import AgentResources
-from scylla_gha.store.records import write_text
+from scylla_gha.store import write_text
 
 _ADVICE: Final = (
     "git cannot apply the patch; to make one, change the files in the folder that `scylla-gha prepare "

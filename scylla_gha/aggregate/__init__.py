@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import scylla_gha
 from scylla_gha.aggregate.row_counts import RowCounts, mean, whole
 from scylla_gha.aggregate.warnings import (
+    control_warnings,
     excused_attempts,
     refused_artifact_warnings,
     report_notes,
@@ -24,7 +25,6 @@ from scylla_gha.aggregate.warnings import (
 from scylla_gha.analysis import has_statistics
 from scylla_gha.analysis.row_table import RowTable
 from scylla_gha.counting import counted
-from scylla_gha.judge.controls import control_warnings
 from scylla_gha.model.analysis import FAMILIES, PAIRED, Analysis, Ruling, Verdict
 from scylla_gha.model.experiment import Expectation, Experiment
 from scylla_gha.model.judgment import JudgeControl

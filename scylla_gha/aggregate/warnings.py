@@ -7,13 +7,14 @@ more than a few of its cells gets no verdict. Neither do arms that are compared 
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final
 
 from scylla_gha.aggregate.row_counts import CountedRows, RowCounts
 from scylla_gha.counting import counted, first_of
 from scylla_gha.model.analysis import Analysis, Ruling
+from scylla_gha.model.judgment import ControlResult, JudgeControl
 from scylla_gha.model.plan import Arm, CollectReport, Plan
 from scylla_gha.model.report import ArmSummary, Excused
 from scylla_gha.model.variant import file_changes
@@ -26,6 +27,7 @@ _EXCLUDED_SHARE: Final = 0.05
 _REFUSALS: Final = 5  # that the report names
 _MOST_PATHS: Final = 12
 _PREFIX: Final = "agent_files/"
+_CONTROL_TITLES: Final = {"canary": "canary", "order_swap": "order swap"}
 
 
 def withheld_arms(arms: Sequence[ArmSummary], pairs: Mapping[str, str | None]) -> dict[str, str]:
@@ -381,3 +383,23 @@ def _start_files(arms: dict[str, Arm], counts: RowCounts) -> Iterator[str]:
             f"Start states brought files for agents into all arms without `agent_files`, in {scenarios} of "
             f"{len(counts.table.scenarios)}: {first_of(sorted(files), _MOST_PATHS)}."
         )
+
+
+def control_warnings(controls: Iterable[JudgeControl]) -> Iterator[str]:
+    """Yield warnings about a report's judges; skip controls of judges that the report no longer has."""
+    repeated: dict[str, list[ControlResult]] = defaultdict(list)
+    for record in (result for result in controls if result.stands):
+        for control in record.controls:
+            if control.kind == "repeat":
+                repeated[record.judge].append(control)
+            elif control.holds is False:
+                title = _CONTROL_TITLES[control.kind]
+                yield f"judge {record.judge} failed the {title} of {record.subject}: {control.why}."
+        if record.error:
+            yield f"judge {record.judge}: not all controls of {record.subject} could be decided: {record.error}."
+    for judge, results in sorted(repeated.items()):
+        compared = sum(result.compared for result in results)
+        differ = sum(len(result.differences) for result in results)
+        if differ:
+            items = f"{differ} of {counted(compared, 'item')}"
+            yield f"judge {judge} answered {items} differently when it was asked the same again."

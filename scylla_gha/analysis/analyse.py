@@ -47,10 +47,9 @@ from scylla_gha.model.analysis import (
 )
 from scylla_gha.stats.agreement import alpha, alpha_limits, bias, icc, quadratic_kappa
 from scylla_gha.stats.arrays import Floats, Ints
-from scylla_gha.stats.effects import cliffs_delta
+from scylla_gha.stats.differences import cliffs_delta, holm, kendall_w, kruskal_wallis, mann_whitney_p
 from scylla_gha.stats.resampling import Resampling, bca_limits
 from scylla_gha.stats.shrinkage import FEWEST, shrink
-from scylla_gha.stats.significance import holm, kendall_w, kruskal_wallis, mann_whitney_p
 
 _COMPARED: Final = {"passed": "pass_rate", "score": "score", "usd": "usd", "seconds": "seconds"}  # column: metric
 _FEWEST_ARMS: Final = 3

@@ -17,10 +17,19 @@ from scylla_gha.counting import counted
 from scylla_gha.model.analysis import Contrast, Ruling, Verdict
 from scylla_gha.stats import MOST_EXACT, format_p
 from scylla_gha.stats.arrays import Floats
-from scylla_gha.stats.effects import cliffs_delta, cohens_d, cohens_dz, correlation, hedges_correction, mde_paired
+from scylla_gha.stats.differences import (
+    benjamini_hochberg,
+    cliffs_delta,
+    cohens_d,
+    cohens_dz,
+    correlation,
+    hedges_correction,
+    holm,
+    mde_paired,
+    stratified_exact_p,
+)
 from scylla_gha.stats.means import FEW_NOT_ZERO, mean_limits, mean_limits_bounded, rare_limits
 from scylla_gha.stats.resampling import DRAWS, Resampling, least_p_drawn, least_p_sign_flip, sign_flip_p
-from scylla_gha.stats.significance import benjamini_hochberg, holm, stratified_exact_p
 
 Scale = Literal["difference", "ratio"]
 PASS: Final = "pass_rate"  # noqa: S105 no password

@@ -20,9 +20,9 @@ from scylla_gha.analysis.contrasts import ALPHA, can_show, scenarios_needed
 from scylla_gha.analysis.frame import Frame, passes_by_repetition
 from scylla_gha.analysis.simulated import POWER, Layout, hardest_effect, power_not_worse, power_to_differ
 from scylla_gha.counting import counted
-from scylla_gha.model.comparison import Design, PairVariance, Power
 from scylla_gha.model.plan import Plan
-from scylla_gha.stats.effects import Split, split_variance
+from scylla_gha.model.report import Design, PairVariance, Power
+from scylla_gha.stats.differences import Split, split_variance
 from scylla_gha.stats.resampling import DRAWS, least_p_drawn
 
 _IDLE_CHANCE: Final = 0.1  # an arm a whole margin worse passes with 0.05

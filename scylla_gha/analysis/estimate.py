@@ -18,8 +18,14 @@ from scylla_gha.counting import counted
 from scylla_gha.model.analysis import Contrast, CostFrontier, Measure, State, Target
 from scylla_gha.stats import Interval, make_interval, wilson
 from scylla_gha.stats.arrays import Bools, Floats, Ints
-from scylla_gha.stats.clusters import ClusterIndex, cluster_index, clustered, macro_rate
-from scylla_gha.stats.means import share_mean_interval, share_ratio_interval
+from scylla_gha.stats.means import (
+    ClusterIndex,
+    cluster_index,
+    clustered,
+    macro_rate,
+    share_mean_interval,
+    share_ratio_interval,
+)
 from scylla_gha.stats.ratios import (
     Attempts,
     ResampledFrontier,

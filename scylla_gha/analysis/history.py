@@ -15,7 +15,7 @@ from scylla_gha.analysis.estimate import Sample
 from scylla_gha.analysis.frame import Frame, Groups, Pairing, build_frame, grouped
 from scylla_gha.counting import counted
 from scylla_gha.model.analysis import Measure, Ruling
-from scylla_gha.model.comparison import History, Point, Series, Shift
+from scylla_gha.model.report import History, Point, Series, Shift
 from scylla_gha.model.result import Result
 from scylla_gha.stats.arrays import Bools, Floats
 from scylla_gha.stats.change_points import change_points, cusum, first_signal

@@ -14,7 +14,7 @@ from scylla_gha.analysis.frame import Frame, Groups, arms_by_tier, grouped
 from scylla_gha.analysis.row_table import COMPONENTS, TOKENS, TREATMENT
 from scylla_gha.model.analysis import ArmMeasures, BestSubtest, Measure, Slice, Spread, SpreadMetric, TierMeasures
 from scylla_gha.stats.arrays import Bools, Floats, Ints
-from scylla_gha.stats.clusters import (
+from scylla_gha.stats.means import (
     clustered,
     cv_consistencies,
     design_effect,
@@ -25,8 +25,9 @@ from scylla_gha.stats.clusters import (
     pass_at_k,
     score_consistency,
     solved,
+    wilson_effective,
+    wilson_limits,
 )
-from scylla_gha.stats.means import wilson_effective, wilson_limits
 
 _TAIL_TRIALS: Final = 20  # with fewer trials, the 90th percentile is one of the two largest values
 _MANY: Final = 2

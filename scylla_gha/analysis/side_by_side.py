@@ -9,7 +9,7 @@ from scylla_gha.analysis.estimate import pass_cost_contrasts
 from scylla_gha.analysis.frame import Frame, Groups, Pairing, build_frame, grouped
 from scylla_gha.counting import counted, first_of
 from scylla_gha.model.analysis import Contrast
-from scylla_gha.model.comparison import ArmPair, Flip, Metric
+from scylla_gha.model.report import ArmPair, Flip, Metric
 from scylla_gha.model.result import Result
 from scylla_gha.stats.resampling import Resampling
 

@@ -33,10 +33,10 @@ from scylla_gha.analysis.contrasts import (
 )
 from scylla_gha.analysis.frame import Frame, Pairing, passes_by_repetition
 from scylla_gha.model.analysis import Ruling, Verdict
-from scylla_gha.model.comparison import EqualArm, EqualArms, FalseVerdictShares
+from scylla_gha.model.report import EqualArm, EqualArms, FalseVerdictShares
 from scylla_gha.stats import wilson
 from scylla_gha.stats.arrays import Bools, Floats
-from scylla_gha.stats.effects import Split
+from scylla_gha.stats.differences import Split
 from scylla_gha.stats.means import mean_limits_bounded, rare_limits
 from scylla_gha.stats.resampling import DRAWS, Resampling, sign_flip_p, sign_flip_tail_bound
 

@@ -25,7 +25,7 @@ from scylla_gha.model.triggers import (
     TriggerConfusion,
     TriggerTrial,
 )
-from scylla_gha.stats.clusters import few_clusters_rate
+from scylla_gha.stats.means import few_clusters_rate
 from scylla_gha.stats.resampling import USUAL
 
 NONE: Final = "none"

@@ -20,22 +20,20 @@ from scylla_gha.attempt.equip import (
 )
 from scylla_gha.attempt.github import TrialHub, UsedHub, open_github
 from scylla_gha.attempt.workflow_steps import WorkflowBox
-from scylla_gha.egress_proxy import EgressPolicy
-from scylla_gha.egress_proxy.connections import NETWORK_LOG, egress_summary
+from scylla_gha.egress_proxy import NETWORK_LOG, EgressPolicy, egress_summary
 from scylla_gha.errors import is_lack_of_the_host
 from scylla_gha.gateway.client import SessionHandle
 from scylla_gha.gateway.log import TrafficSummary
 from scylla_gha.gateway.settings import Session
-from scylla_gha.model.delivery import Declared, Delivery, Observed
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.traffic import StopRule
-from scylla_gha.model.trial import Attempt, Outcome, Step, Trajectory
-from scylla_gha.prepare.scenario import PreparedScenario
+from scylla_gha.model.trial import Attempt, Declared, Delivery, Observed, Outcome, Step, Trajectory
+from scylla_gha.prepare import PreparedScenario
 from scylla_gha.prepare.start_state import StartState, TooLargeError
 from scylla_gha.prepare.workspace import NoPatchError, Workspace, own_agent_files, snapshot, with_agent_files
 from scylla_gha.redaction import RedactionSession
 from scylla_gha.sandboxes.base import GATEWAY_SOCKET, SandboxMounts, names_inside, socket_folder, translate_paths
-from scylla_gha.store.records import write_bytes, write_record, write_text
+from scylla_gha.store import write_bytes, write_record, write_text
 from scylla_gha.store.run_folder import AttemptFolder, file_digests
 from scylla_gha.system.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
 from scylla_gha.variants import allowed_models, arm_treatment, prove_delivery

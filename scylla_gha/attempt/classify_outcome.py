@@ -10,9 +10,8 @@ from typing import Final
 from scylla_gha.agents.base import TranscriptSummary
 from scylla_gha.counting import counted
 from scylla_gha.gateway.log import TrafficSummary
-from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.sandbox import HostContact
-from scylla_gha.model.trial import Outcome
+from scylla_gha.model.trial import Delivery, Outcome
 from scylla_gha.system.process import FinishedProcess, LimitHit
 
 _LIMITS: Final = {

@@ -11,14 +11,13 @@ from scylla_gha.egress_proxy import proxy_environment
 from scylla_gha.errors import FixtureError, SandboxError
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.hub.client import HubProcess
-from scylla_gha.model.delivery import Delivery, Inventory, Observed
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.mode import DEFAULT_MODE, NO_MODE
 from scylla_gha.model.plan import Arm
-from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome
+from scylla_gha.model.trial import NO_USAGE, Attempt, Delivery, Inventory, Observed, Outcome
 from scylla_gha.model.variant import AgentResources
+from scylla_gha.prepare import PreparedScenario
 from scylla_gha.prepare.mcp_packages import agent_path, installed_programs
-from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.prepare.workspace import Workspace
 from scylla_gha.redaction import Redactor

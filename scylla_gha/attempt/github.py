@@ -32,8 +32,8 @@ from scylla_gha.hub.trial_files import BUNDLE_FILE, REQUESTS_FILE, STATE_FILE
 from scylla_gha.model.mode import Mode
 from scylla_gha.model.trial import GitHubUse
 from scylla_gha.model.variant import AgentResources
+from scylla_gha.prepare import PreparedScenario
 from scylla_gha.prepare.git_directory import own_commit
-from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.prepare.workspace import Workspace
 from scylla_gha.redaction import RedactionSession

@@ -36,12 +36,12 @@ from scylla_gha.hub.fixture import StartCommit
 from scylla_gha.hub.trial_files import BUNDLE_FILE, STATE_FILE
 from scylla_gha.model.mode import Mode
 from scylla_gha.model.variant import AgentResources
+from scylla_gha.prepare import PreparedScenario
 from scylla_gha.prepare.git_directory import own_commit
-from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.workspace import Workspace
 from scylla_gha.redaction import RedactionSession
 from scylla_gha.sandboxes.base import Sandbox, SandboxMounts
-from scylla_gha.store.records import read_record
+from scylla_gha.store import read_record
 from scylla_gha.store.run_folder import AttemptFolder
 from scylla_gha.system.git import run_git
 

@@ -12,10 +12,10 @@ import click
 from scylla_gha.cli import options
 from scylla_gha.errors import ConfigError
 from scylla_gha.evaluate.stored_cell import find_cell, stored_cell
-from scylla_gha.model.cell_records import CellRecord
 from scylla_gha.model.plan import Plan
+from scylla_gha.model.result import CellRecord
 from scylla_gha.report.trial import TrialViewOptions, trial_text
-from scylla_gha.store.records import read_record
+from scylla_gha.store import read_record
 from scylla_gha.store.run_folder import RunFolder
 
 _INTERRUPTED, _UNREAD = 130, 141  # exit codes of a shell after SIGINT and SIGPIPE

@@ -14,13 +14,12 @@ from scylla_gha.config.installed_packages import require_extra
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
 from scylla_gha.interop.exporters import DEFAULT_NAMES, ExportFormat, RunExport
-from scylla_gha.interop.importers import read_foreign
-from scylla_gha.interop.importers.options import ImportOptions, import_options
+from scylla_gha.interop.importers import ImportOptions, import_options, read_foreign
 from scylla_gha.model import slug
-from scylla_gha.model.comparison import History, Metric
 from scylla_gha.model.plan import Plan
+from scylla_gha.model.report import History, Metric
 from scylla_gha.plan.checks import require_statistics
-from scylla_gha.store.records import read_record, write_lines, write_record, write_text
+from scylla_gha.store import read_record, write_lines, write_record, write_text
 from scylla_gha.store.run_folder import RunFolder
 
 _share = click.FloatRange(0, 1, min_open=True, max_open=True)

@@ -28,9 +28,9 @@ from scylla_gha.evaluate.run_experiment import (
     store_plan,
 )
 from scylla_gha.model.judgment import JudgingSummary
-from scylla_gha.plan.build import PlanRequest, refuse_changed_fixtures
+from scylla_gha.plan import PlanRequest, refuse_changed_fixtures
 from scylla_gha.plan.selection import CellSelection
-from scylla_gha.prepare.scenario import Keep
+from scylla_gha.prepare import Keep
 from scylla_gha.store.run_folder import stored_plan
 
 

@@ -181,7 +181,7 @@ def free(experiment: str, number: int, runs: Path) -> None:
 def _shard_cells(experiment: str, number: int, runs: Path) -> tuple["Plan", "RunFolder", dict[str, str]]:
     """Return the plan of a shard, the run's folder, and the environment with all tokens, hidden in Actions' log."""
     from scylla_gha.evaluate.shard_worker import load_shard
-    from scylla_gha.plan.build import refuse_changed_fixtures
+    from scylla_gha.plan import refuse_changed_fixtures
 
     folder = options.run_folder(runs, experiment)
     part = load_shard(folder, number).plan

@@ -17,14 +17,14 @@ from scylla_gha.github_api.actions import JobFacts
 from scylla_gha.model.experiment import SandboxName
 from scylla_gha.model.plan import MOST_SHARDS, Plan
 from scylla_gha.model.result import Result
+from scylla_gha.plan import PlanRequest, make_plan, past_costs, wall_minutes
 from scylla_gha.plan.budget import refuse_above_budget
-from scylla_gha.plan.build import PlanRequest, make_plan, past_costs, wall_minutes
 from scylla_gha.plan.checks import reject_impossible_gate, require_statistics
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.plan.wave import Wave, WaveLimits, WaveOptions, make_wave
 from scylla_gha.publish import actions_output
 from scylla_gha.sandboxes import SANDBOXES
-from scylla_gha.store.records import read_lines, read_record, without_garbage_collection, write_lines, write_record
+from scylla_gha.store import read_lines, read_record, without_garbage_collection, write_lines, write_record
 from scylla_gha.store.run_folder import RunFolder, WavePaths, stored_plan
 
 if TYPE_CHECKING:

@@ -178,7 +178,7 @@ def comment(
     from scylla_gha.model.plan import WavePacking
     from scylla_gha.publish.post import PullRequestInfo, post_report
     from scylla_gha.publish.push_run import post_readiness, stored_readiness
-    from scylla_gha.store.records import read_record
+    from scylla_gha.store import read_record
     from scylla_gha.store.run_folder import WavePaths
 
     folder = options.run_folder(runs, experiment)

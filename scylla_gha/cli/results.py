@@ -13,7 +13,7 @@ import click
 from scylla_gha.cli import options
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.printable_text import visible
+from scylla_gha.model import visible
 from scylla_gha.model.publication import RunIndexEntry
 from scylla_gha.results_branch.clone import BranchClone, branch_option, open_clone, remote_option
 from scylla_gha.results_branch.stored_runs import (
@@ -25,7 +25,7 @@ from scylla_gha.results_branch.stored_runs import (
     last_waves,
     select_runs,
 )
-from scylla_gha.store.records import atomic
+from scylla_gha.store import atomic
 
 _COLUMNS = ("date", "run", "commit", "branch", "verdict", "passed", "cells")
 _PIPE_WIDTH = 240  # characters, if standard output is not a terminal

@@ -140,7 +140,7 @@ def skill(path: Path, **values: object) -> None:
     from scylla_gha.publish.actions_output import annotate
     from scylla_gha.skills.report import annotations, check_lines, check_sarif, check_skills
     from scylla_gha.skills.session import SkillsAnswer
-    from scylla_gha.store.records import write_text
+    from scylla_gha.store import write_text
 
     as_json, sarif = bool(values.pop("as_json")), values.pop("sarif")
     only, fail_on = values.pop("only"), values.pop("fail_on")
@@ -162,7 +162,7 @@ def skill(path: Path, **values: object) -> None:
 
 def _measured(path: Path, check: "SkillsCheck", only: object, values: dict[str, object]) -> "SkillsAnswer":
     """Run what there is a key for, in the order of the price."""
-    from scylla_gha.model.printable_text import one_line
+    from scylla_gha.model import one_line
     from scylla_gha.skills.evals import eval_parts
     from scylla_gha.skills.session import KINDS, SkillRequest, measure_skills, newest_agent
 

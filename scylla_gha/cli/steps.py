@@ -14,7 +14,7 @@ from scylla_gha.config.library import ConfigSources
 from scylla_gha.counting import counted
 from scylla_gha.errors import BudgetError, ConfigError, IncompleteError
 from scylla_gha.publish import actions_output
-from scylla_gha.store.records import read_record
+from scylla_gha.store import read_record
 from scylla_gha.store.run_folder import WavePaths, lock_run, stored_plan
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def prepare(scenario: str, *, as_json: bool) -> None:
     \b
     cd "$(scylla-gha prepare 001-hello-world)"
     """  # noqa: D301
-    from scylla_gha.prepare.scenario import prepare_scenario, prepare_workspace
+    from scylla_gha.prepare import prepare_scenario, prepare_workspace
     from scylla_gha.prepare.tools import cache_root
 
     library = options.library()
@@ -80,7 +80,7 @@ def cell(
     scylla-gha cell quickstart --shard 0
     """  # noqa: D301
     from scylla_gha.evaluate.shard_worker import ShardOptions, ShardWriter, load_shard, run_shard
-    from scylla_gha.plan.build import refuse_changed_fixtures
+    from scylla_gha.plan import refuse_changed_fixtures
     from scylla_gha.plan.reuse_results import reusable
 
     started = time.monotonic()

@@ -10,7 +10,7 @@ import click
 from scylla_gha.cli import options
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, ScenarioInvalidError
-from scylla_gha.model.printable_text import one_line
+from scylla_gha.model import one_line
 from scylla_gha.model.variant import BEST_OF
 from scylla_gha.report.document import Table, lines_of
 

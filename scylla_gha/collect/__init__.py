@@ -12,13 +12,13 @@ from scylla_gha.config.materials import read_prompt_texts
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.errors import ConfigError
 from scylla_gha.gateway.log import summarise_traffic
-from scylla_gha.judge import score_by_judge
-from scylla_gha.judge.controls import has_known_answers
+from scylla_gha.judge.panel import has_known_answers
+from scylla_gha.judge.score import score_by_judge
 from scylla_gha.model.judgment import Judge, JudgeControl, Judgment
 from scylla_gha.model.plan import Arm, Cell, CollectReport, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Trial, Usage
-from scylla_gha.store.records import digest_mismatch, read_record, write_lines, write_record
+from scylla_gha.store import digest_mismatch, read_record, write_lines, write_record
 from scylla_gha.store.run_folder import JUDGE_TRAFFIC, CellFolder, RunFolder, find_judgment, traffic_of
 
 _SOURCES: Final = ("traffic.jsonl", "diff.patch", "github.json")  # files of an attempt that a row depends on

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
+from scylla_gha.model import one_line
 from scylla_gha.model.plan import (
     CollectReport,
     Plan,
@@ -28,9 +29,8 @@ from scylla_gha.model.plan import (
     WavePacking,
     shard_name,
 )
-from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.result import Result
-from scylla_gha.store.records import atomic, read_lines, write_record
+from scylla_gha.store import atomic, read_lines, write_record
 from scylla_gha.store.rows import (
     LINE_BYTES,
     UntrustedFileError,

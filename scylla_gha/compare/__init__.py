@@ -15,10 +15,9 @@ from scylla_gha.counting import counted, first_of
 from scylla_gha.errors import ConfigError, GateError
 from scylla_gha.model import Record
 from scylla_gha.model.analysis import Ruling
-from scylla_gha.model.comparison import History, Metric, ResultComparison, Series
 from scylla_gha.model.publication import ArmVerdict
-from scylla_gha.model.report import Report
-from scylla_gha.store.records import read_record
+from scylla_gha.model.report import History, Metric, Report, ResultComparison, Series
+from scylla_gha.store import read_record
 from scylla_gha.store.rows import require_same_github
 
 if TYPE_CHECKING:

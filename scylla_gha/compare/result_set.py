@@ -13,8 +13,7 @@ from scylla_gha.config.installed_packages import require_extra
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
 from scylla_gha.interop.exporters.rows import results_frame
-from scylla_gha.interop.importers import read_foreign
-from scylla_gha.interop.importers.options import ImportOptions
+from scylla_gha.interop.importers import ImportOptions, read_foreign
 from scylla_gha.model import as_utc, slug
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Plan
@@ -29,7 +28,7 @@ from scylla_gha.results_branch.stored_runs import (
     last_waves,
     select_runs,
 )
-from scylla_gha.store.records import read_lines, read_record
+from scylla_gha.store import read_lines, read_record
 from scylla_gha.store.rows import of_same_github, require_same_github
 from scylla_gha.store.run_folder import RunFolder
 
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     import pandas
 
     from scylla_gha.analysis.history import ResultSet
-    from scylla_gha.model.comparison import History
+    from scylla_gha.model.report import History
 
 MARGIN: Final = float(Experiment.model_fields["margin"].default)  # of rows without a plan
 _UNVERIFIED: Final = "its rows are another tool's, and not verified by this toolkit."

@@ -18,13 +18,13 @@ from scylla_gha.config.model_names import nearest_models, resolved_model, sdk_mo
 from scylla_gha.config.scenario_folder import ScenarioFolder, read_scenario_folder
 from scylla_gha.config.tiers import Tiers, mode_paths, read_mode
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.delivery import Inventory, SessionFacts
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.github_fixture import REPOSITORIES_FILE, GitHubRepositories
 from scylla_gha.model.mode import Mode
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.sandbox import ImageRecipe
 from scylla_gha.model.traffic import ModelInfo, PriceList, Rates
+from scylla_gha.model.trial import Inventory, SessionFacts
 from scylla_gha.model.variant import Variant
 
 _PACKAGE: Final = Path(__file__).resolve().parent.parent

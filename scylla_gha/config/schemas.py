@@ -11,7 +11,6 @@ from typing import Any, Final
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.config.scenario_folder import ScenarioFolder, oracle_modes
 from scylla_gha.model import Record
-from scylla_gha.model.delivery import Inventory, SessionFacts
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.github_fixture import GitHubFixture, GitHubRepositories
 from scylla_gha.model.github_views import LIST_QUERIES, OBJECT_QUERIES, PUSHES, GitHubView, PushView
@@ -20,6 +19,7 @@ from scylla_gha.model.result import Result
 from scylla_gha.model.sandbox import ImageRecipe
 from scylla_gha.model.scenario import Rubric, Scenario
 from scylla_gha.model.traffic import ModelInfo, PriceList
+from scylla_gha.model.trial import Inventory, SessionFacts
 from scylla_gha.model.variant import McpServer, SubTest, Tier
 
 _INTRODUCTION: Final = """\

@@ -14,14 +14,18 @@ from yarl import URL
 
 from scylla_gha.egress_proxy import (
     Address,
+    Connection,
+    ConnectionLimitError,
+    Connections,
     EgressPolicy,
     EgressTarget,
+    Error,
     PrivateAddressError,
+    Refusal,
     Resolver,
     tunnel_target,
     url_target,
 )
-from scylla_gha.egress_proxy.connections import Connection, ConnectionLimitError, Connections, Error, Refusal
 
 # Headers of a single connection (RFC 9110, 7.6.1), and headers that are made anew for the other side.
 HOP_BY_HOP: Final = frozenset(

@@ -17,7 +17,7 @@ from scylla_gha.errors import FixtureError, ToolError
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.images import SandboxPool
-from scylla_gha.judge.judge_trial import JudgingContext
+from scylla_gha.judge import JudgingContext
 from scylla_gha.judge.panel import GatewayPanel, open_panel
 from scylla_gha.model.experiment import agent_name
 from scylla_gha.model.plan import Arm, Cell, Plan
@@ -25,15 +25,15 @@ from scylla_gha.model.trial import Trial
 from scylla_gha.plan.budget import CellBudget
 from scylla_gha.plan.estimate import is_for_judges, panel_worst
 from scylla_gha.plan.selection import select_cells
-from scylla_gha.prepare.scenario import Keep, PreparedScenario, prepare_scenario
+from scylla_gha.prepare import Keep, PreparedScenario, prepare_scenario
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.redaction import Redactor
-from scylla_gha.store.records import read_record
+from scylla_gha.store import read_record
 from scylla_gha.store.run_folder import CellFolder, RunFolder, find_judgment
 from scylla_gha.system.process import Cancel
 
 if TYPE_CHECKING:
-    from scylla_gha.plan.build import Planning
+    from scylla_gha.plan import Planning
 
 
 @dataclass(frozen=True, slots=True)

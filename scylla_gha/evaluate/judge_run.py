@@ -29,16 +29,16 @@ from scylla_gha.evaluate.model_access import (
 from scylla_gha.evaluate.run_experiment import run_all_cells
 from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.gateway.settings import Session
-from scylla_gha.judge.controls import (
+from scylla_gha.judge import JudgedChange, github_state, judge_evidence, judged_change
+from scylla_gha.judge.panel import (
     Ask,
+    ask,
     canary_control,
     has_known_answers,
     order_swap_control,
     repeat_control,
     unique_judges,
 )
-from scylla_gha.judge.judge_trial import JudgedChange, github_state, judge_evidence, judged_change
-from scylla_gha.judge.panel import ask
 from scylla_gha.judge.prompt import BlindInput, render_prompt
 from scylla_gha.model import slug
 from scylla_gha.model.judgment import (
@@ -54,10 +54,10 @@ from scylla_gha.model.judgment import (
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.trial import Trial
 from scylla_gha.plan.checks import require_judges
-from scylla_gha.prepare.scenario import PreparedScenario
+from scylla_gha.prepare import PreparedScenario
 from scylla_gha.prepare.workspace import Workspace, materialise_diff, scratch, snapshot
 from scylla_gha.sandboxes import SANDBOXES
-from scylla_gha.store.records import file_digest, read_record, write_record
+from scylla_gha.store import file_digest, read_record, write_record
 from scylla_gha.store.run_folder import find_judgment, lock_run, traffic_of
 from scylla_gha.system.future_wait import run_at_once
 

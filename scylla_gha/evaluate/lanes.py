@@ -33,7 +33,7 @@ from scylla_gha.plan.github_com import identity_of, require_lane_tokens
 from scylla_gha.prepare.start_state import own_files_commit
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.providers import provider_environment
-from scylla_gha.store.records import read_record, write_record
+from scylla_gha.store import read_record, write_record
 from scylla_gha.store.run_folder import RunFolder
 from scylla_gha.system.process import Cancel
 

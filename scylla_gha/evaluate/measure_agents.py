@@ -24,21 +24,20 @@ from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.settings import GatewaySettings
 from scylla_gha.images import SandboxPool, most_isolated
-from scylla_gha.model.delivery import Inventory, Observed, SessionFacts
+from scylla_gha.model import one_line
 from scylla_gha.model.experiment import SandboxWish, TrialLimits, agent_name
 from scylla_gha.model.plan import Arm
-from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.publication import AgentDifference, AgentUpdate
-from scylla_gha.model.trial import Attempt, Outcome, Trajectory
+from scylla_gha.model.trial import Attempt, Inventory, Observed, Outcome, SessionFacts, Trajectory
 from scylla_gha.model.variant import AgentResources, Variant
 from scylla_gha.plan.selection import select
-from scylla_gha.prepare.scenario import prepare_scenario, prepare_workspace
+from scylla_gha.prepare import prepare_scenario, prepare_workspace
 from scylla_gha.prepare.tools import cache_root, newest_npm_version
 from scylla_gha.prepare.workspace import scratch
 from scylla_gha.providers.anthropic.scripted import SHELL_TEXT, scripted_provider
 from scylla_gha.providers.base import parse_object
-from scylla_gha.report.numbers import clipped
-from scylla_gha.store.records import read_record
+from scylla_gha.report.document import clipped
+from scylla_gha.store import read_record
 from scylla_gha.store.run_folder import AttemptFolder
 from scylla_gha.system.process import Cancel
 from scylla_gha.variants import ALWAYS_SEEN, agent_resources, line_hash

@@ -29,8 +29,8 @@ from scylla_gha.hub.client import HubProcess
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Cell, Estimate, Plan
 from scylla_gha.model.traffic import Role
+from scylla_gha.plan import past_costs
 from scylla_gha.plan.budget import CellBudget
-from scylla_gha.plan.build import past_costs
 from scylla_gha.plan.checks import with_model_ids
 from scylla_gha.plan.estimate import DueCells, estimate_cells, is_for_judges
 from scylla_gha.providers import KEYS, PROVIDERS, missing_key, missing_key_text, provider_environment, provider_name

@@ -11,20 +11,18 @@ from scylla_gha.collect import collect
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError
 from scylla_gha.evaluate.stored_cell import CellRef, stored_cell
-from scylla_gha.model.cell_records import CellRecord
 from scylla_gha.model.judgment import JudgeControl
 from scylla_gha.model.plan import CollectReport, Plan, UnstartedCells
 from scylla_gha.model.readiness import REPORT_FILE, ReadinessReport
 from scylla_gha.model.report import Report
-from scylla_gha.model.result import Result
+from scylla_gha.model.result import CellRecord, Result
 from scylla_gha.report.charts.theme import Chart
 from scylla_gha.report.markdown import glossary, markdown
-from scylla_gha.report.page.page import PageParts, page
-from scylla_gha.report.page.trajectories import UnreadableCell, embedded_trials
-from scylla_gha.report.page.trial_table import failing_first, trial_table
+from scylla_gha.report.page import PageParts, page
+from scylla_gha.report.page.trials import UnreadableCell, embedded_trials, failing_first, trial_table
 from scylla_gha.report.summary import main_chart
 from scylla_gha.report.view import report_view
-from scylla_gha.store.records import read_lines, read_record, without_garbage_collection, write_record, write_text
+from scylla_gha.store import read_lines, read_record, without_garbage_collection, write_record, write_text
 from scylla_gha.store.run_folder import RunFolder
 
 

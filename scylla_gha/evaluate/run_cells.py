@@ -28,18 +28,18 @@ from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.counting import counted, dollars, duration
 from scylla_gha.errors import FixtureError, IncompleteError, SandboxError, ToolError
 from scylla_gha.evaluate.context import RunContext, RunSettings
-from scylla_gha.judge.judge_trial import judge_trial
+from scylla_gha.judge import judge_trial
 from scylla_gha.model.experiment import MB
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import TIME_OVER, Arm, Cell
 from scylla_gha.model.sandbox import Isolation
 from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Trial, Usage
 from scylla_gha.plan.budget import CellNeed
-from scylla_gha.prepare.scenario import drop_workspaces, keep_workspace, prepare_workspace
+from scylla_gha.prepare import drop_workspaces, keep_workspace, prepare_workspace
 from scylla_gha.prepare.workspace import scratch, work_root
 from scylla_gha.redaction import RedactionSession, Redactor
 from scylla_gha.sandboxes import SANDBOXES
-from scylla_gha.store.records import read_record, write_record
+from scylla_gha.store import read_record, write_record
 from scylla_gha.store.run_folder import (
     JUDGE_TRAFFIC,
     AttemptFolder,

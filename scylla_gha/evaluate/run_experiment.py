@@ -34,15 +34,15 @@ from scylla_gha.model.plan import Cell, Plan, Shard, UnstartedCells
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Trial
+from scylla_gha.plan import PlanRequest, check_names, make_plan, plan_lines, plan_whole
 from scylla_gha.plan.budget import refuse_above_budget
-from scylla_gha.plan.build import PlanRequest, check_names, make_plan, plan_lines, plan_whole
 from scylla_gha.plan.checks import reject_impossible_gate
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.prepare.workspace import remove_stale_workspaces
 from scylla_gha.report.summary import require_gate
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import remove_stale_folders
-from scylla_gha.store.records import atomic, read_record, write_record
+from scylla_gha.store import atomic, read_record, write_record
 from scylla_gha.store.run_folder import RunFolder, lock_run
 
 

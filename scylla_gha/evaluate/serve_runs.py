@@ -31,7 +31,7 @@ from scylla_gha.report.page.progress_page import (
     run_progress_page,
     runs_page,
 )
-from scylla_gha.store.records import read_record
+from scylla_gha.store import read_record
 from scylla_gha.store.run_folder import CellFolder, RunFolder, lock_holder
 
 _HEADERS: Final = {

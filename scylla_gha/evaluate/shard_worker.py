@@ -35,7 +35,7 @@ from scylla_gha.prepare.workspace import remove_stale_workspaces
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.attach import exit_on_signals
 from scylla_gha.sandboxes.base import remove_stale_folders
-from scylla_gha.store.records import without_garbage_collection, write_record, write_text
+from scylla_gha.store import without_garbage_collection, write_record, write_text
 from scylla_gha.store.run_folder import RunFolder, ShardPaths, WavePaths, stored_packing, stored_plan
 
 _NO_RECORDING: Final = RecordingOptions()  # a job asks the provider

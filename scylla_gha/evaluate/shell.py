@@ -21,13 +21,13 @@ from scylla_gha.evaluate.stored_cell import CellRef
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.trial import Trial
-from scylla_gha.plan import key_of
-from scylla_gha.prepare.scenario import prepare_workspace
+from scylla_gha.plan.cells import key_of
+from scylla_gha.prepare import prepare_workspace
 from scylla_gha.prepare.workspace import apply_patch, with_agent_files
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.attach import Run, attach_pipes, attach_tty
 from scylla_gha.sandboxes.base import GATEWAY_URL, SandboxMounts, socket_folder
-from scylla_gha.store.records import read_record
+from scylla_gha.store import read_record
 from scylla_gha.store.run_folder import AttemptFolder, stored_plan
 from scylla_gha.system.process import FinishedProcess, ProcessLimits
 

@@ -21,21 +21,20 @@ from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.report.branch_readme import history_of_reports
 from scylla_gha.report.charts.arms import forest
-from scylla_gha.report.page.page import PageParts, SiteLinks, page
-from scylla_gha.report.page.trial_table import TrialTable, trial_columns, trial_table
-from scylla_gha.report.site.addresses import GLOSSARY, relative
+from scylla_gha.report.page import PageParts, SiteLinks, page
+from scylla_gha.report.page.trials import TrialTable, trial_columns, trial_table
+from scylla_gha.report.site import GLOSSARY, SiteFile, place_of, relative
 from scylla_gha.report.site.experiment_pages import experiment_files, latest_run, scenario_files
 from scylla_gha.report.site.overview import overview_files
 from scylla_gha.report.site.site_data import SiteExperiment, SiteRun, report_fault, run_facts
-from scylla_gha.report.site.site_page import SiteFile, place_of
 from scylla_gha.report.view import report_view
 from scylla_gha.results_branch.clone import BranchClone
 from scylla_gha.results_branch.stored_runs import RunQuery, StoredRun, index_entries, last_waves, select_runs
-from scylla_gha.store.records import read_record, without_garbage_collection, write_bytes, write_record
+from scylla_gha.store import read_record, without_garbage_collection, write_bytes, write_record
 from scylla_gha.store.rows import reports_of_same_github
 
 if TYPE_CHECKING:
-    from scylla_gha.model.comparison import History
+    from scylla_gha.model.report import History
     from scylla_gha.report.charts.theme import Chart
 
 _MOST_ARMS: Final = 8  # with a history, as its chart draws

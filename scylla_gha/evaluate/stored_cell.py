@@ -13,11 +13,11 @@ from scylla_gha.config import did_you_mean
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
 from scylla_gha.gateway.log import read_traffic
-from scylla_gha.model.cell_records import AttemptRecord, CellRecord
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Plan
+from scylla_gha.model.result import AttemptRecord, CellRecord
 from scylla_gha.model.trial import Attempt, Trajectory, Trial
-from scylla_gha.store.records import read_record, require_digest
+from scylla_gha.store import read_record, require_digest
 from scylla_gha.store.run_folder import JUDGE_TRAFFIC, AttemptFolder, CellFolder, RunFolder
 
 _LISTED: Final = 20

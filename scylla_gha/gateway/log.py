@@ -19,7 +19,7 @@ from scylla_gha.gateway.evidence import ProviderEvidence, is_whole, provider_evi
 from scylla_gha.model import Record
 from scylla_gha.model.traffic import Component, RequestRecord, ResponseRecord, SessionEnd, WatchedTraffic
 from scylla_gha.model.trial import NO_USAGE, Usage
-from scylla_gha.store.records import open_journal, read_journal
+from scylla_gha.store import open_journal, read_journal
 
 UNMATCHED: Final = "unmatched_request"
 _LONGEST: Final = 16 * 1024 * 1024  # bytes: some 20,000 requests

@@ -16,7 +16,7 @@ from typing import Final
 
 from aiohttp import web
 
-from scylla_gha.egress_proxy.connections import Connections
+from scylla_gha.egress_proxy import Connections
 from scylla_gha.gateway.budget import Budget, Conversation, SessionBudget, TokenCounter
 from scylla_gha.gateway.call_notes import CallNotes, SessionStop
 from scylla_gha.gateway.log import TrafficLog, read_traffic, traffic_summary
@@ -24,7 +24,7 @@ from scylla_gha.gateway.recording import PathAliases, Recorder, Recording
 from scylla_gha.gateway.settings import GatewaySettings, Session
 from scylla_gha.providers.base import ModelRequest, Provider
 from scylla_gha.redaction import Redactor
-from scylla_gha.store.records import write_bytes
+from scylla_gha.store import write_bytes
 from scylla_gha.system.servers import Listener
 
 _MEGA: Final = 1024 * 1024

@@ -6,8 +6,7 @@ from typing import Annotated, Final, Self
 
 from pydantic import Field
 
-from scylla_gha.egress_proxy import EgressPolicy
-from scylla_gha.egress_proxy.connections import NETWORK_LOG
+from scylla_gha.egress_proxy import NETWORK_LOG, EgressPolicy
 from scylla_gha.gateway.evidence import UNREACHABLE
 from scylla_gha.model import Record, Text
 from scylla_gha.model.experiment import ModelKnobs

@@ -15,7 +15,7 @@ from urllib3.exceptions import HTTPError
 
 from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import GitHubError
-from scylla_gha.model.printable_text import one_line
+from scylla_gha.model import one_line
 
 PUBLIC: Final = "https://api.github.com"
 REPOSITORY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*/(?!\.{1,2}$)[A-Za-z0-9_.-]+")  # OWNER/REPO

@@ -25,7 +25,7 @@ from urllib3.exceptions import HTTPError
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, GitHubError
 from scylla_gha.github_api.access import ApiRequestError, GitHubAccess, access_from, explain_error
-from scylla_gha.model.printable_text import one_line
+from scylla_gha.model import one_line
 from scylla_gha.retry_after import decimal_number, retry_after_seconds
 
 _LIMITED: Final = "RATE_LIMITED"

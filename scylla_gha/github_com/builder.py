@@ -21,8 +21,15 @@ from scylla_gha.github_api.client import ApiRequest
 from scylla_gha.github_api.responses import GitHubResponse, PublishedRelease
 from scylla_gha.github_com.accounts import FixtureAccounts
 from scylla_gha.github_com.identify import FixtureObjects, marked
-from scylla_gha.github_com.mutations import ANY_OBJECT, FailedMutation, Mutation, ref_updates, send_mutations
-from scylla_gha.github_com.ref_plan import BRANCH, threads_by_review
+from scylla_gha.github_com.ref_plan import (
+    ANY_OBJECT,
+    BRANCH,
+    FailedMutation,
+    Mutation,
+    ref_updates,
+    send_mutations,
+    threads_by_review,
+)
 from scylla_gha.github_com.repairs import milestone_fields, release_fields
 from scylla_gha.github_com.snapshot import PullSnapshot, SubmittedReview
 from scylla_gha.github_com.view import FixtureView

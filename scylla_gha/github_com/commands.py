@@ -21,8 +21,15 @@ from scylla_gha.github_com.leases import (
     require_mark,
     take_lease,
 )
-from scylla_gha.github_com.mutations import FailedMutation, Mutation, batches, send_mutations
-from scylla_gha.github_com.ref_plan import BRANCH, pulls_to_recreate, ref_mutations
+from scylla_gha.github_com.ref_plan import (
+    BRANCH,
+    FailedMutation,
+    Mutation,
+    batches,
+    pulls_to_recreate,
+    ref_mutations,
+    send_mutations,
+)
 from scylla_gha.github_com.repairs import milestone_requests, release_requests, removals
 from scylla_gha.github_com.view import OBJECTS_MARK, FixtureReference, FixtureView, read_state
 from scylla_gha.hub.records import id_of_node

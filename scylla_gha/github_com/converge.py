@@ -14,8 +14,16 @@ from scylla_gha.github_api.client import ApiRequest
 from scylla_gha.github_com.accounts import FixtureAccounts
 from scylla_gha.github_com.builder import FixtureBuilder, PullBuilder
 from scylla_gha.github_com.leases import note_objects, push_objects, require_mark
-from scylla_gha.github_com.mutations import Mutation, batches, send_mutations
-from scylla_gha.github_com.ref_plan import RefPlan, is_complete, plan_refs, pulls_to_recreate, ref_mutations
+from scylla_gha.github_com.ref_plan import (
+    Mutation,
+    RefPlan,
+    batches,
+    is_complete,
+    plan_refs,
+    pulls_to_recreate,
+    ref_mutations,
+    send_mutations,
+)
 from scylla_gha.github_com.repairs import (
     label_repairs,
     milestone_requests,

@@ -26,7 +26,7 @@ from scylla_gha.github_api.client import ApiRequest
 from scylla_gha.github_api.responses import CommitRef
 from scylla_gha.github_com.accounts import FixtureAccounts, site_of
 from scylla_gha.github_com.canonical import TOPIC
-from scylla_gha.github_com.mutations import ANY_OBJECT, ref_updates, send_mutations
+from scylla_gha.github_com.ref_plan import ANY_OBJECT, ref_updates, send_mutations
 from scylla_gha.github_com.snapshot import RepositorySnapshot
 from scylla_gha.github_com.view import (
     EMPTY_TREE,

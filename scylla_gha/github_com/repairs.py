@@ -8,8 +8,7 @@ from pydantic.alias_generators import to_camel
 from scylla_gha.github_api.client import ApiRequest
 from scylla_gha.github_com.canonical import SETTINGS_OF_GRAPHQL, SETTINGS_OF_REST, TOPIC
 from scylla_gha.github_com.identify import RETIRED, marked
-from scylla_gha.github_com.mutations import Mutation
-from scylla_gha.github_com.ref_plan import has_all_texts, texts_to_repeat
+from scylla_gha.github_com.ref_plan import Mutation, has_all_texts, texts_to_repeat
 from scylla_gha.github_com.snapshot import (
     IssueSnapshot,
     LabelSnapshot,

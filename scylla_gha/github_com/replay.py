@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from scylla_gha.github_com.canonical import SETTINGS, TOPIC
-from scylla_gha.github_com.replay_details import UNKNOWN, ReplayWords, TrialDetails
-from scylla_gha.github_com.replay_subjects import SubjectReplay
+from scylla_gha.github_com.replay_subjects import UNKNOWN, ReplayWords, SubjectReplay, TrialDetails
 from scylla_gha.github_com.snapshot import (
     LabelSnapshot,
     MilestoneSnapshot,

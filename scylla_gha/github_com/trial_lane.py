@@ -20,7 +20,7 @@ from scylla_gha.github_com.canonical import StateDifference
 from scylla_gha.github_com.commands import FixtureSession, bindings_of
 from scylla_gha.github_com.leases import LeasedError
 from scylla_gha.github_com.replay import TrialReplay
-from scylla_gha.github_com.replay_details import ReplayWords, read_details
+from scylla_gha.github_com.replay_subjects import ReplayWords, read_details
 from scylla_gha.github_com.view import FixtureReference, FixtureView, view_of
 from scylla_gha.hub.git_store import NO_COMMIT
 from scylla_gha.hub.trial_files import exported_state, write_trial_files

@@ -1,297 +1,270 @@
-"""Step `judge`. This module computes the score of a trial: the consensus on each item, the grade, and pass or fail.
+"""Step `judge` for one trial: checks run on base plus diff, the panel answers, code computes the score."""
 
-The consensus is the median of the configured judges. A judge that was reached but gave no verdict (it refused, or its
-answer could not be read) counts as 0, because an agent's text can cause that. With an even number of values, the lower
-one of the two in the middle counts then, so that no agent gains by a judge's silence. A binary item is not met if as
-many judges say yes as no.
-
-An item is `unjudged` if a provider's fault left judges out, and the other judges are not a majority or are split. The
-item then has no value, the trial has no score, and it is judged again.
-
-`S = sum_i w_i * P_i / P_i_max` over the categories that apply, with weights scaled to sum to 1 (the Scylla paper,
-section 4.1). If all are N/A, the score is null. A judge's own total is never used. A trial passes if the agent
-completed, the score reaches the threshold, every required checkpoint holds, and every required item that applies is
-met.
-"""
-
-import statistics
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+import shutil
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import Any
 
-from scylla_gha.counting import counted
-from scylla_gha.model.judgment import CategoryScore, CheckResult, Flag, Grade, ItemScore, JudgeAnswer, JudgeScore, Score
-from scylla_gha.model.scenario import Item, ProgressStep, Rubric, Scenario
-
-_THRESHOLDS: Final[tuple[tuple[float, Grade], ...]] = ((0.8, "A"), (0.6, "B"), (0.4, "C"), (0.2, "D"))
-_DIGITS: Final = 9  # to which numbers are rounded before a comparison: a sum of floats may be slightly below 0.6
-NO_PANEL: Final = "needs the judge panel, and no panel is configured"
-NOT_ASKED: Final = "the judge panel was not asked"
-_WHY_CHARS: Final = 500
-_SPREAD: Final = 0.5  # judges disagree if their values differ by more
-
-Checks = Mapping[str, CheckResult]
+from scylla_gha.config.keys import judgment_key
+from scylla_gha.errors import FixtureError, ToolError
+from scylla_gha.gateway.log import TrafficSummary
+from scylla_gha.hub.trial_files import BUNDLE_FILE, STATE_FILE
+from scylla_gha.judge.checks import CommandRun, Fill, describe_checks, run_check, verify_checkpoints
+from scylla_gha.judge.github_checks import revision_of
+from scylla_gha.judge.github_texts import written_texts
+from scylla_gha.judge.github_trial import TrialGitHub, trial_github
+from scylla_gha.judge.panel import GatewayPanel, PanelResult
+from scylla_gha.judge.prompt import BlindInput, JudgeEvidence, blind_input, list_tree
+from scylla_gha.judge.score import Consensus, fail_unscored, failed_checks, score_categories, score_items, score_trial
+from scylla_gha.model import FileDigest
+from scylla_gha.model.experiment import TrialLimits
+from scylla_gha.model.github_condition import Checkout
+from scylla_gha.model.judgment import CheckResult, Judgment, Score
+from scylla_gha.model.trial import Attempt, DiffStat, Outcome, Trajectory, Trial
+from scylla_gha.prepare import PreparedScenario
+from scylla_gha.prepare.workspace import materialise_diff, scratch
+from scylla_gha.sandboxes.base import SandboxTarget
+from scylla_gha.store import digest_mismatch, file_digest, read_record
+from scylla_gha.store.run_folder import JUDGE_TRAFFIC, CellFolder
+from scylla_gha.system.process import Cancel, ProcessLimits
 
 
 @dataclass(frozen=True, slots=True)
-class AgreedItem:
-    """Consensus on one item. If `value` is None, the item is N/A, or unjudged if `judged` is False."""
+class JudgingContext:
+    """Target in which checks run, and the panel for the other items; `panel_digest` is part of the judgment's key.
 
-    value: float | None
-    reason: str
-    judged: bool = True
-    flags: tuple[Flag, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Consensus:
-    """Consensus on a trial.
-
-    Attributes:
-        items: consensus by item.
-        excess: work beyond the requirements, if a majority of the judges cites such work.
-        steps: progress steps that a majority of the judges sees.
-        withheld: judges that were reached and gave no verdict on an item.
-        error: items that a provider's fault left unjudged, so that the trial has no score; None if there are none.
+    Checks get no sockets, so code that an agent wrote reaches no network.
     """
 
-    items: dict[str, AgreedItem]
-    excess: str | None = None
-    steps: frozenset[str] = frozenset()
-    withheld: tuple[str, ...] = ()
-    error: str | None = None
+    target: SandboxTarget
+    limits: TrialLimits
+    cancel: Cancel
+    panel: GatewayPanel | None = None
+    panel_digest: str = ""
 
 
-def consensus(items: Iterable[Item], answers: Sequence[JudgeAnswer]) -> Consensus:
-    """Combine the answers of all configured judges; a judge that could not be asked is missing.
+def judge_trial(trial: Trial, prepared: PreparedScenario, folder: CellFolder, context: JudgingContext) -> Judgment:
+    """Judge the last attempt. After a fault of the harness, the judgment has an error and no result."""
+    key = judgment_key(trial, prepared.folder.judging_digest, context.panel_digest, context.target.digest)
+    last, judgment = trial.last, Judgment(cell=trial.cell, key=key, trial_key=trial.key)
+    if last.diff is None:
+        score = Score(score=None, grade=None, passed=False, why=_outcome_reason(last), progress=None)
+        return judgment.model_copy(update={"result": score})
+    try:
+        with scratch() as root, github_state(last, prepared, folder) as github:
+            tree = _base_plus_diff(prepared, _patch(last, folder), root)
+            started = time.monotonic()
+            answer = _answer(last, prepared, folder)
+            results = _run_checks(last.diff, tree, prepared, context, github, answer)
+            check_seconds = round(time.monotonic() - started, 3)
+            panel = _ask_panel(trial, prepared, folder, context, tree, results, github=github)
+            update = {"checks": results, "check_seconds": check_seconds, **_panel_fields(panel, last, folder)}
+            changed = bool(last.diff.files or answer or (github and github.journal))
+            return judgment.model_copy(update=update | _score_fields(last, prepared, results, panel, changed=changed))
+    except (FixtureError, ToolError, OSError) as error:
+        return judgment.model_copy(update={"error": str(error)[:1000]})
 
-    Args:
-        items: the items that the judges were asked for.
-        answers: one answer of each configured judge.
+
+@contextlib.contextmanager
+def github_state(last: Attempt, prepared: PreparedScenario, folder: CellFolder) -> Iterator[TrialGitHub | None]:
+    """Read the final state of an attempt's GitHub for the block; yield None if the scenario has no GitHub.
+
+    Raises:
+        FixtureError: its files are missing, or were changed.
     """
-    need = len(answers) // 2 + 1
-    agreed = {item.id: _agree(item, answers, need) for item in items}
-    unjudged = [name for name, item in agreed.items() if not item.judged]
-    cited = [answer.excess for answer in answers if answer.excess]
-    names = {step for answer in answers for step in answer.steps}
-    return Consensus(
-        items=agreed,
-        excess=cited[0] if len(cited) >= need else None,
-        steps=frozenset(name for name in names if sum(name in answer.steps for answer in answers) >= need),
-        withheld=tuple(f"{answer.judge} ({answer.error})" for answer in answers if answer.withheld),
-        error=f"unjudged: {'; '.join(f'{name}: {agreed[name].reason}' for name in unjudged)}" if unjudged else None,
-    )
+    if prepared.folder.scenario.github is None:
+        yield None
+        return
+    root = folder.attempt(last.number).root
+    for name in (STATE_FILE, BUNDLE_FILE):
+        _require_digest(root / name, last.files.get(name))
+    with trial_github(root) as github:
+        yield github
 
 
-def _agree(item: Item, answers: Sequence[JudgeAnswer], need: int) -> AgreedItem:
-    scores = [(answer.judge, score) for answer in answers if (score := answer.score(item.id))]
-    values = [score.value for _, score in scores if score.value is not None]
-    flags = _flags(item, scores, values)
-    if len(scores) - len(values) >= need:
-        reasons = [score.reason for _, score in scores if score.state == "na"]
-        return AgreedItem(None, f"does not apply: {reasons[0]}", flags=flags)
-    missing = [answer for answer in answers if answer.score(item.id) is None]
-    withheld = [f"{answer.judge}: {_missing_reason(answer, item.id)}" for answer in missing if answer.withheld]
-    middle = _middle(item, values, len(withheld))
-    is_complete = len(missing) == len(withheld)
-    if middle is not None and (is_complete or max(len(values), len(withheld)) >= need):
-        reason = f"median of {_shown(scores)}" if scores else "no judge gave a verdict"
-        return AgreedItem(middle, "; counts as not met: ".join([reason, *withheld]), flags=flags)
-    if values and is_complete:
-        return AgreedItem(0.0, f"not met, since the judges are split: {_shown(scores)}", flags=flags)
-    counts = f"{len(scores)} of {counted(len(answers), 'judge')} answered, {len(values)} with a value"
-    why = f"the judges are split: {_shown(scores)}" if len(values) >= need else f"{counts}; {need} must agree"
-    reasons = [f"{answer.judge}: {_missing_reason(answer, item.id)}" for answer in missing]
-    return AgreedItem(None, "; ".join([why, *reasons]), judged=False, flags=flags)
-
-
-def _middle(item: Item, values: Sequence[float], withheld: int) -> float | None:
-    """Return the median, with a 0 for each judge without a verdict.
-
-    Return None if there are no votes, or if a binary item gets neither 0 nor 1.
-    """
-    votes = [*values, *[0.0] * withheld]
-    if not votes:
-        return None
-    middle = round(statistics.median_low(votes) if withheld else statistics.median(votes), _DIGITS)
-    return middle if item.type != "binary" or middle in {0.0, 1.0} else None
-
-
-def _flags(item: Item, scores: Sequence[tuple[str, JudgeScore]], values: Sequence[float]) -> tuple[Flag, ...]:
-    flags: set[Flag] = {flag for _, score in scores for flag in score.flags}
-    split = item.type == "binary" and len(set(values)) > 1
-    wide = bool(values) and round(max(values) - min(values), _DIGITS) > _SPREAD
-    if split or wide or 0 < len(values) < len(scores):
-        flags.add("disagreement")
-    return tuple(sorted(flags))
-
-
-def _shown(scores: Sequence[tuple[str, JudgeScore]]) -> str:
-    return ", ".join(f"{judge} {'N/A' if score.value is None else f'{score.value:.2f}'}" for judge, score in scores)
-
-
-def _missing_reason(answer: JudgeAnswer, item: str) -> str:
-    reason = next((score.reason for score in answer.items if score.id == item), None)
-    return reason or answer.error or "not answered"
-
-
-def score_items(
-    rubric: Rubric, checks: Checks, *, changed: bool = True, panel: Consensus | None = None
-) -> tuple[ItemScore, ...]:
-    """Score every item of the rubric by code or by the panel, or mark it N/A with its reason.
-
-    If nothing was `changed`, each item that applies is 0, because what already holds on the base is not the agent's
-    work. The panel need not be asked then: pass an empty consensus. An item that the panel left unjudged is None, and
-    `panel.error` names it; do not score such a trial.
-    """
-    pairs = [(category.id, item) for category in rubric.categories for item in category.items]
-    return tuple(_item(category, item, checks, panel, changed=changed) for category, item in pairs)
-
-
-def _item(category: str, item: Item, checks: Checks, panel: Consensus | None, *, changed: bool) -> ItemScore:
-    agreed = _agreed(item, checks, panel)
-    if not changed and (agreed.value is not None or agreed.reason == NOT_ASKED):
-        agreed = AgreedItem(0.0, "nothing was changed", flags=agreed.flags)
-    return ItemScore(
-        id=item.id,
-        category=category,
-        points=item.points,
-        value=agreed.value,
-        by="check" if item.checks else "judge",
-        reason=agreed.reason,
-        flags=agreed.flags,
-        text=item.text,
-    )
-
-
-def _agreed(item: Item, checks: Checks, panel: Consensus | None) -> AgreedItem:
-    if item.applies_if and not checks[item.applies_if].holds:
-        return AgreedItem(None, f"does not apply: {item.applies_if} does not hold")
-    if not item.checks:
-        return panel.items.get(item.id, AgreedItem(None, NOT_ASKED)) if panel else AgreedItem(None, NO_PANEL)
-    results = [checks[name] for name in item.checks]
-    failed = [check.id for check in results if not check.holds]
-    reason = f"fails: {', '.join(failed)}" if failed else f"holds: {', '.join(item.checks)}"
-    if item.type == "binary":
-        return AgreedItem(float(not failed), reason)
-    return AgreedItem(min(1.0, sum(check.value for check in results) / len(results)), reason)
-
-
-def score_categories(rubric: Rubric, items: Iterable[ItemScore]) -> tuple[CategoryScore, ...]:
-    """Return the categories that have an applicable item, with weights scaled to sum to 1."""
-    scored = [item for item in items if item.value is not None]
-    rows = []
-    for category in rubric.categories:
-        category_items = [item for item in scored if item.category == category.id]
-        if category_items:
-            achieved = sum(item.points * (item.value or 0.0) for item in category_items)
-            rows.append((category, achieved, sum(item.points for item in category_items)))
-    total = sum(category.weight for category, _, _ in rows)
-    return tuple(
-        CategoryScore(id=category.id, weight=category.weight / total, achieved=achieved, maximum=maximum)
-        for category, achieved, maximum in rows
-    )
-
-
-def total_score(categories: Iterable[CategoryScore]) -> float | None:
-    """Return the weighted score in 0..1, or None if every item is N/A."""
-    parts = [category.weight * category.achieved / category.maximum for category in categories]
-    return min(1.0, round(sum(parts), _DIGITS)) if parts else None
-
-
-def score_by_judge(rubric: Rubric, items: Sequence[ItemScore], answer: JudgeAnswer) -> float | None:
-    """Return the score with one judge's values instead of the consensus; None if the judge left out such an item."""
-    judged = {item.id: answer.score(item.id) for item in items if item.by == "judge" and item.value is not None}
-    if None in judged.values():
-        return None
-    own_items = (
-        item.model_copy(update={"value": score.value}) if (score := judged.get(item.id)) else item for item in items
-    )
-    return total_score(score_categories(rubric, own_items))
-
-
-def grade(score: float, *, excess_cited: bool = False) -> Grade:
-    """Return the paper's grade; S requires a perfect score and cited work beyond the requirements."""
-    rounded = round(score, _DIGITS)
-    if rounded >= 1 and excess_cited:
-        return "S"
-    return next((letter for threshold, letter in _THRESHOLDS if rounded >= threshold), "F")
-
-
-def progress(
-    steps: Iterable[ProgressStep], checks: Checks, items: Iterable[ItemScore], panel: Consensus | None = None
-) -> float | None:
-    """Return the achieved part of the weight of all steps that can be decided; None if there are no such steps.
-
-    A step with a checkpoint or with an item that code scores has the value of that. A step with a panel item is
-    achieved if the panel says so.
-    """
-    by_id = {item.id: item for item in items}
-    expected = achieved = 0.0
-    for step in steps:
-        item = by_id.get(step.item or "")
-        value = checks[step.checkpoint].value if step.checkpoint else item.value if item else None
-        if panel is not None and item is not None and item.by == "judge" and value is not None:
-            value = float(step.step in panel.steps)
-        if value is not None:
-            expected += step.weight
-            achieved += step.weight * value
-    return min(1.0, achieved / expected) if expected else None
-
-
-def score_trial(
-    scenario: Scenario,
-    rubric: Rubric,
-    checks: Checks,
-    items: tuple[ItemScore, ...],
+def _score_fields(
+    last: Attempt,
+    prepared: PreparedScenario,
+    results: tuple[CheckResult, ...],
+    panel: PanelResult | None,
     *,
-    changed: bool = True,
-    panel: Consensus | None = None,
-) -> Score:
-    """Compute the verdict on a completed trial without unjudged items."""
-    number = total_score(score_categories(rubric, items))
-    failed = failed_checks(scenario, checks) or unmet_items(rubric, items)
-    enough = number is not None and round(number, _DIGITS) >= rubric.pass_threshold
-    shown = "not scored" if number is None else f"score {round(number, 4):g}"
-    verb = "is not met" if unmet_items(rubric, items)[:1] == failed[:1] else "does not hold"
-    why = f"{failed[0]} {verb}" if failed else f"{shown}, threshold {rubric.pass_threshold:g}"
-    if panel is not None and panel.withheld:
-        why += (
-            f"; {counted(len(panel.withheld), 'judge')} gave no verdict, which counts as not met: {panel.withheld[0]}"
-        )
-    return Score(
-        score=number,
-        grade=None if number is None else grade(number, excess_cited=panel is not None and panel.excess is not None),
-        passed=enough and not failed,
-        why=why[:_WHY_CHARS],
-        progress=progress(scenario.progress, checks, items, panel) if changed else 0.0,
-        broken=_broken(scenario, checks),
+    changed: bool,
+) -> dict[str, Any]:
+    """Return the items and the result, or an error. A trial that failed in any case has a result without judges."""
+    scenario, rubric = prepared.folder.scenario, prepared.folder.rubric
+    checks, agreed = {result.id: result for result in results}, panel.agreed if panel else None
+    items = score_items(rubric, checks, changed=changed, panel=agreed)
+    if panel and panel.agreed.error:
+        has_failed = last.outcome is not Outcome.COMPLETED or bool(failed_checks(scenario, checks))
+        failure = _fail_incomplete(fail_unscored(scenario, checks, items, panel.agreed), last)
+        return {"items": items, "error": panel.agreed.error, "result": failure if has_failed else None}
+    result = score_trial(scenario, rubric, checks, items, changed=changed, panel=agreed)
+    return {"items": items, "categories": score_categories(rubric, items), "result": _fail_incomplete(result, last)}
+
+
+def _panel_fields(panel: PanelResult | None, last: Attempt, folder: CellFolder) -> dict[str, Any]:
+    if panel is None:
+        return {}
+    log = folder.attempt(last.number).file(JUDGE_TRAFFIC)
+    return {
+        "answers": panel.answers,
+        "files": {f"{log.parent.name}/{log.name}": file_digest(log)} if log.is_file() else {},
+        "usage": panel.account.usage,
+        "unadjusted": panel.account.unadjusted,
+        "subscription": panel.subscription,
+    }
+
+
+def _fail_incomplete(score: Score, attempt: Attempt) -> Score:
+    """Fail a trial that the agent did not complete, whatever the score of its partial work is."""
+    if attempt.outcome is Outcome.COMPLETED:
+        return score
+    return score.model_copy(update={"passed": False, "why": _outcome_reason(attempt)})
+
+
+def _outcome_reason(attempt: Attempt) -> str:
+    return f"{attempt.outcome}: {attempt.reason}"[:300]
+
+
+def _ask_panel(  # noqa: PLR0913 the panel's evidence
+    trial: Trial,
+    prepared: PreparedScenario,
+    folder: CellFolder,
+    context: JudgingContext,
+    tree: Path,
+    results: tuple[CheckResult, ...],
+    *,
+    github: TrialGitHub | None,
+) -> PanelResult | None:
+    """Ask the panel; return None if there is no panel. Nobody is asked about an unchanged start state."""
+    if context.panel is None:
+        return None
+    change = judged_change(trial, folder, github, answer=_answer(trial.last, prepared, folder))
+    blind = _blind_input(change, tree, prepared, results) if change else None
+    if blind is None or not blind.items:
+        return PanelResult((), Consensus({}), TrafficSummary())
+    log = folder.attempt(trial.last.number).file(JUDGE_TRAFFIC)
+    try:
+        return context.panel.ask(trial.cell, log, blind)
+    except (ToolError, OSError) as error:  # the results of the checks stay valid
+        return PanelResult((), Consensus({}, error=str(error)[:1000]), TrafficSummary())
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedChange:
+    """An agent's change: counts, patch, the agent's final message, and its texts on GitHub (None: no GitHub)."""
+
+    diff: DiffStat
+    patch: bytes
+    final_message: str | None
+    github_texts: str | None = None
+
+
+def _answer(last: Attempt, prepared: PreparedScenario, folder: CellFolder) -> str:
+    """Return the final message if it is a result of the scenario; otherwise an empty text.
+
+    Raises:
+        FixtureError: the stored file was changed.
+    """
+    return (_final_message(last, folder) or "").strip() if prepared.folder.scenario.answers else ""
+
+
+def _final_message(last: Attempt, folder: CellFolder) -> str | None:
+    path = folder.attempt(last.number).file("trajectory.json")
+    _require_digest(path, last.files.get(path.name))
+    trajectory = read_record(path, Trajectory)
+    return trajectory.final_message if trajectory else None
+
+
+def judged_change(
+    trial: Trial, folder: CellFolder, github: TrialGitHub | None, *, answer: str = ""
+) -> JudgedChange | None:
+    """Return the last attempt's change for the judges; None if nothing was changed, and there is no `answer` to judge.
+
+    Raises:
+        FixtureError: a stored file was changed.
+        ToolError: the texts on GitHub cannot be read.
+    """
+    last = trial.last
+    if last.diff is None or not (last.diff.files or answer or (github and github.journal)):
+        return None
+    texts = written_texts(github) if github else None
+    return JudgedChange(last.diff, _patch(last, folder), _final_message(last, folder), texts)
+
+
+def judge_evidence(
+    change: JudgedChange, prepared: PreparedScenario, context: JudgingContext, checks: tuple[CheckResult, ...] = ()
+) -> BlindInput:
+    """Assemble the judges' evidence. Run the checks unless the results of an earlier judgment are passed.
+
+    Raises:
+        FixtureError: the patch does not apply to the start state.
+        ToolError: a check cannot be run.
+    """
+    with scratch() as root:
+        tree = _base_plus_diff(prepared, change.patch, root)
+        return _blind_input(change, tree, prepared, checks or _run_checks(change.diff, tree, prepared, context))
+
+
+def _blind_input(
+    change: JudgedChange, tree: Path, prepared: PreparedScenario, results: tuple[CheckResult, ...]
+) -> BlindInput:
+    folder = prepared.folder
+    evidence = JudgeEvidence(change.patch, list_tree(tree), results, change.final_message, change.github_texts)
+    texts = (path.read_text(errors="replace") for path in sorted(folder.checks.rglob("*")) if path.is_file())
+    return blind_input(folder.prompt, folder.scenario, folder.rubric, evidence, texts)
+
+
+def _patch(attempt: Attempt, folder: CellFolder) -> bytes:
+    """Return the stored patch; raise FixtureError if its file was changed."""
+    if attempt.diff is None or not attempt.diff.files:
+        return b""
+    path = folder.attempt(attempt.number).file("diff.patch")
+    content = path.read_bytes()
+    _require_digest(path, FileDigest(sha256=attempt.diff.sha256, size=len(content)))
+    return content
+
+
+def _require_digest(path: Path, expected: FileDigest | None) -> None:
+    if why := digest_mismatch(path, expected):
+        raise FixtureError(f"{why}; restore it, or remove the cell's folder to run it again")
+
+
+def _base_plus_diff(prepared: PreparedScenario, patch: bytes, root: Path) -> Path:
+    tree = root / "tree"
+    materialise_diff(prepared.start, patch, tree)
+    return tree
+
+
+def _run_checks(
+    diff: DiffStat,
+    tree: Path,
+    prepared: PreparedScenario,
+    context: JudgingContext,
+    github: TrialGitHub | None = None,
+    answer: str = "",
+) -> tuple[CheckResult, ...]:
+    scenario = prepared.folder.scenario
+
+    def run(command: str, seconds: int, checkout: Checkout | None) -> CommandRun:
+        fill: Fill = lambda work: shutil.copytree(tree, work, symlinks=True)  # noqa: E731
+        if checkout is not None and github is not None:
+            repository, commit = revision_of(checkout, github)
+            fill = lambda work: github.check_out(repository, commit, work)  # noqa: E731
+        limits = ProcessLimits(seconds, context.limits.file_bytes)
+        return run_check(command, limits, fill, prepared, context.target, context.cancel)
+
+    results = verify_checkpoints(
+        scenario.checkpoints,
+        tree=tree,
+        diff=diff,
+        run=run,
+        seconds=scenario.validation.timeout_seconds,
+        answer=answer,
+        github=github,
+        may_change=scenario.github.may_change if scenario.github else (),
     )
-
-
-def failed_checks(scenario: Scenario, checks: Checks) -> list[str]:
-    """Return the required checks that do not hold. If there are any, the trial failed, whatever the judges say."""
-    return [point.id for point in scenario.checkpoints if point.required and not checks[point.id].holds]
-
-
-def unmet_items(rubric: Rubric, items: Iterable[ItemScore]) -> list[str]:
-    """Return the required items that have a value and are not met. If there are any, the trial failed."""
-    required = {item.id for item in rubric.items if item.required}
-    return [item.id for item in items if item.id in required and item.value is not None and item.value < 1]
-
-
-def fail_unscored(scenario: Scenario, checks: Checks, items: tuple[ItemScore, ...], panel: Consensus) -> Score:
-    """Compute the verdict on a trial that failed in any case and has items that the panel left unjudged."""
-    why = "".join(f"{name} does not hold; " for name in failed_checks(scenario, checks)[:1])
-    return Score(
-        score=None,
-        grade=None,
-        passed=False,
-        why=f"{why}judges gave no score",
-        progress=progress(scenario.progress, checks, items, panel),
-        broken=_broken(scenario, checks),
-    )
-
-
-def _broken(scenario: Scenario, checks: Checks) -> tuple[str, ...]:
-    return tuple(point.id for point in scenario.checkpoints if point.guard and not checks[point.id].holds)
+    return describe_checks(results, scenario, prepared.folder.rubric)

@@ -23,7 +23,7 @@ from scylla_gha.model.judgment import CheckResult, CheckRole
 from scylla_gha.model.scenario import AnswerCondition, Checkpoint, DiffCondition, Rubric, Scenario
 from scylla_gha.model.trial import DiffStat
 from scylla_gha.path_patterns import PathPatterns
-from scylla_gha.prepare.scenario import PreparedScenario
+from scylla_gha.prepare import PreparedScenario
 from scylla_gha.prepare.workspace import materialise_diff, scratch
 from scylla_gha.sandboxes.base import SandboxMounts, SandboxTarget
 from scylla_gha.system.process import Cancel, LimitHit, ProcessLimits, ProcessStreams

@@ -23,6 +23,7 @@ from scylla_gha.conditions import CPU_SECONDS, MEMORY_BYTES, TOO_MUCH, is_match
 from scylla_gha.counting import first_of
 from scylla_gha.errors import ToolError
 from scylla_gha.judge.github_trial import GoneError, TrialGitHub
+from scylla_gha.model import HIDDEN
 from scylla_gha.model.github_condition import (
     AllowedChange,
     Checkout,
@@ -32,7 +33,6 @@ from scylla_gha.model.github_condition import (
     StateCondition,
 )
 from scylla_gha.model.github_views import LIST_QUERIES, CheckView, GitHubView, RunView, WorkflowView
-from scylla_gha.model.printable_text import HIDDEN
 from scylla_gha.system import process
 
 _SECONDS: Final = 600.0  # enough on a busy machine; the process's CPU time has a limit of its own

@@ -15,7 +15,7 @@ from scylla_gha.counting import counted
 from scylla_gha.errors import ToolError
 from scylla_gha.judge.github_checks import ShownText, shown_texts
 from scylla_gha.judge.github_trial import Fields, TrialGitHub
-from scylla_gha.model.printable_text import head_and_tail, one_line, visible
+from scylla_gha.model import head_and_tail, one_line, visible
 
 NO_FILES: Final = "No file of the working directory was changed."
 LEGEND: Final = (

@@ -1,27 +1,33 @@
-"""The judge panel: every judge gets the same prompt, and is asked again at most twice for items that cannot be read.
+"""The judge panel and the controls of its judges: what each judge is asked, and what its answers show about it.
 
-A judge that was reached but gave no verdict is asked once more with the diff alone. If its provider rejects that too,
-the same request is sent without the agent's work: if it is accepted, the agent's text was the cause, and the judge
-counts as having refused.
+All judges get the same prompt, and are asked again at most twice for items that cannot be read. A judge that was
+reached but gave no verdict is asked once more with the diff alone. If its provider rejects that too, the same request
+is sent without the agent's work: if it is accepted, the agent's text was the cause, and the judge counts as having
+refused.
 
 Judges are asked for JSON in plain text, since newer models reject a forced tool, and some models do not accept a
 schema. A value that is missing after the last request stays missing. The judges of each trial have a gateway session of
 their own, with a budget and a request log.
+
+Controls test a judge: the same question again, items in reverse order, and known answers of a scenario. Each judge is
+controlled separately, so that another panel with the same judge reuses the result. Results never change a score.
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from scylla_gha.config.materials import PromptTexts, read_prompt_texts
+from scylla_gha.config.scenario_folder import ScenarioFolder
+from scylla_gha.counting import counted
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.log import TrafficSummary, read_traffic, summarise_traffic, traffic_summary
 from scylla_gha.gateway.settings import Session
-from scylla_gha.judge import Consensus, consensus
 from scylla_gha.judge.judge_client import (
     JudgeFault,
     ParsedReply,
@@ -32,11 +38,24 @@ from scylla_gha.judge.judge_client import (
     unreadable_items,
 )
 from scylla_gha.judge.prompt import BlindInput, JudgeEvidence, JudgePrompt, render_prompt
-from scylla_gha.model.judgment import Flag, Judge, JudgeAnswer, JudgeScore, Lost
+from scylla_gha.judge.score import Consensus, consensus
+from scylla_gha.model.judgment import (
+    ControlResult,
+    Flag,
+    Judge,
+    JudgeAnswer,
+    JudgeScore,
+    Lost,
+    PanelDifference,
+)
 from scylla_gha.model.scenario import Item
 
 _RETRIES: Final = 2  # requests for items that could not be read, after the first
 _ERROR_CHARS: Final = 500
+Ask = Callable[[Judge, BlindInput], JudgeAnswer]
+_LEAST_GOOD: Final = 0.8  # score of a known-good answer: grade A
+_LEAST_GAP: Final = 0.2  # one grade, by which a known-bad answer's score must be lower
+_DIGITS: Final = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,3 +258,92 @@ class _Conversation:
             error=self.error or (f"{missing[0].id}: {missing[0].reason}" if missing else None),
             lost=self.lost if missing else None,
         )
+
+
+def repeat_control(
+    ask: Ask, judge: Judge, blind: BlindInput, times: int = 2, first: JudgeAnswer | None = None
+) -> ControlResult:
+    """Ask the same several times; each difference from the first answer is the judge's noise.
+
+    Args:
+        ask: asks the judge.
+        judge: the judge to control.
+        blind: the judge's input.
+        times: number of answers, `first` included.
+        first: an earlier answer to the same prompt; None if there is none.
+    """
+    answers = [first or ask(judge, blind), *(ask(judge, blind) for _ in range(times - 1))]
+    return _compared("repeat", judge, answers)
+
+
+def order_swap_control(ask: Ask, judge: Judge, blind: BlindInput) -> ControlResult:
+    """Ask with the items in order and in reverse; each difference is noise or a position bias."""
+    swapped = dataclasses.replace(blind, items=tuple(reversed(blind.items)))
+    return _compared("order_swap", judge, [ask(judge, blind), ask(judge, swapped)])
+
+
+def canary_control(ask: Ask, judge: Judge, good: BlindInput, bad: BlindInput) -> ControlResult:
+    """Ask about the reference solution and a wrong solution of one scenario, and compare the judge's scores.
+
+    The wrong solution is a plausible mistake with good parts, so its score has to be lower, but not low.
+    """
+    high, low = (_mean(blind, ask(judge, blind)) for blind in (good, bad))
+    holds: bool | None = None
+    if high is None or low is None:
+        why = f"no item of the {'known-good' if high is None else 'known-bad'} answer has a value"
+    else:
+        why = f"known-good {high:.2f} (at least {_LEAST_GOOD}), known-bad {low:.2f} (lower by at least {_LEAST_GAP})"
+        holds = high >= _LEAST_GOOD and round(high - low, _DIGITS) >= _LEAST_GAP
+    return ControlResult(kind="canary", judge=judge.model, holds=holds, why=why)
+
+
+def _mean(blind: BlindInput, answer: JudgeAnswer) -> float | None:
+    """Return the items' mean value weighted by points; None if an item is missing or none has a value."""
+    scores = [(answer.score(item.id), item.points) for item in blind.items]
+    pairs = [(score.value, points) for score, points in scores if score and score.value is not None]
+    if not pairs or any(score is None for score, _ in scores):
+        return None
+    return statistics.fmean([value for value, _ in pairs], weights=[points for _, points in pairs])
+
+
+def _compared(kind: Literal["repeat", "order_swap"], judge: Judge, answers: Sequence[JudgeAnswer]) -> ControlResult:
+    """Compare later answers with the first; skip items that one of the two answers does not have."""
+    first = answers[0]
+    pairs = [
+        (score, second)
+        for later in answers[1:]
+        for score in first.items
+        if score.state != "missing" and (second := later.score(score.id))
+    ]
+    differences = tuple(
+        PanelDifference(id=score.id, first=score.value, second=second.value)
+        for score, second in pairs
+        if score.value != second.value
+    )
+    differ = f"{len(differences)} of {counted(len(pairs), 'item')} differ"
+    return ControlResult(
+        kind=kind,
+        judge=judge.model,
+        holds=not differences if pairs else None,
+        why=differ if pairs else "no item has an answer on both sides",
+        compared=len(pairs),
+        differences=differences,
+    )
+
+
+def unique_judges(models: Iterable[str]) -> tuple[Judge, ...]:
+    """Return the judges to control, without duplicates."""
+    return tuple(Judge(model) for model in dict.fromkeys(models))
+
+
+def has_known_answers(folder: ScenarioFolder) -> bool:
+    """Return True if a judge can be controlled on a scenario: it has judged items, a solution and a wrong solution.
+
+    Scenarios with GitHub are left out: their solutions are scripts, whose evidence would need a trial.
+    """
+    return (
+        folder.github is None
+        and any(not item.checks for item in folder.rubric.items)
+        and folder.solution.is_file()
+        and bool(folder.wrong)
+    )

@@ -1,4 +1,7 @@
-"""Trial: the attempts of an agent on one cell, with outcome, usage and diff."""
+"""Trial: the attempts of an agent on one cell, with outcome, usage, diff, and the proof of delivery.
+
+The proof compares the treatment that a variant declares with the observed one.
+"""
 
 import datetime
 import functools
@@ -7,10 +10,192 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
+from scylla_gha.counting import counted
 from scylla_gha.model import Amounts, FileDigest, Record, known_sum
-from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.github_requests import GitHubTraffic
 from scylla_gha.model.sandbox import HostContact, Isolation
+from scylla_gha.model.variant import Assumption, SystemPrompt
+
+Source = Literal["start event", "first request", "hook events", "search of PATH"]
+
+
+class Inventory(Record):
+    """Tools, skills and agents of an agent CLI by default (`config/inventories/<agent>-<version>.yaml`)."""
+
+    agent: str
+    version: str
+    models: tuple[str, ...] = Field(
+        description="Model ids that the inventory was measured with, since the CLI's prompt depends on the model"
+    )
+    tools: tuple[str, ...]
+    deferred_tools: tuple[str, ...] = Field(
+        default=(), description="Tools that requests list by name only until the model loads their definitions"
+    )
+    skills: tuple[str, ...]
+    agents: tuple[str, ...]
+    plugins: tuple[str, ...] = ()
+    aliases: dict[str, str] = Field(default={}, description="Model ids, by the CLI's short names for them")
+    prompt_lines: tuple[str, ...] = Field(
+        description="First 8 hex digits of the SHA-256 of each line of the CLI's system prompt"
+    )
+
+
+class SessionFacts(Record):
+    """An agent CLI's sessions with a scripted model (`config/agent-sessions/AGENT-VERSION.yaml`)."""
+
+    agent: str
+    version: str
+    events: dict[str, tuple[str, ...]] = Field(description="Fields of the transcript's events, by kind of event")
+    models: dict[str, str] = Field(default={}, description="Model id that the CLI requests, by its short name")
+    usd: dict[str, float] = Field(
+        default={}, description="Cost in USD that the CLI reports for the same session, by model"
+    )
+
+
+class Declared(Record):
+    """Treatment that a variant declares, in the CLI's own names. None: the CLI's default."""
+
+    model: str | None
+    system_prompt: SystemPrompt | None
+    tools: tuple[str, ...] | None
+    least_tools: tuple[str, ...] = Field(default=(), description="Tools of the CLI's default that every version has")
+    side_tools: tuple[str, ...] = Field(default=(), description="Tools that may come with something declared")
+    mcp_servers: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    unlisted: dict[str, tuple[Source, ...]] = Field(
+        default={}, description="Sources that do not list a skill because of its own settings, by skill"
+    )
+    may_cut_skills: bool = Field(
+        default=False, description="True if the CLI's own limit may cut descriptions of skills"
+    )
+    agents: tuple[str, ...] = ()
+    descriptions: dict[str, tuple[str, ...]] = Field(
+        default={},
+        description="Texts that the list of skills or sub-agents must contain, by skills/NAME or agents/NAME; "
+        "the first begins with the name",
+    )
+    programs: tuple[str, ...] = Field(default=(), description="Programs on PATH, among those that any mode has")
+    own_skills: tuple[str, ...] = Field(
+        default=(), description="Skills of the start state, which are neither treatment nor fault"
+    )
+    own_agents: tuple[str, ...] = Field(
+        default=(), description="Sub-agents of the start state, which are neither treatment nor fault"
+    )
+    repeated_skills: tuple[str, ...] = Field(
+        default=(), description="Declared skills of which the start state has another one with the same name"
+    )
+    plugins: tuple[str, ...] = ()
+    usual_tools: bool = Field(default=True, description="True if no setting can change the CLI's choice of tools")
+    usual_prompt: bool = Field(default=True, description="True if the CLI's own prompt is as without a treatment")
+    safety_net: bool = Field(default=False, description="True if a hook judges each call that can destroy something")
+    net_is_managed: bool = Field(
+        default=True, description="True if the hook is configured where the agent cannot change it"
+    )
+    instruction_files: tuple[str, ...] = Field(
+        default=(), description="Instruction files that the agent must read, as paths in one of the places"
+    )
+    places: tuple[str, ...] = Field(
+        default=(), description="Instruction files that the agent may read, or folders of them"
+    )
+
+
+class Observed(Record):
+    """Observation of the agent by one source. None: this source does not report it."""
+
+    source: Source
+    model: str | None = None
+    system_prompt: str | None = Field(default=None, description="System prompt without the CLI's line about itself")
+    prompt_lines: tuple[str, ...] | None = Field(
+        default=None, description="Digests of the prompt's lines, without those that depend on the machine or folder"
+    )
+    tools: tuple[str, ...] | None = Field(default=None, description="Tools, without those of MCP servers")
+    offered: int | None = Field(default=None, description="Number of all tools that are defined in full")
+    deferred: tuple[str, ...] = Field(
+        default=(), description="Tools that are listed by name only, those of MCP servers included"
+    )
+    mcp_servers: tuple[str, ...] | None = Field(default=None, description="MCP servers that offer tools")
+    idle_servers: tuple[str, ...] = Field(default=(), description="MCP servers that have offered no tool so far")
+    skills: tuple[str, ...] | None = None
+    programs: tuple[str, ...] | None = Field(
+        default=None, description="Programs on PATH, among those that any mode has"
+    )
+    agents: tuple[str, ...] | None = None
+    plugins: tuple[str, ...] | None = None
+    built_in_plugins: tuple[str, ...] = Field(default=(), description="Plug-ins that the CLI calls its own")
+    instructions: tuple[str, ...] | None = Field(
+        default=None, description="Instruction files that are part of the prompt"
+    )
+    guarded: int | None = Field(default=None, description="Number of calls that the safety net judged")
+    unguarded: tuple[str, ...] = Field(default=(), description="Calls that ran without the safety net")
+    remarks: tuple[str, ...] = Field(default=(), description="Remarks of the source about missing things")
+    characters: dict[str, int] = Field(
+        default={},
+        description="Number of characters in the request, by part: system_prompt, tools/NAME, mcp/SERVER, ...",
+    )
+    listings: dict[str, str] = Field(
+        default={}, description="Texts of the lists of `skills` and of sub-agents (`agents`)"
+    )
+
+
+class Delivery(Record):
+    """Proof of one attempt. `proved`: both sources show all that is declared, and nothing else.
+
+    `missing` and `undeclared` rest on what the agent cannot have written; `claimed` on its own output alone.
+    """
+
+    proved: bool
+    seen: tuple[Source, ...] = Field(default=(), description="Sources that were available")
+    missing: tuple[str, ...] = ()
+    undeclared: tuple[str, ...] = ()
+    claimed: tuple[str, ...] = Field(default=(), description="Faults that only the agent's own output reports")
+    unverified: tuple[str, ...] = Field(default=(), description="Parts of the treatment that no source proves, and why")
+    system_prompt_bytes: int | None = Field(
+        default=None, description="Size in bytes of the system prompt that the model got; None: not seen"
+    )
+    tools: int | None = Field(
+        default=None,
+        description="Number of tools that the first request defined in full, those of MCP servers included; "
+        "None: not seen",
+    )
+    deferred_tools: tuple[str, ...] = Field(
+        default=(), description="Tools that the first request listed by name only; the model may load their definitions"
+    )
+    loaded_tools: tuple[str, ...] = Field(
+        default=(), description="Deferred tools whose definitions were in a later request"
+    )
+    characters: dict[str, int] = Field(
+        default={},
+        description="Number of characters in the first request, by part: declared prompt, skills, sub-agents "
+        "and servers, and all tools",
+    )
+    short_skills: tuple[str, ...] = Field(
+        default=(), description="Declared skills that are listed by name only, or with a cut description"
+    )
+
+    @property
+    def shortfall(self) -> str:
+        """Reason why the delivery is not proved, in a sentence; empty if it is proved."""
+        unknown = f"what the agent had is not proved: {'; '.join(self.unverified) or 'no source says why'}"
+        return "" if self.proved else self.reason or self.claims or unknown
+
+    def contradiction(self, assumption: Assumption) -> str:
+        """Return the fact in the first request that contradicts an assumption; empty if none does."""
+        if assumption == "skill_descriptions":
+            skills = counted(len(self.short_skills), "skill")
+            return f"{skills} without a whole description" if self.short_skills else ""
+        tools = counted(len(self.deferred_tools), "tool")
+        return f"{tools} by name only, without a definition" if self.deferred_tools else ""
+
+    @property
+    def reason(self) -> str:
+        """The faults in a sentence, without claims."""
+        parts = [("missing", self.missing), ("not declared", self.undeclared)]
+        return "; ".join(f"{what}: {', '.join(names)}" for what, names in parts if names)
+
+    @property
+    def claims(self) -> str:
+        """The claimed faults in a sentence."""
+        return f"as its output says: {', '.join(self.claimed)}" if self.claimed else ""
 
 
 class Outcome(StrEnum):

@@ -14,7 +14,7 @@ from scylla_gha.github_api.setup import (
     RepositorySetup,
     SelectedActions,
 )
-from scylla_gha.model.printable_text import printable
+from scylla_gha.model import printable
 from scylla_gha.onboarding.doctor import Finding
 from scylla_gha.providers import PROVIDERS
 

@@ -25,11 +25,11 @@ from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.plan.estimate import is_for_judges, panel_worst, request_worst
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.providers import PROVIDERS, provider_name
-from scylla_gha.store.records import read_lines
+from scylla_gha.store import read_lines
 from scylla_gha.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from scylla_gha.model.comparison import PairVariance
+    from scylla_gha.model.report import PairVariance
 
 
 _PILOT: Final = "the variances of stored rows"

@@ -23,7 +23,7 @@ from scylla_gha.images import SandboxImages
 from scylla_gha.model.experiment import agent_name
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result
-from scylla_gha.plan import key_of
+from scylla_gha.plan.cells import key_of
 from scylla_gha.prepare.tools import toolbox_digest
 from scylla_gha.store.rows import LINE_BYTES, UntrustedFileError, open_file, row_fault
 

@@ -30,7 +30,7 @@ from scylla_gha.model.result import Result
 from scylla_gha.plan.budget import BudgetClaim, refuse_above_budget, split_budget
 from scylla_gha.plan.estimate import DueCells, ExpectedCost, History, cell_groups, estimate_cells, expected_costs
 from scylla_gha.plan.reuse_results import environment_fingerprint, reusable
-from scylla_gha.store.records import read_record
+from scylla_gha.store import read_record
 from scylla_gha.store.run_folder import RunFolder, stored_packing
 
 _SHRINK: Final = 200  # a wave that is too full is packed again without one in so many of its cells

@@ -19,11 +19,10 @@ from scylla_gha.github_api.actions import (
     set_outputs,
 )
 from scylla_gha.github_com import fixture_environment, tokens_of
-from scylla_gha.model import known_sum
-from scylla_gha.model.printable_text import one_line
+from scylla_gha.model import known_sum, one_line
 from scylla_gha.model.report import Report
 from scylla_gha.providers import provider_environment
-from scylla_gha.report.numbers import clipped
+from scylla_gha.report.document import clipped
 from scylla_gha.report.summary import overall
 
 option = click.option(

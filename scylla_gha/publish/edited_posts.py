@@ -30,7 +30,7 @@ from scylla_gha.github_api.pulls import (
     update_issue,
 )
 from scylla_gha.github_api.responses import Comment, Issue
-from scylla_gha.model.printable_text import one_line
+from scylla_gha.model import one_line
 from scylla_gha.model.publication import (
     MOST_PAST,
     AgentUpdates,
@@ -43,10 +43,8 @@ from scylla_gha.model.publication import (
 )
 from scylla_gha.model.report import Report
 from scylla_gha.report.comment import comment, marker, pointer
-from scylla_gha.report.document import Markdown, Table, code, escape
-from scylla_gha.report.numbers import clipped
+from scylla_gha.report.document import Markdown, Table, clipped, code, escape, render
 from scylla_gha.report.summary import marked, overall, title
-from scylla_gha.report.templates import render
 
 LABEL: Final = "scylla-regression"
 _MOST_STATE: Final = 12_000  # characters of a comment's

@@ -32,17 +32,15 @@ from scylla_gha.github_api.pulls import (
     workflow_run,
 )
 from scylla_gha.github_api.responses import Artifact, PullRequest, WorkflowRun, WorkflowRunEvent, read_event
-from scylla_gha.model import digest
+from scylla_gha.model import digest, one_line
 from scylla_gha.model.plan import Plan, WavePacking
-from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.publication import ArmEntry, CommentFacts, PendingPost, RunPage
 from scylla_gha.model.report import Report
 from scylla_gha.publish.edited_posts import post_comment
 from scylla_gha.report.comment import comment
-from scylla_gha.report.document import code, escape
-from scylla_gha.report.numbers import clipped
+from scylla_gha.report.document import clipped, code, escape
 from scylla_gha.report.summary import conclusion, require_gate, title
-from scylla_gha.store.records import write_record
+from scylla_gha.store import write_record
 
 _MOST_TITLE: Final = 200
 _MOST_TEXT: Final = 300  # characters of a name or reason

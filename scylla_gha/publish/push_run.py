@@ -23,14 +23,23 @@ from scylla_gha.model.publication import Origin, RunIndexEntry, RunName
 from scylla_gha.model.readiness import REPORT_FILE, ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.publish.post import run_page_from
-from scylla_gha.report.badges import ReadinessBadge, badge_path, badge_svg, badge_text, badges, readiness_badge
-from scylla_gha.report.branch_readme import branch_readme, history_of_reports, trend_path
+from scylla_gha.report.branch_readme import (
+    ReadinessBadge,
+    badge_path,
+    badge_svg,
+    badge_text,
+    badges,
+    branch_readme,
+    history_of_reports,
+    readiness_badge,
+    trend_path,
+)
 from scylla_gha.report.markdown import Picture, SummaryLinks, step_summary
 from scylla_gha.report.readiness_text import MARKER, readiness_comment
 from scylla_gha.results_branch.clone import BranchClone, GitRemote
 from scylla_gha.results_branch.publish_run import PublishedRun, PushBackoff, RunToPublish, pack_run, publish_run
 from scylla_gha.results_branch.stored_runs import StoredRun, last_waves
-from scylla_gha.store.records import read_record
+from scylla_gha.store import read_record
 from scylla_gha.store.rows import reports_of_same_github
 from scylla_gha.store.run_folder import RunFolder, WavePaths
 

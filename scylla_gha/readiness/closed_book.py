@@ -22,7 +22,7 @@ from scylla_gha.model import Record, digest
 from scylla_gha.model.judgment import Judge
 from scylla_gha.model.readiness import ItemSet, ReadinessItem
 from scylla_gha.readiness.guessers import Grade
-from scylla_gha.store.records import read_record, write_record
+from scylla_gha.store import read_record, write_record
 
 _CELL: Final = "readiness-closed-book"
 _MAX_TOKENS: Final = 1_000

@@ -11,7 +11,7 @@ from scylla_gha.mining.node_project import read_node_project
 from scylla_gha.mining.project_tests import node_tools, python_tools
 from scylla_gha.mining.python_project import PythonProject, read_project
 from scylla_gha.model.sandbox import Tools
-from scylla_gha.prepare.scenario import add_packages, left_files, run_setup
+from scylla_gha.prepare import add_packages, left_files, run_setup
 from scylla_gha.prepare.tools import (
     cache_root,
     prepared_code,

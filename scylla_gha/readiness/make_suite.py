@@ -14,8 +14,7 @@ from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, FixtureError
 from scylla_gha.images import SandboxPool
 from scylla_gha.mining.repository import RepositoryCheckout
-from scylla_gha.model import digest
-from scylla_gha.model.printable_text import one_line
+from scylla_gha.model import digest, one_line
 from scylla_gha.model.readiness import (
     ChangedText,
     Dimension,
@@ -36,7 +35,7 @@ from scylla_gha.readiness.suite import GraderFiles, SuiteSettings, SuiteSide, wr
 from scylla_gha.readiness.test_map import record_tests, runner_of
 from scylla_gha.readiness.test_runners.base import RunLimits
 from scylla_gha.readiness.twin_sides import BuiltSide, twin_sides
-from scylla_gha.store.records import read_record, write_record
+from scylla_gha.store import read_record, write_record
 from scylla_gha.system.process import Cancel
 
 _GRADERS: Final = Path(__file__).with_name("graders")

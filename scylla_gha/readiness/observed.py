@@ -9,7 +9,7 @@ from scylla_gha.model.plan import Cell
 from scylla_gha.model.readiness import ItemPart, ObservedTrial, ReadinessItem, scenario_id
 from scylla_gha.model.trial import Outcome, Trajectory, Trial, Usage
 from scylla_gha.readiness.trace_efficiency import efficiency_of
-from scylla_gha.store.records import read_record
+from scylla_gha.store import read_record
 from scylla_gha.store.run_folder import AttemptFolder, CellFolder, RunFolder
 
 _OPENING: Final = frozenset({"Read", "NotebookRead"})

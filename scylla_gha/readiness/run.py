@@ -39,7 +39,7 @@ from scylla_gha.readiness.guessers import guess_levels
 from scylla_gha.readiness.observed import failure_line, observed_trials
 from scylla_gha.readiness.score import score
 from scylla_gha.readiness.suite import items_file
-from scylla_gha.store.records import read_record, write_record
+from scylla_gha.store import read_record, write_record
 from scylla_gha.store.run_folder import RunFolder
 
 CONTROL: str = "closed-book"

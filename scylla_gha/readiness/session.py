@@ -18,14 +18,14 @@ from scylla_gha.evaluate.model_access import RecordingOptions
 from scylla_gha.evaluate.report_run import render_report
 from scylla_gha.evaluate.run_experiment import approve_run, open_run, require_complete_report, store_plan
 from scylla_gha.images import SandboxPool, select_sandbox
+from scylla_gha.model import one_line
 from scylla_gha.model.experiment import SandboxWish, agent_name
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Plan
-from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.readiness import REPORT_FILE, Dimension, MadeSuite, ReadinessReport
 from scylla_gha.model.report import Report as RunReport
 from scylla_gha.model.trial import Outcome, Trajectory, Trial
-from scylla_gha.plan.build import PlanRequest
+from scylla_gha.plan import PlanRequest
 from scylla_gha.plan.checks import require_known_models
 from scylla_gha.plan.estimate import prior_tokens
 from scylla_gha.plan.selection import CellSelection
@@ -35,10 +35,10 @@ from scylla_gha.readiness.material import repository_of
 from scylla_gha.readiness.run import Measurement, measure, unavailable_report
 from scylla_gha.readiness.side_budget import SideBudget
 from scylla_gha.readiness.suite import SUITE, SuiteSettings, suite_experiment, write_experiment
-from scylla_gha.report.badges import badge_svg, readiness_badge
+from scylla_gha.report.branch_readme import badge_svg, readiness_badge
 from scylla_gha.report.page.readiness_answer import unavailable_page
 from scylla_gha.report.readiness_text import readiness_markdown
-from scylla_gha.store.records import read_record, write_record, write_text
+from scylla_gha.store import read_record, write_record, write_text
 from scylla_gha.store.run_folder import RunFolder
 
 _NOTHING: Final = RecordingOptions()

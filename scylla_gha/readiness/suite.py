@@ -47,7 +47,7 @@ from scylla_gha.model.scenario import (
 )
 from scylla_gha.readiness.material import WorkingCopy
 from scylla_gha.readiness.start_commits import StartCommits
-from scylla_gha.store.records import write_bytes, write_record, write_text
+from scylla_gha.store import write_bytes, write_record, write_text
 
 SUITE: Final = "readiness"
 VARIANT: Final = "T0/01-vanilla"

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha.model.trial import Trajectory
-from scylla_gha.store.records import read_record
+from scylla_gha.store import read_record
 
 CHARACTERS_PER_TOKEN: Final = 4
 _GENEROSITY: Final = 3  # times the chain's own files may be read without loss

@@ -33,7 +33,7 @@ from scylla_gha.redaction.patterns import (
     secret_parts,
     unsearchable_reason,
 )
-from scylla_gha.store.records import atomic
+from scylla_gha.store import atomic
 
 _MARK: Final = MARK.encode()
 _CHUNK: Final = 1 << 20

@@ -4,7 +4,6 @@ Untrusted text (names, reasons, warnings) is escaped and cut; links lead only to
 The first line is the marker by which the comment is found, the second its state; no untrusted text precedes them.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,29 +12,44 @@ from typing import Final
 from scylla_gha.counting import counted, dollars
 from scylla_gha.model import Sha
 from scylla_gha.model.analysis import Contrast, Verdict
-from scylla_gha.model.publication import CommentFacts, PastVerdict, RunName
+from scylla_gha.model.publication import CommentFacts, PastVerdict
 from scylla_gha.model.report import ArmSummary, Comparison, Excluded, Report
 from scylla_gha.report.comparisons import arrow, reading
 from scylla_gha.report.document import (
+    UNDEFINED,
     Block,
     Bullets,
     Markdown,
     Table,
     blocks_markdown,
+    clipped,
     code,
     escape,
     folded,
     link,
     more,
+    number,
+    render,
+    render_parts,
+    tidy,
 )
 from scylla_gha.report.metrics import LOWER_MARK, change, change_limits
-from scylla_gha.report.next_command import WORST_FIRST, is_safe_id, narrowed_command, next_command
-from scylla_gha.report.numbers import UNDEFINED, clipped, number
 from scylla_gha.report.outcomes import ALPHA_FAIR, NO_TRIAL, scenario_matrix
 from scylla_gha.report.sections import headline, matrix_blocks
-from scylla_gha.report.site.addresses import ExperimentPaths
-from scylla_gha.report.summary import MARKS, Overall, VerdictLine, leading_verdict, marked, pass_rate, title
-from scylla_gha.report.templates import render, render_parts, tidy
+from scylla_gha.report.site import report_page
+from scylla_gha.report.summary import (
+    MARKS,
+    WORST_FIRST,
+    Overall,
+    VerdictLine,
+    is_safe_id,
+    leading_verdict,
+    marked,
+    narrowed_command,
+    next_command,
+    pass_rate,
+    title,
+)
 from scylla_gha.report.view import ReportView, note_text, notes, report_view
 
 MOST_BYTES: Final = 60_000  # of the 65,536 that GitHub takes
@@ -67,7 +81,6 @@ _LEAVE_OUT: Final = (
 )
 MOST_ROWS: Final = 10
 MOST_NAME: Final = 80
-_RUN: Final = re.compile(r"v1/runs/[0-9]+/[0-9]+/(?P<experiment>[^/]+)/(?P<run>[^/]+)-(?P<attempt>[0-9]+)")
 
 
 def marker(suite: str) -> str:
@@ -408,15 +421,6 @@ def _evidence(report: Report, arm: str, facts: CommentFacts) -> str:
     if not page or not is_safe_id(cell):
         return link(cell, files, name)
     return Markdown(f"{link(cell, f'{page}#cell={cell}', name)} ([files]({files}))")
-
-
-def report_page(facts: CommentFacts) -> str:
-    """Return the address of the run's page on the site; empty if there is no site, or the run is not published."""
-    folder = _RUN.fullmatch(facts.folder)
-    if folder is None or not facts.site:
-        return ""
-    name = RunName(experiment=folder["experiment"], run=folder["run"], attempt=int(folder["attempt"]))
-    return f"{facts.site.rstrip('/')}/{ExperimentPaths(name.experiment).run(name)}"
 
 
 def _failed_cell(report: Report, arm: str) -> str:

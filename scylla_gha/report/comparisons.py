@@ -17,7 +17,7 @@ from scylla_gha.model.analysis import (
     UnpairedPair,
     Verdict,
 )
-from scylla_gha.report.document import Columns, Table, table_of
+from scylla_gha.report.document import UNDEFINED, Columns, Table, number, p_value, percent, table_of
 from scylla_gha.report.metrics import (
     better_side,
     change,
@@ -29,7 +29,6 @@ from scylla_gha.report.metrics import (
     unit,
     value,
 )
-from scylla_gha.report.numbers import UNDEFINED, number, p_value, percent
 from scylla_gha.report.view import PASS, ReportView
 
 FEW_ARMS: Final = 4  # with fewer arms all changes are shown; with more, only those that differ from no change

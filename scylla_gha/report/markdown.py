@@ -5,10 +5,8 @@ from typing import TYPE_CHECKING, Final
 
 from scylla_gha.model.publication import RunPage
 from scylla_gha.model.report import Report
-from scylla_gha.report.document import folded, section_markdown
-from scylla_gha.report.numbers import totals
+from scylla_gha.report.document import folded, render, section_markdown, tidy, totals
 from scylla_gha.report.sections import arm_table, counts_note, headline, report_sections
-from scylla_gha.report.templates import render, tidy
 from scylla_gha.report.view import ReportView, notes, report_view
 
 if TYPE_CHECKING:

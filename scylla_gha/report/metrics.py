@@ -7,8 +7,7 @@ from typing import Final, Literal
 from scylla_gha.counting import dollars
 from scylla_gha.model.analysis import Contrast, Measure
 from scylla_gha.model.report import ArmSummary
-from scylla_gha.report.document import Markdown, Table, names
-from scylla_gha.report.numbers import UNDEFINED, UNKNOWN, number, percent, seconds, tokens
+from scylla_gha.report.document import UNDEFINED, UNKNOWN, Markdown, Table, names, number, percent, seconds, tokens
 from scylla_gha.report.view import ReportView
 
 INFINITE: Final = "∞"

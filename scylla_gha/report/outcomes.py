@@ -8,9 +8,8 @@ from typing import Final
 
 from scylla_gha.model.analysis import Agreement, Outlier, Slice
 from scylla_gha.model.report import ApiUse, Excluded, Excused, Failure, ScenarioRow
-from scylla_gha.report.document import Columns, Markdown, Table, escape, table_of
+from scylla_gha.report.document import UNDEFINED, Columns, Markdown, Table, escape, number, percent, table_of
 from scylla_gha.report.metrics import estimate
-from scylla_gha.report.numbers import UNDEFINED, number, percent
 from scylla_gha.report.view import ReportView
 
 NO_TRIAL: Final = {"missing", "not_started"}  # outcomes of cells without a trial

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from scylla_gha.counting import counted, dollars
-from scylla_gha.model.comparison import (
+from scylla_gha.model import one_line
+from scylla_gha.model.report import (
     Design,
     EqualArm,
     EqualArms,
@@ -15,9 +16,7 @@ from scylla_gha.model.comparison import (
     Series,
     Shift,
 )
-from scylla_gha.model.printable_text import one_line
-from scylla_gha.report.document import Columns, Table, lines_of, table_of
-from scylla_gha.report.numbers import UNDEFINED, UNKNOWN, number, seconds, share
+from scylla_gha.report.document import UNDEFINED, UNKNOWN, Columns, Table, lines_of, number, seconds, share, table_of
 
 BLOCKS: Final = "▁▂▃▄▅▆▇█"
 DIGITS: Final = "0123456789"  # for an output that cannot show blocks

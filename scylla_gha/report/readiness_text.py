@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from scylla_gha.counting import counted, dollars
-from scylla_gha.model.printable_text import one_line
+from scylla_gha.model import one_line
 from scylla_gha.model.readiness import (
     DIMENSIONS,
     AnchorChange,
@@ -31,9 +31,9 @@ from scylla_gha.report.document import (
     section,
     section_markdown,
     table_of,
+    tidy,
 )
 from scylla_gha.report.summary import marked
-from scylla_gha.report.templates import tidy
 
 _DIMENSIONS: Final = 4
 _MOST_FILES: Final = 3

@@ -9,6 +9,7 @@ from scylla_gha.counting import counted, dollars
 from scylla_gha.model.analysis import Agreement
 from scylla_gha.report import comparisons, metrics, outcomes, tiers
 from scylla_gha.report.document import (
+    REPLAYED,
     Block,
     Bullets,
     Markdown,
@@ -19,21 +20,22 @@ from scylla_gha.report.document import (
     introduced,
     more,
     names,
+    percent,
     section,
 )
-from scylla_gha.report.next_command import NextCommand, command_for_more_data
-from scylla_gha.report.numbers import REPLAYED, percent
-from scylla_gha.report.questions import five_answers
 from scylla_gha.report.summary import (
     COUNTS_NOTE,
     HEADINGS,
     LOWER_IS_BETTER,
+    NextCommand,
     VerdictLine,
     arm_row,
+    command_for_more_data,
     hypothesis_line,
     verdict_counts,
     verdict_lines,
 )
+from scylla_gha.report.tiers import five_answers
 from scylla_gha.report.view import ReportNote, ReportView, marks, note_text, notes
 
 NOT_COMPARED: Final = "Nothing is compared: no arm stands beside a baseline."

@@ -16,14 +16,12 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from scylla_gha.counting import dollars
+from scylla_gha.model import head_and_tail, one_line, visible
 from scylla_gha.model.analysis import Contrast
-from scylla_gha.model.comparison import ArmPair, Flip, ResultComparison
 from scylla_gha.model.judgment import JudgeControl, JudgingSummary, PanelSummary
-from scylla_gha.model.printable_text import head_and_tail, one_line, visible
-from scylla_gha.model.report import Report
-from scylla_gha.report.document import Columns, Table, table_of
+from scylla_gha.model.report import ArmPair, Flip, Report, ResultComparison
+from scylla_gha.report.document import UNDEFINED, UNKNOWN, Columns, Table, number, p_value, table_of, totals
 from scylla_gha.report.metrics import change, change_limits
-from scylla_gha.report.numbers import UNDEFINED, UNKNOWN, number, p_value, totals
 from scylla_gha.report.sections import headline
 from scylla_gha.report.summary import COUNTS_NOTE, HEADINGS, arm_row
 from scylla_gha.report.view import ReportView, note_text, notes, report_view

@@ -10,7 +10,8 @@ from pydantic import JsonValue
 
 from scylla_gha.counting import counted, dollars
 from scylla_gha.gateway.log import TrafficSummary, traffic_summary
-from scylla_gha.model.cell_records import (
+from scylla_gha.model.judgment import CheckResult, ItemScore, JudgeAnswer, JudgeScore, Judgment
+from scylla_gha.model.result import (
     AttemptRecord,
     CellRecord,
     LoggedRequest,
@@ -19,10 +20,8 @@ from scylla_gha.model.cell_records import (
     steps_after_task,
     task_text,
 )
-from scylla_gha.model.delivery import Delivery
-from scylla_gha.model.judgment import CheckResult, ItemScore, JudgeAnswer, JudgeScore, Judgment
-from scylla_gha.model.trial import Attempt, Step, ToolCall, Trial
-from scylla_gha.report.numbers import number, percent, seconds, tokens
+from scylla_gha.model.trial import Attempt, Delivery, Step, ToolCall, Trial
+from scylla_gha.report.document import number, percent, seconds, tokens
 from scylla_gha.report.terminal import STEP, TextBlock, field, heading, line, passage, patch
 
 _MOST_EVIDENCE: Final = 1_000  # characters of a check's or a judge's evidence that are shown

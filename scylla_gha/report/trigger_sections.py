@@ -5,24 +5,26 @@ from collections.abc import Iterator
 from typing import Final
 
 from scylla_gha.counting import counted
+from scylla_gha.model import one_line
 from scylla_gha.model.analysis import Ruling
-from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.triggers import FiringRate, QueryCounts, SkillTriggers, TriggerConfusion, TriggerReport
 from scylla_gha.report.document import (
+    UNDEFINED,
     Block,
     Bullets,
     Columns,
     Section,
     Table,
+    clipped,
     escape,
     lines_of,
+    percent,
     section,
     section_markdown,
     table_of,
+    tidy,
 )
-from scylla_gha.report.numbers import UNDEFINED, clipped, percent
 from scylla_gha.report.summary import marked
-from scylla_gha.report.templates import tidy
 
 _LONGEST_QUERY: Final = 100
 _MOST_QUERIES: Final = 60

@@ -6,8 +6,7 @@ from typing import Final
 
 from scylla_gha.model.analysis import Analysis, Contrast, Measure
 from scylla_gha.model.report import ArmSummary, Report
-from scylla_gha.report.document import link
-from scylla_gha.report.numbers import short_names
+from scylla_gha.report.document import link, short_names
 
 MOST_ARMS: Final = 20
 MOST_COLUMNS: Final = 8  # arms beside each other

@@ -34,7 +34,7 @@ from scylla_gha.skills.suites import (
     write_experiment,
     write_skills,
 )
-from scylla_gha.store.records import read_record
+from scylla_gha.store import read_record
 from scylla_gha.store.run_folder import RunFolder
 
 _ALL: Final = "repo"

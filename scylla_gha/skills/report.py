@@ -13,7 +13,7 @@ from scylla_gha import __version__
 from scylla_gha.agents.base import SkillListing
 from scylla_gha.counting import counted, first_of
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.printable_text import one_line
+from scylla_gha.model import one_line
 from scylla_gha.skills import SkillFinding
 from scylla_gha.skills.checks import count_findings, duplicate_findings, specification_findings
 from scylla_gha.skills.find import EvalFiles, SkillFolder, command_names, eval_files, find_skills, top_of, unread_evals

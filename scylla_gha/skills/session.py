@@ -27,7 +27,7 @@ from scylla_gha.evaluate.model_access import (
 from scylla_gha.evaluate.run_experiment import evaluate_cells, open_run, require_complete_report, store_plan
 from scylla_gha.model.experiment import SandboxWish, agent_name
 from scylla_gha.model.plan import CostRange, Plan
-from scylla_gha.plan.build import PlanRequest, make_plan, minutes_text, past_costs, usd_text, wall_minutes
+from scylla_gha.plan import PlanRequest, make_plan, minutes_text, past_costs, usd_text, wall_minutes
 from scylla_gha.plan.checks import require_known_models
 from scylla_gha.plan.estimate import estimate_cells
 from scylla_gha.plan.selection import CellSelection
@@ -35,7 +35,7 @@ from scylla_gha.providers import missing_key, provider_environment, provider_nam
 from scylla_gha.report.document import Section
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.skills.report import SkillsCheck
-from scylla_gha.store.records import write_text
+from scylla_gha.store import write_text
 from scylla_gha.store.run_folder import RunFolder, lock_run
 
 NO_KEY: Final = "no key: triggers and evals were not run"

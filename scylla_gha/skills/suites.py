@@ -44,7 +44,7 @@ from scylla_gha.skills.find import SKILL_FILE
 from scylla_gha.skills.prompt_calls import calls, without_calls
 from scylla_gha.skills.read_assertions import CodeCheck, EvalAssertion
 from scylla_gha.skills.read_evals import SkillEval
-from scylla_gha.store.records import write_text
+from scylla_gha.store import write_text
 
 TIER: Final = "T1"
 WITH, WITHOUT, BASE = "01-with", "02-without", "03-base"

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 
 from scylla_gha.stats import Interval, make_interval
 from scylla_gha.stats.arrays import Bools, Floats, is_constant, pair, vector
-from scylla_gha.stats.clusters import Labels, clustered
-from scylla_gha.stats.means import t_quantile
+from scylla_gha.stats.means import Labels, clustered, t_quantile
 from scylla_gha.stats.resampling import TAIL, USUAL, Resampling, resample
 
 _NO_SPREAD: Final = 1e-7  # the square root of a rounding

@@ -43,7 +43,7 @@ from scylla_gha.model import FileDigest, slug
 from scylla_gha.model.judgment import JudgeControl, Judgment
 from scylla_gha.model.plan import Plan, WavePacking, shard_name
 from scylla_gha.model.trial import Attempt
-from scylla_gha.store.records import digest_mismatch, file_digest, read_record, write_record
+from scylla_gha.store import digest_mismatch, file_digest, read_record, write_record
 
 JUDGE_TRAFFIC: Final = "judge-traffic.jsonl"  # in an attempt's folder
 # Files of an attempt without a digest in its record: the record itself, and the log that later judgments append to.

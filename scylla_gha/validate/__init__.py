@@ -30,16 +30,15 @@ from scylla_gha.images import SandboxPool
 from scylla_gha.model import digest
 from scylla_gha.model.github_fixture import FIXTURE_FILE, GitHubFixture
 from scylla_gha.model.scenario import size_of
-from scylla_gha.model.scenario_proof import ScenarioProof
-from scylla_gha.plan import plan_cells
+from scylla_gha.plan.cells import plan_cells
 from scylla_gha.plan.checks import model_notes
 from scylla_gha.prepare.start_state import changed_fixture, start_state
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.report.document import Table, lines_of
 from scylla_gha.sandboxes import SANDBOXES
-from scylla_gha.store.records import write_text
+from scylla_gha.store import write_text
 from scylla_gha.system.future_wait import wait_for_any
-from scylla_gha.validate.scenario import stop, validate_scenario
+from scylla_gha.validate.scenario import ScenarioProof, stop, validate_scenario
 
 _SIGNAL_SECONDS: Final = 0.5
 Report = Callable[[str], None]

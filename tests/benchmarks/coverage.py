@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scylla_gha.stats import Interval
-from scylla_gha.stats.clusters import macro_rate
-from scylla_gha.stats.means import mean_limits, wilson_limits
+from scylla_gha.stats.means import macro_rate, mean_limits, wilson_limits
 from scylla_gha.stats.ratios import Attempts, macro_success_cost_interval, success_cost_interval, success_cost_ratio
 
 SEED: Final = 20261122

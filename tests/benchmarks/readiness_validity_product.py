@@ -16,7 +16,7 @@ from scylla_gha.model.readiness import DIMENSIONS, ItemSet, ObservedTrial, Readi
 from scylla_gha.model.trial import Outcome
 from scylla_gha.readiness.observed import observed_trials
 from scylla_gha.readiness.suite import SUITE, items_file
-from scylla_gha.store.records import read_record
+from scylla_gha.store import read_record
 from scylla_gha.store.run_folder import RunFolder
 from tests.benchmarks.readiness_validity_sources import Source
 from tests.support.readiness_solver import readiness_solver

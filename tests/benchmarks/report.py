@@ -17,7 +17,7 @@ import click
 import numpy as np
 
 from scylla_gha.model.plan import Cell
-from scylla_gha.store.records import write_record
+from scylla_gha.store import write_record
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.records import make_plan, make_result
 
@@ -80,7 +80,7 @@ def whole(file: str) -> None:
     from scylla_gha.model.analysis import Analysis
     from scylla_gha.model.plan import Plan
     from scylla_gha.model.result import Result
-    from scylla_gha.store.records import read_lines, read_record, without_garbage_collection
+    from scylla_gha.store import read_lines, read_record, without_garbage_collection
     from scylla_gha.store.run_folder import RunFolder
 
     began, cpu = time.perf_counter(), time.process_time()

@@ -22,7 +22,7 @@ from scylla_gha.model.publication import Origin, RunName
 from scylla_gha.model.result import Result
 from scylla_gha.model.variant import Treatment, Variant
 from scylla_gha.results_branch.publish_run import RunToPublish, pack_run, run_files
-from scylla_gha.store.records import read_lines, read_record, without_garbage_collection, write_record
+from scylla_gha.store import read_lines, read_record, without_garbage_collection, write_record
 from scylla_gha.store.run_folder import RunFolder
 from tests.benchmarks.report import COMPILED, write_plan, write_rows
 from tests.support.branch import bare, copy_of

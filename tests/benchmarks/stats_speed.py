@@ -16,8 +16,8 @@ from scylla_gha.model.readiness import ChangedText, ItemPart, ItemSet, Readiness
 from scylla_gha.readiness.graders.answers import grade
 from scylla_gha.readiness.guessers import DRAWS as GUESSES
 from scylla_gha.readiness.guessers import guess_levels
+from scylla_gha.stats.differences import holm, stratified_exact_p
 from scylla_gha.stats.resampling import sign_flip_p
-from scylla_gha.stats.significance import holm, stratified_exact_p
 from tests.support.plain_guessers import plain_level
 
 DRAWS: Final = 9_999

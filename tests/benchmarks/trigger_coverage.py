@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from scylla_gha.analysis.triggers import trigger_change
 from scylla_gha.model.triggers import QueryCounts
-from scylla_gha.stats.clusters import few_clusters_rate, macro_rate
+from scylla_gha.stats.means import few_clusters_rate, macro_rate
 
 SEED: Final = 20261128
 QUERIES: Final = (8, 10, 12, 16, 20)

@@ -23,7 +23,7 @@ from scylla_gha.analysis.contrasts import INNER
 from scylla_gha.analysis.design import USUAL_SPLIT
 from scylla_gha.analysis.simulated import Layout, differs, hardest_effect, power_not_worse, rate_differences
 from scylla_gha.analysis.simulated import not_worse as passes_gate
-from scylla_gha.stats.effects import Split
+from scylla_gha.stats.differences import Split
 from scylla_gha.stats.means import mean_limits_bounded, rare_limits
 
 RATES: Final = (0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95)

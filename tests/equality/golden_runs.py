@@ -8,7 +8,7 @@ from pathlib import Path
 
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.report import Report
-from scylla_gha.store.records import write_record
+from scylla_gha.store import write_record
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.readiness_reports import readiness_report
 from tests.support.records import make_cell, make_experiment, make_plan

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.config.library import Library
-from scylla_gha.judge.judge_trial import judge_trial
+from scylla_gha.judge import judge_trial
 from scylla_gha.model.judgment import Judgment
-from scylla_gha.prepare.scenario import PreparedScenario, prepare_scenario
+from scylla_gha.prepare import PreparedScenario, prepare_scenario
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.store.run_folder import CellFolder
 from tests.support import attack

@@ -13,7 +13,7 @@ from scylla_gha.evaluate.run_cells import run_cells
 from scylla_gha.images import SandboxPool, select_sandbox
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Outcome
-from scylla_gha.plan import plan_cells
+from scylla_gha.plan.cells import plan_cells
 from tests.support.agents import BUILT_IN, ShellAgent
 from tests.support.command import NO_ENGINE
 from tests.support.in_process_run import InProcessRun, make_run_context, with_settings

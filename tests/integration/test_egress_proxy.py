@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.egress_proxy import EgressLimits, EgressPolicy
-from scylla_gha.egress_proxy.connections import NETWORK_LOG, egress_summary, read_egress_log
+from scylla_gha.egress_proxy import NETWORK_LOG, EgressLimits, EgressPolicy, egress_summary, read_egress_log
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.model.sandbox import EgressClosed, EgressOpened
 from tests.support.gateway import Host, at_once, hosted, until

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.egress_proxy import EgressPolicy, proxy_environment
-from scylla_gha.egress_proxy.connections import NETWORK_LOG, egress_summary
+from scylla_gha.egress_proxy import NETWORK_LOG, EgressPolicy, egress_summary, proxy_environment
 from scylla_gha.model.sandbox import HostContact
 from scylla_gha.sandboxes.base import GATEWAY_SOCKET, GATEWAY_URL, socket_folder
 from tests.support.docker_runner import DockerRunner

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from scylla_gha.judge import consensus, score_categories, score_items, total_score
 from scylla_gha.judge.judge_client import open_judge_client
 from scylla_gha.judge.panel import Panel, ask_panel
 from scylla_gha.judge.prompt import render_prompt
+from scylla_gha.judge.score import consensus, score_categories, score_items, total_score
 from scylla_gha.model.judgment import PROMPT_BYTES, CheckResult, Judge, JudgeAnswer
 from scylla_gha.model.scenario import Category, Rubric
 from tests.support.panel import TASK, WORDING, fault, make_blind, make_item, patch, raw, reply

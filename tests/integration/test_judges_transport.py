@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from scylla_gha.judge import Consensus, consensus
 from scylla_gha.judge.judge_client import open_judge_client
 from scylla_gha.judge.panel import Panel, ask, ask_panel
+from scylla_gha.judge.score import Consensus, consensus
 from scylla_gha.model.judgment import Judge, JudgeAnswer
 from tests.support.panel import WORDING, make_blind, make_item, raw, reply
 from tests.support.provider import Body, Fail, Provider, Say, serve, user_texts

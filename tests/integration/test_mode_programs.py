@@ -13,7 +13,7 @@ from scylla_gha.images import SandboxPool
 from scylla_gha.model.experiment import SandboxName
 from scylla_gha.model.mode import Mode, ModeProgram
 from scylla_gha.model.trial import Attempt, Outcome
-from scylla_gha.prepare.scenario import PreparedScenario, prepare_workspace
+from scylla_gha.prepare import PreparedScenario, prepare_workspace
 from scylla_gha.store.run_folder import AttemptFolder
 from scylla_gha.variants import arm_resources
 from tests.support.agents import ShellAgent, make_runner

@@ -8,7 +8,7 @@ import pytest
 
 from scylla_gha.model.plan import TIME_OVER, UnstartedCells
 from scylla_gha.model.trial import Outcome
-from scylla_gha.store.records import write_record
+from scylla_gha.store import write_record
 from tests.support.github_api import State, serving, sha
 from tests.support.jobs import Job
 from tests.support.records import make_cell, make_excluded_result, make_experiment, make_plan, make_result

@@ -9,7 +9,7 @@ from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.judge.checks import run_check
 from scylla_gha.model.sandbox import Tools
 from scylla_gha.model.trial import Outcome
-from scylla_gha.prepare.scenario import prepare_workspace
+from scylla_gha.prepare import prepare_workspace
 from scylla_gha.prepare.tools import search_path, tool_folders, toolbox_digest
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import SandboxTarget

@@ -11,7 +11,7 @@ import pytest
 from scylla_gha.errors import ToolError
 from scylla_gha.model.publication import AgentDifference, AgentUpdate, AgentUpdates
 from scylla_gha.prepare.tools import newest_npm_version
-from scylla_gha.store.records import write_record
+from scylla_gha.store import write_record
 from tests.support.github_api import State, serving, sha
 from tests.support.jobs import Job
 

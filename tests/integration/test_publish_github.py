@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.report.comment import marker
-from scylla_gha.store.records import write_record
+from scylla_gha.store import write_record
 from scylla_gha.store.run_folder import WavePaths
 from tests.support.comments import Made, report_of
 from tests.support.github_api import FORK, REPOSITORY, Broken, State, serving, sha

@@ -10,7 +10,7 @@ import pytest
 
 from scylla_gha.model.readiness import REPORT_FILE, ReadinessReport
 from scylla_gha.report.readiness_text import MARKER, readiness_markdown
-from scylla_gha.store.records import write_record, write_text
+from scylla_gha.store import write_record, write_text
 from tests.support.branch import reported
 from tests.support.command import Said, scylla
 from tests.support.hub import AUTHOR, NAME, OWNER, make_hub

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.store.records import write_record
+from scylla_gha.store import write_record
 from tests.support.comments import Made, report_of
 from tests.support.github_api import BOT, State, serving, sha
 from tests.support.jobs import Job

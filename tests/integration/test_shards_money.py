@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.model.plan import Plan
-from scylla_gha.store.records import write_lines
+from scylla_gha.store import write_lines
 from tests.support.provider import Fail, Say, serve
 from tests.support.records import make_cell, make_result
 from tests.support.repository import SCENARIO

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.model.plan import Plan
-from scylla_gha.store.records import write_lines, write_record, write_text
+from scylla_gha.store import write_lines, write_record, write_text
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.claude import said, text, tool_result, tool_use, write_transcript
 from tests.support.command import COMMAND, scylla

@@ -9,12 +9,11 @@ from scylla_gha.agents import AGENTS, InstalledAgent
 from scylla_gha.agents.base import AgentCommand, AgentPackage, AgentTask, ProcessResult, TranscriptSummary
 from scylla_gha.attempt import run_attempt
 from scylla_gha.attempt.equip import AgentRunner
-from scylla_gha.model.delivery import Declared, Observed
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.scenario import SkillStop
-from scylla_gha.model.trial import Attempt, Outcome, Step, ToolCall, Trajectory
+from scylla_gha.model.trial import Attempt, Declared, Observed, Outcome, Step, ToolCall, Trajectory
 from scylla_gha.model.variant import AgentResources, Treatment, Variant
-from scylla_gha.prepare.scenario import PreparedScenario, prepare_workspace
+from scylla_gha.prepare import PreparedScenario, prepare_workspace
 from scylla_gha.sandboxes.base import SandboxTarget
 from scylla_gha.sandboxes.host import HostSandbox
 from scylla_gha.store.run_folder import AttemptFolder

@@ -8,7 +8,7 @@ from scylla_gha.model.publication import Origin, RunName
 from scylla_gha.model.result import Result
 from scylla_gha.results_branch.clone import BranchClone, GitRemote
 from scylla_gha.results_branch.publish_run import RunToPublish, pack_run
-from scylla_gha.store.records import read_lines, read_record, write_lines, write_record
+from scylla_gha.store import read_lines, read_record, write_lines, write_record
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.git import shell
 from tests.support.records import make_plan, make_result

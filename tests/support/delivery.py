@@ -10,8 +10,8 @@ from typing import Any
 
 from scylla_gha.agents.base import AgentTask
 from scylla_gha.agents.claude import delivery
-from scylla_gha.model.delivery import Declared, Inventory, Observed
 from scylla_gha.model.experiment import TrialLimits
+from scylla_gha.model.trial import Declared, Inventory, Observed
 from scylla_gha.model.variant import AgentResources, Treatment
 from scylla_gha.variants import line_hash
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from rich.console import Console
 
-from scylla_gha.model.cell_records import AttemptRecord, CellRecord
 from scylla_gha.model.judgment import CategoryScore, Deduction, ItemScore
+from scylla_gha.model.result import AttemptRecord, CellRecord
 from scylla_gha.model.traffic import Component, RequestRecord, ResponseRecord, Role, Tokens
 from scylla_gha.model.trial import DiffStat, Outcome, Step, ToolCall, Trajectory, Usage
 from scylla_gha.report.trial import TrialViewOptions, trial_text

@@ -11,7 +11,7 @@ from scylla_gha.evaluate.run_cells import run_cells
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.trial import Trial
-from scylla_gha.plan import plan_cells
+from scylla_gha.plan.cells import plan_cells
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.store.run_folder import CellFolder, RunFolder
 from scylla_gha.system.process import Cancel

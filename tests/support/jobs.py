@@ -9,7 +9,7 @@ from typing import Any
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
-from scylla_gha.store.records import write_lines, write_record
+from scylla_gha.store import write_lines, write_record
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.actions import read_outputs
 from tests.support.command import Said, scylla

@@ -21,7 +21,7 @@ from scylla_gha.hub.fixture import StartCommit
 from scylla_gha.hub.trial_files import REQUESTS_FILE
 from scylla_gha.model.github_fixture import RepositoryPool
 from scylla_gha.model.result import Result
-from scylla_gha.plan import plan_cells
+from scylla_gha.plan.cells import plan_cells
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.prepare.start_state import own_files_commit
 from scylla_gha.store.run_folder import RunFolder

@@ -15,7 +15,7 @@ import yaml
 
 from scylla_gha.model.readiness import ItemSet, ReadinessItem, scenario_id
 from scylla_gha.readiness.suite import items_file
-from scylla_gha.store.records import read_record
+from scylla_gha.store import read_record
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from scylla_gha.evaluate.report_run import render_report
-from scylla_gha.model.cell_records import AttemptRecord
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.readiness import REPORT_FILE, ReadinessReport
 from scylla_gha.model.report import Report
-from scylla_gha.model.result import Result
+from scylla_gha.model.result import AttemptRecord, Result
 from scylla_gha.model.traffic import RequestRecord, ResponseRecord, Tokens
 from scylla_gha.model.trial import DiffStat, Step, ToolCall, Trajectory, Usage
-from scylla_gha.store.records import write_lines, write_record, write_text
+from scylla_gha.store import write_lines, write_record, write_text
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.dossiers import answered, asked, conversation, judgment, traffic
 from tests.support.panel import answer, score

@@ -13,7 +13,7 @@ from typing import Any
 from scylla_gha.config.library import Library
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.model.scenario import FixtureSource, Rubric, Scenario
-from scylla_gha.prepare.scenario import PreparedScenario, prepare_scenario
+from scylla_gha.prepare import PreparedScenario, prepare_scenario
 from scylla_gha.prepare.start_state import StartState, commit_of, start_state
 from tests.support.library import write, write_experiment, write_scenario
 from tests.support.records import (

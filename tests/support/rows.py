@@ -7,7 +7,7 @@ from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Trial
-from scylla_gha.store.records import read_lines, write_record
+from scylla_gha.store import read_lines, write_record
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.records import make_cell, make_plan
 

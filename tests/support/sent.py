@@ -9,7 +9,7 @@ from typing import Any
 
 from scylla_gha.model import Record
 from scylla_gha.model.plan import Cell, Plan, Shard, ShardManifest, WavePacking
-from scylla_gha.store.records import write_record
+from scylla_gha.store import write_record
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.records import WHEN, make_cell, make_plan, make_result
 

@@ -16,7 +16,7 @@ from scylla_gha.model.publication import Origin, RunName
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.results_branch.publish_run import RunToPublish, pack_run, run_files
-from scylla_gha.store.records import read_lines, write_lines, write_record
+from scylla_gha.store import read_lines, write_lines, write_record
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.branch import bare, copy_of
 from tests.support.report_pages import full_plan

@@ -6,16 +6,25 @@ from typing import Any, Final
 
 import numpy as np
 
-from scylla_gha.judge import grade, total_score
+from scylla_gha.judge.score import grade, total_score
 from scylla_gha.model.judgment import CategoryScore
 from scylla_gha.stats import wilson
 from scylla_gha.stats.agreement import icc
 from scylla_gha.stats.change_points import change_points, cusum, first_signal
-from scylla_gha.stats.clusters import design_effect, outcome_consistency, pass_all_k, pass_at_k
-from scylla_gha.stats.effects import Split, cliffs_delta, cohens_d, cohens_dz, hedges_correction, mde_paired
+from scylla_gha.stats.differences import (
+    Split,
+    benjamini_hochberg,
+    cliffs_delta,
+    cohens_d,
+    cohens_dz,
+    hedges_correction,
+    holm,
+    kendall_w,
+    mde_paired,
+)
+from scylla_gha.stats.means import design_effect, outcome_consistency, pass_all_k, pass_at_k
 from scylla_gha.stats.ratios import pooled_frontier, strata_frontier, success_cost_interval
 from scylla_gha.stats.resampling import sign_flip_p
-from scylla_gha.stats.significance import benjamini_hochberg, holm, kendall_w
 
 Numbers = Sequence[float]
 Models = dict[str, dict[str, dict[str, list[float]]]]

@@ -4,15 +4,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from scylla_gha.judge.judge_trial import JudgingContext
+from scylla_gha.judge import JudgingContext
 from scylla_gha.judge.panel import GatewayPanel
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Trial
-from scylla_gha.prepare.scenario import PreparedScenario
+from scylla_gha.prepare import PreparedScenario
 from scylla_gha.prepare.workspace import open_workspace, snapshot
 from scylla_gha.sandboxes.base import SandboxTarget
 from scylla_gha.sandboxes.host import HostSandbox
-from scylla_gha.store.records import write_bytes
+from scylla_gha.store import write_bytes
 from scylla_gha.store.run_folder import CellFolder
 from scylla_gha.system.process import Cancel
 from tests.support.git import shell

@@ -7,8 +7,8 @@ import pytest
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.evaluate.measure_agents import event_fields, inventory_differences, packaged_agents, session_differences
-from scylla_gha.model.delivery import Inventory, SessionFacts
 from scylla_gha.model.publication import AgentDifference, AgentUpdate, AgentUpdates, RunPage
+from scylla_gha.model.trial import Inventory, SessionFacts
 from scylla_gha.publish.edited_posts import issue_text
 
 PAGE = RunPage(repository="o/r", run=7, attempt=1)

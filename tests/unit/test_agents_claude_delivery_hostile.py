@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.model.delivery import Observed
+from scylla_gha.model.trial import Observed
 from scylla_gha.variants import prove_delivery
 from tests.support.delivery import make_declared, make_inventory, observe, request, start_event
 

@@ -25,8 +25,8 @@ from scylla_gha.analysis.simulated import (
     rate_differences,
     verdicts_on,
 )
-from scylla_gha.model.comparison import Power
-from scylla_gha.stats.effects import Split
+from scylla_gha.model.report import Power
+from scylla_gha.stats.differences import Split
 from scylla_gha.stats.means import mean_limits_bounded
 from scylla_gha.stats.resampling import Resampling, sign_flip_p
 from tests.support.frames import fault, frame, group, row, table

@@ -6,9 +6,9 @@ import pytest
 
 from scylla_gha.analysis.design import USUAL_BASIS, USUAL_SPLIT, plan_notes, planned_comparisons, why_gate_impossible
 from scylla_gha.analysis.simulated import Layout, not_worse, power_not_worse, rate_differences
-from scylla_gha.model.comparison import PairVariance
 from scylla_gha.model.plan import Plan
-from scylla_gha.stats.effects import Split
+from scylla_gha.model.report import PairVariance
+from scylla_gha.stats.differences import Split
 from tests.support.records import make_cell, make_experiment, make_plan
 
 CALM = (PairVariance(arm="a0", between=0.0, within=0.01, within_baseline=0.01, scenarios=20,

@@ -15,7 +15,7 @@ from scylla_gha.analysis.history import (
     residuals,
     shared_scenarios,
 )
-from scylla_gha.model.comparison import Series
+from scylla_gha.model.report import Series
 from tests.support.frames import row, table
 
 

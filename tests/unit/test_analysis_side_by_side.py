@@ -7,7 +7,7 @@ import pytest
 
 from scylla_gha.analysis.side_by_side import FAMILY, confounders, side_by_side
 from scylla_gha.model.analysis import Verdict
-from scylla_gha.model.comparison import Flip, Metric
+from scylla_gha.model.report import Flip, Metric
 from scylla_gha.model.result import Result
 from tests.support.records import make_cell, make_result
 

@@ -8,7 +8,7 @@ from scylla_gha.agents import AGENTS
 from scylla_gha.attempt import time_limit
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Trajectory
-from scylla_gha.store.records import read_record
+from scylla_gha.store import read_record
 from tests.support.agents import Bench, ShellAgent
 from tests.support.processes import cancelled_once_there, ends, number_in
 from tests.support.records import make_arm

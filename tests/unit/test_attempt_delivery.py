@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.model.delivery import Observed
 from scylla_gha.model.experiment import TrialLimits
-from scylla_gha.model.trial import Attempt, Outcome
-from scylla_gha.store.records import read_record
+from scylla_gha.model.trial import Attempt, Observed, Outcome
+from scylla_gha.store import read_record
 from tests.support.agents import PACKAGE, Bench, ShellAgent
 from tests.support.ask import ASK
 from tests.support.delivery import make_declared, make_inventory, make_request, make_start

@@ -14,9 +14,8 @@ from scylla_gha.evaluate.context import RunContext
 from scylla_gha.evaluate.run_cells import run_cells
 from scylla_gha.gateway.evidence import ProviderEvidence
 from scylla_gha.gateway.log import TrafficSummary
-from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.scenario import FixtureSource
-from scylla_gha.model.trial import Outcome, Trial
+from scylla_gha.model.trial import Delivery, Outcome, Trial
 from scylla_gha.store.run_folder import RunFolder
 from scylla_gha.system.process import FinishedProcess, LimitHit
 from tests.support.agents import ShellAgent

@@ -5,8 +5,7 @@ import pytest
 from scylla_gha.agents.base import TranscriptSummary
 from scylla_gha.attempt.classify_outcome import AttemptTraffic, classify_outcome
 from scylla_gha.gateway.log import TrafficSummary
-from scylla_gha.model.delivery import Delivery
-from scylla_gha.model.trial import Outcome
+from scylla_gha.model.trial import Delivery, Outcome
 from scylla_gha.system.process import FinishedProcess, LimitHit
 
 DONE = TranscriptSummary(Outcome.COMPLETED, "the agent ended by itself")

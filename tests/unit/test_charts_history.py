@@ -2,7 +2,7 @@
 
 import pytest
 
-from scylla_gha.model.comparison import History, Point, Series, Shift
+from scylla_gha.model.report import History, Point, Series, Shift
 from scylla_gha.report.charts.history import history
 from tests.support.charts import marks, painted, require_inert, texts
 

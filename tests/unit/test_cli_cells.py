@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.evaluate.stored_cell import CellRef, stored_cell
-from scylla_gha.store.records import write_record
+from scylla_gha.store import write_record
 from scylla_gha.store.run_folder import CellFolder
 from tests.support.agents import ShellAgent
 from tests.support.command import COMMAND, Said, scylla

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from scylla_gha.errors import ConfigError, GateError
-from scylla_gha.model.comparison import ResultComparison
-from scylla_gha.store.records import write_lines, write_record
+from scylla_gha.model.report import ResultComparison
+from scylla_gha.store import write_lines, write_record
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.command import Said, scylla
 from tests.support.foreign import asked, csv_file, strict_json

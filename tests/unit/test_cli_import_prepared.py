@@ -12,7 +12,7 @@ from scylla_gha.cli.main import cli
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
-from scylla_gha.store.records import read_lines, read_record
+from scylla_gha.store import read_lines, read_record
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.foreign import asked, csv_file
 from tests.support.pages import ROOT

@@ -13,7 +13,7 @@ import pytest
 
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Plan
-from scylla_gha.store.records import read_record, write_record
+from scylla_gha.store import read_record, write_record
 from scylla_gha.store.run_folder import CellFolder, RunFolder
 from tests.support.actions import step_in
 from tests.support.agents import ShellAgent

@@ -11,7 +11,7 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Step, Trajectory
-from scylla_gha.store.records import read_lines, read_record, write_lines, write_record, write_text
+from scylla_gha.store import read_lines, read_record, write_lines, write_record, write_text
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.foreign import asked, csv_file, jsonl_file, strict_json
 from tests.support.records import make_arm, make_cell, make_plan, make_result, make_trial

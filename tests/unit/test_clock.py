@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2] / "scylla_gha"
 # The date until which a provider or GitHub asks to wait, and the age of a stored trial: dates are of the wall clock.
-DATES = {"providers/anthropic/__init__.py", "github_api/client.py", "plan/build.py", "sandboxes/docker/engine.py"}
+DATES = {"providers/anthropic/__init__.py", "github_api/client.py", "plan/__init__.py", "sandboxes/docker/engine.py"}
 
 
 def test_no_duration_is_a_difference_of_the_wall_clock() -> None:

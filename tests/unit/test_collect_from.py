@@ -8,7 +8,7 @@ from scylla_gha.collect.artifacts import collect_from
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.plan import CollectReport, UnstartedCells
 from scylla_gha.model.result import Result
-from scylla_gha.store.records import read_lines, read_record
+from scylla_gha.store import read_lines, read_record
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.command import scylla
 from tests.support.records import make_plan

@@ -14,7 +14,7 @@ from scylla_gha.config.materials import read_prompt_texts
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.judgment import Judge, JudgeControl, Judgment
 from scylla_gha.model.trial import NO_USAGE, DiffStat, Trial, Usage
-from scylla_gha.store.records import read_lines, write_record
+from scylla_gha.store import read_lines, write_record
 from scylla_gha.store.run_folder import RunFolder, traffic_of
 from tests.support.library import write, write_scenario, write_yaml
 from tests.support.records import (

@@ -11,7 +11,7 @@ from scylla_gha.model.judgment import CategoryScore, CheckResult, ItemScore, Jud
 from scylla_gha.model.result import Result
 from scylla_gha.model.sandbox import HostContact, Isolation
 from scylla_gha.model.trial import NO_USAGE, BlockedCall, DiffStat, Outcome, SafetyNetSummary, Trial, Usage
-from scylla_gha.store.records import read_lines
+from scylla_gha.store import read_lines
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.hub_scenario import ID, write_hub_scenario
 from tests.support.library import write, write_scenario

@@ -4,9 +4,9 @@ import pytest
 
 from scylla_gha.compare import arm_globs, arm_verdicts, worse_arms
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.comparison import ArmPair, History, Point, ResultComparison, Series, Shift
 from scylla_gha.model.publication import ArmVerdict
-from scylla_gha.store.records import write_record
+from scylla_gha.model.report import ArmPair, History, Point, ResultComparison, Series, Shift
+from scylla_gha.store import write_record
 from tests.support.comments import Made, report_of
 
 LOSS = report_of(Made({"base.cli.m": (5, 4, 5), "head.cli.m": (1, 0, 2)}))

@@ -4,7 +4,7 @@ import pytest
 
 from scylla_gha.compare.result_set import plan_beside, read_rows, rows_file
 from scylla_gha.errors import ConfigError
-from scylla_gha.store.records import write_lines, write_record
+from scylla_gha.store import write_lines, write_record
 from tests.support.frames import row
 from tests.support.records import make_plan
 

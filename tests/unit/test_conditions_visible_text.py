@@ -6,7 +6,7 @@ import pytest
 
 from scylla_gha.conditions import all_matches, is_match, pattern_fault
 from scylla_gha.conditions.visible_text import PageText, page_text
-from scylla_gha.model.printable_text import HIDDEN
+from scylla_gha.model import HIDDEN
 
 CHARACTERS = 65_536  # that GitHub allows in a comment
 

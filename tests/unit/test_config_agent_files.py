@@ -9,7 +9,7 @@ from scylla_gha.config.agent_files import agent_files, chosen_agent_files, proje
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.variant import Treatment
-from scylla_gha.plan import plan_cells
+from scylla_gha.plan.cells import plan_cells
 from scylla_gha.plan.changed_arms import unread_notes
 from scylla_gha.plan.selection import CellSelection
 from tests.support.git import shell

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.egress_proxy import EgressLimits, EgressPolicy, EgressTarget
-from scylla_gha.egress_proxy.connections import (
+from scylla_gha.egress_proxy import (
     NETWORK_LOG,
     Connection,
     ConnectionLimitError,
     Connections,
+    EgressLimits,
+    EgressPolicy,
+    EgressTarget,
     egress_summary,
     read_egress_log,
 )

@@ -5,7 +5,7 @@ import pytest
 from scylla_gha.errors import ConfigError
 from scylla_gha.evaluate.stored_cell import find_cell
 from scylla_gha.model.plan import Cell
-from scylla_gha.store.records import write_record
+from scylla_gha.store import write_record
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.records import make_cell, make_plan
 

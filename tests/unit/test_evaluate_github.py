@@ -20,7 +20,7 @@ from scylla_gha.hub.client import HubProcess
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
 from scylla_gha.model.variant import AgentResources, McpServer
-from scylla_gha.plan import plan_cells
+from scylla_gha.plan.cells import plan_cells
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.redaction import Redactor
 from scylla_gha.sandboxes.base import SandboxTarget, socket_folder

@@ -9,14 +9,13 @@ import pytest
 from scylla_gha.config.library import Library
 from scylla_gha.evaluate.run_cells import run_cells
 from scylla_gha.hub.client import HubProcess
-from scylla_gha.judge import NO_PANEL
-from scylla_gha.judge.judge_trial import judge_trial
+from scylla_gha.judge import judge_trial
 from scylla_gha.judge.panel import open_panel
+from scylla_gha.judge.score import NO_PANEL
 from scylla_gha.model.judgment import Judgment
-from scylla_gha.model.scenario_proof import ScenarioProof
 from scylla_gha.model.trial import Trial
-from scylla_gha.store.records import read_record
-from scylla_gha.validate.scenario import validate_scenario
+from scylla_gha.store import read_record
+from scylla_gha.validate.scenario import ScenarioProof, validate_scenario
 from tests.support.hub_scenario import ID, SOLUTION, write_hub_scenario
 from tests.support.library import write
 from tests.support.panel import asked_for, raw, reply

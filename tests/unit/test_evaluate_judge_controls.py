@@ -21,7 +21,7 @@ from scylla_gha.evaluate.judge_run import (
 from scylla_gha.evaluate.model_access import RecordingOptions, open_services
 from scylla_gha.evaluate.run_cells import run_cells
 from scylla_gha.model.judgment import JudgeControl
-from scylla_gha.store.records import write_record
+from scylla_gha.store import write_record
 from scylla_gha.store.run_folder import traffic_of
 from tests.support.agents import ShellAgent
 from tests.support.in_process_run import make_run_context

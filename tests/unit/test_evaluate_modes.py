@@ -15,7 +15,7 @@ from scylla_gha.evaluate.run_cells import run_cells
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
-from scylla_gha.plan import plan_cells
+from scylla_gha.plan.cells import plan_cells
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.agents import BUILT_IN, ShellAgent

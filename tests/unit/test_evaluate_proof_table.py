@@ -2,8 +2,8 @@
 
 import json
 
-from scylla_gha.model.scenario_proof import ScenarioProof, SolutionTrial
 from scylla_gha.validate import proof_table, proofs_json
+from scylla_gha.validate.scenario import ScenarioProof, SolutionTrial
 
 TRIALS = (
     SolutionTrial(name="nop", passed=False, seconds=1.0),

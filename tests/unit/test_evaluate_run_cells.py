@@ -11,7 +11,7 @@ from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.scenario import FixtureSource
 from scylla_gha.model.trial import NO_USAGE, Outcome, Trial, Usage
-from scylla_gha.store.records import read_record, without_garbage_collection, write_record
+from scylla_gha.store import read_record, without_garbage_collection, write_record
 from scylla_gha.system.process import Cancel
 from tests.support.agents import ShellAgent
 from tests.support.in_process_run import run_agents

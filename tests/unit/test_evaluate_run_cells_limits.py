@@ -12,7 +12,7 @@ from scylla_gha.model.plan import TIME_OVER, Cell
 from scylla_gha.model.trial import Trial
 from scylla_gha.model.variant import Treatment, Variant
 from scylla_gha.sandboxes import SANDBOXES
-from scylla_gha.store.records import read_record, write_record
+from scylla_gha.store import read_record, write_record
 from scylla_gha.store.run_folder import CellFolder
 from tests.support.agents import ShellAgent
 from tests.support.command import scylla

@@ -21,7 +21,7 @@ from scylla_gha.evaluate.shard_worker import (
 from scylla_gha.model.experiment import RoleBudgets
 from scylla_gha.model.plan import Shard, ShardManifest, WavePacking
 from scylla_gha.model.result import Result
-from scylla_gha.store.records import read_record, write_record
+from scylla_gha.store import read_record, write_record
 from scylla_gha.store.run_folder import RunFolder, ShardPaths, WavePaths
 from tests.support.library import write_scenario
 from tests.support.records import make_cell, make_experiment, make_plan, make_result, make_scenario, make_trial

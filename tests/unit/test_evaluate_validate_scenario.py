@@ -11,8 +11,7 @@ import pytest
 from scylla_gha.config.library import Library
 from scylla_gha.errors import FixtureError, ToolError
 from scylla_gha.model.scenario import FixtureSource
-from scylla_gha.model.scenario_proof import ScenarioProof
-from scylla_gha.validate.scenario import validate_scenario
+from scylla_gha.validate.scenario import ScenarioProof, validate_scenario
 from tests.support.command import Said, scylla
 from tests.support.records import make_category, make_checkpoint, make_item, make_rubric
 from tests.support.repository import CHECKPOINTS, FILES, SCENARIO, Files, environment, make_repository, patch_of

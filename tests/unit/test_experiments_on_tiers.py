@@ -12,7 +12,7 @@ from scylla_gha.analysis.frame import build_frame
 from scylla_gha.analysis.interactions import ArmParts, interactions
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.model.plan import Plan
-from scylla_gha.plan import plan_cells
+from scylla_gha.plan.cells import plan_cells
 from scylla_gha.plan.selection import select_scenarios
 from scylla_gha.stats.resampling import Resampling
 from tests.support.frames import row

@@ -17,7 +17,7 @@ from scylla_gha.model.github_requests import GitHubFault
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
 from scylla_gha.plan.github_com import require_lane_tokens
-from scylla_gha.store.records import read_lines
+from scylla_gha.store import read_lines
 from tests.support.agents import ShellAgent
 from tests.support.command import scylla
 from tests.support.hub_scenario import GITHUB, SOLUTION

@@ -21,7 +21,7 @@ from scylla_gha.hub.operations.git_data import read_tag
 from scylla_gha.hub.operations.plain_yaml import read_document
 from scylla_gha.hub.operations.workflow_events import start_for_push
 from scylla_gha.hub.operations.workflow_expressions import check_text
-from scylla_gha.interop.exporters.profile_rows import category_of
+from scylla_gha.interop.exporters.rows import category_of
 from scylla_gha.judge.prompt import NamedFiles
 from scylla_gha.mining.python_project import read_project
 from scylla_gha.onboarding.task_from_history import title_and_prompt

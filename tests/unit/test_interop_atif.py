@@ -3,9 +3,8 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.interop.exporters.atif import atif_trajectory
-from scylla_gha.model.cell_records import AttemptRecord
-from scylla_gha.model.result import Result
+from scylla_gha.interop.exporters.conversations import atif_trajectory
+from scylla_gha.model.result import AttemptRecord, Result
 from scylla_gha.model.trial import Step, ToolCall, Trajectory, Usage
 from tests.support.golden import golden
 from tests.support.records import make_attempt, make_result

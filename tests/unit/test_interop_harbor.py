@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.interop.importers import ImportedRows, load_rows
+from scylla_gha.interop.importers import ImportedRows, ImportOptions, load_rows
 from scylla_gha.interop.importers.harbor import read_harbor
-from scylla_gha.interop.importers.options import ImportOptions
 from tests.support.foreign import ODD, notes
 
 

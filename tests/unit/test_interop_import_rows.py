@@ -9,8 +9,7 @@ from scylla_gha.aggregate import aggregate
 from scylla_gha.collect import collect
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError
-from scylla_gha.interop.importers import ImportedRows, load_rows
-from scylla_gha.interop.importers.options import ImportOptions
+from scylla_gha.interop.importers import ImportedRows, ImportOptions, load_rows
 from scylla_gha.interop.importers.tables import SourceRow, SourceTable, table_of
 from scylla_gha.model.plan import ColumnMap
 from scylla_gha.store.run_folder import RunFolder

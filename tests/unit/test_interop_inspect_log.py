@@ -1,7 +1,7 @@
 import json
 from typing import Any
 
-from scylla_gha.interop.exporters.inspect_log import inspect_logs
+from scylla_gha.interop.exporters.conversations import inspect_logs
 from scylla_gha.model import slug
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result

@@ -1,8 +1,8 @@
 from typing import Any
 
-from scylla_gha.interop.exporters.inspect_log import inspect_sample
-from scylla_gha.model.cell_records import AttemptRecord, CellRecord
+from scylla_gha.interop.exporters.conversations import inspect_sample
 from scylla_gha.model.judgment import ItemScore
+from scylla_gha.model.result import AttemptRecord, CellRecord
 from scylla_gha.model.traffic import RequestRecord, Tokens
 from scylla_gha.model.trial import Outcome, Step, ToolCall, Trajectory
 from tests.support.dossiers import CELL, answered, asked, make_dossier

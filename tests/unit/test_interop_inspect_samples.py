@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.interop.exporters.inspect_log import inspect_logs
-from scylla_gha.interop.importers import ImportedRows, load_rows
+from scylla_gha.interop.exporters.conversations import inspect_logs
+from scylla_gha.interop.importers import ImportedRows, ImportOptions, load_rows
 from scylla_gha.interop.importers.inspect_samples import read_inspect
-from scylla_gha.interop.importers.options import ImportOptions
 from tests.support.foreign import ODD, asked, notes
 from tests.support.records import WHEN, make_cell, make_plan, make_result
 

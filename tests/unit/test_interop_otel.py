@@ -3,7 +3,7 @@ import json
 from typing import Any
 
 from scylla_gha.interop.exporters.otel import otel_traces
-from scylla_gha.model.cell_records import AttemptRecord, CellRecord
+from scylla_gha.model.result import AttemptRecord, CellRecord
 from scylla_gha.model.traffic import Tokens
 from scylla_gha.model.trial import Outcome, Step, ToolCall, Trajectory, Usage
 from tests.support.dossiers import CELL, answered, asked, make_dossier

@@ -3,10 +3,9 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.interop.exporters.profile_rows import profile_rows
-from scylla_gha.model.cell_records import AttemptRecord, CellRecord
+from scylla_gha.interop.exporters.rows import profile_rows
 from scylla_gha.model.judgment import CheckResult
-from scylla_gha.model.result import Result
+from scylla_gha.model.result import AttemptRecord, CellRecord, Result
 from scylla_gha.model.trial import Attempt, Outcome, Step, ToolCall, Trajectory
 from tests.support.dossiers import make_dossier
 from tests.support.golden import golden

@@ -2,7 +2,7 @@ import itertools
 
 import pytest
 
-from scylla_gha.judge import AgreedItem, consensus
+from scylla_gha.judge.score import AgreedItem, consensus
 from scylla_gha.model.judgment import JudgeScore
 from tests.support.panel import answer, make_item, score
 

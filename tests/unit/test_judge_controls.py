@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from scylla_gha.aggregate.warnings import control_warnings
 from scylla_gha.config.keys import canary_key, repeat_key
-from scylla_gha.judge.controls import (
+from scylla_gha.judge.panel import (
     canary_control,
-    control_warnings,
     has_known_answers,
     order_swap_control,
     repeat_control,

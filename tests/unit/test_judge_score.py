@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.judge import (
+from scylla_gha.judge.score import (
     NO_PANEL,
     grade,
     progress,

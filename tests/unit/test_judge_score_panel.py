@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.config.library import Library
-from scylla_gha.judge import NO_PANEL, AgreedItem, Consensus, progress, score_items, score_trial
+from scylla_gha.judge.score import NO_PANEL, AgreedItem, Consensus, progress, score_items, score_trial
 from scylla_gha.model.judgment import CheckResult, ItemScore
 from scylla_gha.model.scenario import ProgressStep
 

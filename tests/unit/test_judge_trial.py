@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from scylla_gha.config.keys import judgment_key
-from scylla_gha.judge.judge_trial import judge_trial
+from scylla_gha.judge import judge_trial
 from scylla_gha.model.judgment import CheckResult, Judgment
 from scylla_gha.model.scenario import Checkpoint, Rubric
 from scylla_gha.model.trial import Outcome
-from scylla_gha.prepare.scenario import PreparedScenario
+from scylla_gha.prepare import PreparedScenario
 from scylla_gha.store.run_folder import CellFolder
 from scylla_gha.system.process import Cancel
 from tests.support.processes import ends, number_in

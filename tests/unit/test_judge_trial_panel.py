@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from scylla_gha.config.keys import judgment_key
-from scylla_gha.judge import NO_PANEL
-from scylla_gha.judge.judge_trial import judge_trial
+from scylla_gha.judge import judge_trial
 from scylla_gha.judge.panel import open_panel
+from scylla_gha.judge.score import NO_PANEL
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.trial import NO_USAGE, Outcome, Trajectory
-from scylla_gha.prepare.scenario import PreparedScenario
-from scylla_gha.store.records import write_record
+from scylla_gha.prepare import PreparedScenario
+from scylla_gha.store import write_record
 from scylla_gha.store.run_folder import CellFolder
 from tests.support.gateway import EACH
 from tests.support.panel import asked_for, fault, raw, reply

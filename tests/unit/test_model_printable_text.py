@@ -1,6 +1,6 @@
 import pytest
 
-from scylla_gha.model.printable_text import head_and_tail, one_line, printable, visible
+from scylla_gha.model import head_and_tail, one_line, printable, visible
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from scylla_gha.model.delivery import Inventory, Observed
 from scylla_gha.model.experiment import RetrySettings, TrialLimits
 from scylla_gha.model.judgment import JudgeControl, JudgeScore
 from scylla_gha.model.plan import MOST_SHARDS, Shard
@@ -16,7 +15,7 @@ from scylla_gha.model.result import Result
 from scylla_gha.model.sandbox import ImageRecipe, Isolation, NetworkAccess
 from scylla_gha.model.scenario import DiffCondition, FixtureSource, ProgressStep, ScenarioTask
 from scylla_gha.model.traffic import ModelPrice, Tokens
-from scylla_gha.model.trial import Trial
+from scylla_gha.model.trial import Inventory, Observed, Trial
 from scylla_gha.model.variant import McpServer, SubAgent, SubTest, SystemPrompt, Treatment
 from tests.support.delivery import make_inventory
 from tests.support.records import (

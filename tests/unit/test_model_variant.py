@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.model.delivery import Delivery, Observed
+from scylla_gha.model.trial import Delivery, Observed
 from scylla_gha.model.variant import (
     FOLDER,
     AgentResources,

@@ -23,7 +23,7 @@ from scylla_gha.onboarding.scaffold import (
     suite_files,
     write_files,
 )
-from scylla_gha.plan import plan_cells
+from scylla_gha.plan.cells import plan_cells
 from tests.support.adopters import empty
 from tests.support.agents import BUILT_IN
 

@@ -9,7 +9,7 @@ from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Cell, CostRange, Estimate, EstimateShare, Plan
 from scylla_gha.model.trial import Outcome
-from scylla_gha.plan.build import (
+from scylla_gha.plan import (
     PlanRequest,
     history_of,
     make_plan,
@@ -19,7 +19,7 @@ from scylla_gha.plan.build import (
 )
 from scylla_gha.plan.reuse_results import judging_of
 from scylla_gha.plan.selection import CellSelection
-from scylla_gha.store.records import write_lines
+from scylla_gha.store import write_lines
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.agents import ShellAgent
 from tests.support.records import NOTHING, make_arm, make_cell, make_excluded_result, make_experiment, make_result

@@ -12,7 +12,7 @@ from scylla_gha.model.plan import Plan
 from scylla_gha.model.sandbox import Tools
 from scylla_gha.model.scenario import FixtureSource, ScenarioTask, Validation
 from scylla_gha.model.variant import SystemPrompt, Treatment
-from scylla_gha.plan import plan_cells
+from scylla_gha.plan.cells import plan_cells
 from scylla_gha.plan.estimate import PastCost
 from scylla_gha.plan.selection import CellSelection, select, select_scenarios
 from tests.support.agents import BUILT_IN, cli_agent

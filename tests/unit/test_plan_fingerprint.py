@@ -10,7 +10,7 @@ from scylla_gha.images import SandboxImages
 from scylla_gha.model.plan import Arm, Plan
 from scylla_gha.model.sandbox import Tools
 from scylla_gha.model.variant import Treatment
-from scylla_gha.plan import plan_cells
+from scylla_gha.plan.cells import plan_cells
 from scylla_gha.plan.reuse_results import environment_fingerprint, require_same_environment
 from scylla_gha.plan.selection import CellSelection
 from tests.support.agents import cli_agent

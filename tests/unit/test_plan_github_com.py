@@ -10,7 +10,7 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.images import SandboxImages
 from scylla_gha.model.mode import Mode
 from scylla_gha.model.plan import Arm, Plan
-from scylla_gha.plan import plan_cells
+from scylla_gha.plan.cells import plan_cells
 from scylla_gha.plan.github_com import check_github_com
 from tests.support.agents import BUILT_IN
 from tests.support.hub_scenario import GITHUB, ID, write_hub_scenario

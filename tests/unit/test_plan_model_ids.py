@@ -8,8 +8,8 @@ import pytest
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.variant import Treatment
-from scylla_gha.plan import plan_cells
 from scylla_gha.plan.budget import refuse_above_budget
+from scylla_gha.plan.cells import plan_cells
 from scylla_gha.plan.checks import alias_notes, require_known_models, with_model_ids
 from scylla_gha.plan.selection import CellSelection
 from tests.support.agents import cli_agent

@@ -11,7 +11,7 @@ from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.plan import ImpossibleTask, Plan
 from scylla_gha.model.variant import Treatment
-from scylla_gha.plan import impossible_notes, plan_cells, unproved_notes
+from scylla_gha.plan.cells import impossible_notes, plan_cells, unproved_notes
 from scylla_gha.variants import arm_resources, arm_treatment
 from tests.support.agents import BUILT_IN, cli_agent
 from tests.support.hub_scenario import ID, write_hub_scenario

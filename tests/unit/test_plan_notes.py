@@ -12,11 +12,11 @@ from scylla_gha.config.model_names import sdk_models
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.plan import CostRange, EstimateShare, Plan
 from scylla_gha.model.variant import SystemPrompt, Treatment
-from scylla_gha.plan import plan_cells
 from scylla_gha.plan.budget import refuse_above_budget
+from scylla_gha.plan.cells import plan_cells
 from scylla_gha.plan.checks import model_notes, power_notes, reject_impossible_gate, require_statistics
 from scylla_gha.plan.selection import CellSelection
-from scylla_gha.store.records import write_lines
+from scylla_gha.store import write_lines
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.agents import BUILT_IN, cli_agent
 from tests.support.frames import table

@@ -12,13 +12,13 @@ from scylla_gha.model.experiment import RoleBudgets, TrialLimits
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.variant import Treatment
-from scylla_gha.plan import plan_cells
-from scylla_gha.plan.build import history_of
+from scylla_gha.plan import history_of
+from scylla_gha.plan.cells import plan_cells
 from scylla_gha.plan.estimate import History
 from scylla_gha.plan.reuse_results import judging_of
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.plan.wave import Wave, WaveLimits, WaveOptions, make_wave
-from scylla_gha.store.records import write_lines, write_record
+from scylla_gha.store import write_lines, write_record
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.agents import ShellAgent, cli_agent
 from tests.support.library import write_model, write_scenario, write_tier

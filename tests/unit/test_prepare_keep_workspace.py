@@ -8,7 +8,7 @@ import pytest
 
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.trial import Attempt, Outcome
-from scylla_gha.prepare.scenario import drop_workspaces, keep_workspace
+from scylla_gha.prepare import drop_workspaces, keep_workspace
 from scylla_gha.prepare.workspace import remove_tree
 from scylla_gha.redaction import Redactor
 from scylla_gha.store.run_folder import AttemptFolder, CellFolder

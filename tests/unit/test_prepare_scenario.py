@@ -5,7 +5,7 @@ import pytest
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError, FixtureError, ToolError
 from scylla_gha.model.scenario import FixtureSource
-from scylla_gha.prepare.scenario import prepare_scenario, prepare_workspace
+from scylla_gha.prepare import prepare_scenario, prepare_workspace
 from scylla_gha.prepare.start_state import scan_tree
 from tests.support.git import shell
 from tests.support.repository import FILES, SCENARIO, cache, make_repository, write_tree

@@ -10,7 +10,7 @@ import pytest
 
 from scylla_gha.model.publication import RunName
 from scylla_gha.publish.push_run import branch_pages
-from scylla_gha.report.badges import badge, badges
+from scylla_gha.report.branch_readme import badge, badges
 from scylla_gha.results_branch.clone import BranchClone
 from scylla_gha.results_branch.publish_run import PushBackoff, publish_run
 from tests.support.branch import BRANCH, a_run, bare, copy_of, paths

@@ -8,7 +8,7 @@ from scylla_gha.model.report import Report
 from scylla_gha.publish.push_run import origin_of, push_run
 from scylla_gha.results_branch.clone import GitRemote
 from scylla_gha.results_branch.stored_runs import index_entries
-from scylla_gha.store.records import read_record, write_record
+from scylla_gha.store import read_record, write_record
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.branch import BRANCH, NAME, bare, copy_of, reported
 from tests.support.command import scylla

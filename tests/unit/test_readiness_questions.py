@@ -16,7 +16,7 @@ from scylla_gha.readiness.intent_task import intent_items
 from scylla_gha.readiness.intent_wording import intent_of_docstring, intent_of_subject
 from scylla_gha.readiness.material import ReadinessMaterial
 from scylla_gha.readiness.trace_efficiency import efficiency_of
-from scylla_gha.store.records import write_record
+from scylla_gha.store import write_record
 from tests.support.git import shell
 from tests.support.golden import golden
 from tests.support.readiness_material import material_of

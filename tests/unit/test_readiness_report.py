@@ -6,10 +6,10 @@ import re
 
 from scylla_gha.model.readiness import SuiteFacts, TwinEffect
 from scylla_gha.readiness.compare_scores import compare_scores
-from scylla_gha.report.badges import badge_svg, readiness_badge
-from scylla_gha.report.page.page import PageParts, page
+from scylla_gha.report.branch_readme import badge_svg, readiness_badge
+from scylla_gha.report.page import PageParts, page
 from scylla_gha.report.page.readiness_answer import unavailable_page
-from scylla_gha.report.page.trial_table import TrialRow, TrialTable
+from scylla_gha.report.page.trials import TrialRow, TrialTable
 from scylla_gha.report.readiness_text import MARKER, readiness_comment, readiness_lines, readiness_markdown
 from scylla_gha.report.view import report_view
 from tests.support.readiness_reports import AT, FACTS, changed_report, measured, readiness_report

@@ -16,8 +16,8 @@ from scylla_gha.model.experiment import Expectation
 from scylla_gha.publish.actions_output import outputs
 from scylla_gha.report.comment import comment
 from scylla_gha.report.markdown import markdown
-from scylla_gha.report.page.page import PageParts, page
-from scylla_gha.report.page.trial_table import trial_table
+from scylla_gha.report.page import PageParts, page
+from scylla_gha.report.page.trials import trial_table
 from scylla_gha.report.summary import conclusion, overall, title
 from scylla_gha.report.terminal import terminal_report
 from scylla_gha.report.view import report_view

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt  # what Rich reads Markdown with; here the judge of what is escaped
 
+from scylla_gha.model import one_line
 from scylla_gha.model.analysis import Contrast, Measure
-from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.report import Counts
-from scylla_gha.report import metrics, numbers
+from scylla_gha.report import document, metrics
 from scylla_gha.report.document import Markdown, Table, code, escape, link, more
 from tests.support.records import COUNTS, make_report, make_summary
 
@@ -17,24 +17,24 @@ from tests.support.records import COUNTS, make_report, make_summary
     ("value", "expected"), [(None, "-"), (0.0, "0 %"), (1.0, "100 %"), (2 / 3, "67 %"), (0.125, "12 %")]
 )
 def test_percent(value: float | None, expected: str) -> None:
-    assert numbers.percent(value) == expected
+    assert document.percent(value) == expected
 
 
 @pytest.mark.parametrize(
     ("value", "expected"), [(None, "-"), (0.0, "0.00 s"), (12.345, "12.35 s"), (99.9, "99.90 s"), (100.0, "1.7 min")]
 )
 def test_seconds(value: float | None, expected: str) -> None:
-    assert numbers.seconds(value) == expected
+    assert document.seconds(value) == expected
 
 
 @pytest.mark.parametrize(("value", "expected"), [(None, "?"), (0, "0"), (1234567, "1,234,567")])
 def test_tokens(value: int | None, expected: str) -> None:
-    assert numbers.tokens(value) == expected
+    assert document.tokens(value) == expected
 
 
 @pytest.mark.parametrize(("value", "expected"), [(None, "-"), (0.0, "0.00"), (0.666, "0.67"), (1.0, "1.00")])
 def test_number(value: float | None, expected: str) -> None:
-    assert numbers.number(value) == expected
+    assert document.number(value) == expected
 
 
 @pytest.mark.parametrize(
@@ -51,14 +51,14 @@ def test_number(value: float | None, expected: str) -> None:
     ids=["known", "free", "money and no pass", "neither", "unknown", "nothing judged", "nothing ran"],
 )
 def test_cost_of_a_pass_tells_infinite_undefined_and_unknown_apart(given: dict[str, Any], expected: str) -> None:
-    assert numbers.cost_of_pass(make_summary(**given)) == expected
+    assert document.cost_of_pass(make_summary(**given)) == expected
 
 
 @pytest.mark.parametrize(
     ("low", "high", "expected"), [(0.342, 1.0, "[34, 100]"), (0.0, 0.0, "[0, 0]"), (None, None, "-")]
 )
 def test_interval(low: float | None, high: float | None, expected: str) -> None:
-    assert numbers.interval(make_summary(pass_low=low, pass_high=high)) == expected
+    assert document.interval(make_summary(pass_low=low, pass_high=high)) == expected
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_interval(low: float | None, high: float | None, expected: str) -> None:
     ],
 )
 def test_denominators_are_one_number_only_where_all_are_equal(given: Counts, expected: str) -> None:
-    assert numbers.counts(given) == expected
+    assert document.counts(given) == expected
 
 
 @pytest.mark.parametrize(
@@ -85,12 +85,12 @@ def test_denominators_are_one_number_only_where_all_are_equal(given: Counts, exp
 )
 def test_totals_say_what_is_proved_where_there_was_something_to_prove(given: dict[str, Any], expected: str) -> None:
     counts = Counts(planned=4, ran=3, judged=2, scored=1)
-    assert numbers.totals(make_report(counts=counts, **given)) == expected
+    assert document.totals(make_report(counts=counts, **given)) == expected
 
 
 @pytest.mark.parametrize(("given", "expected"), [({"S": 1, "A": 12, "F": 3}, "1S 12A 3F"), ({}, "-")])
 def test_grades(given: dict[str, int], expected: str) -> None:
-    assert numbers.grades(make_summary(grades=given)) == expected
+    assert document.grades(make_summary(grades=given)) == expected
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_grades(given: dict[str, int], expected: str) -> None:
     ],
 )
 def test_names_are_shortened_by_what_all_arms_share(arms: list[str], names: list[str], shared: str) -> None:
-    assert numbers.short_names(arms) == (dict(zip(arms, names, strict=True)), shared)
+    assert document.short_names(arms) == (dict(zip(arms, names, strict=True)), shared)
 
 
 def measure(metric: str = "pass_rate", value: float | None = 0.5, **given: Any) -> Measure:

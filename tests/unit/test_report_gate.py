@@ -9,7 +9,7 @@ from scylla_gha.model.analysis import Analysis, Verdict
 from scylla_gha.model.report import Comparison, Report
 from scylla_gha.report.summary import require_gate
 from scylla_gha.stats.resampling import Resampling
-from scylla_gha.store.records import write_record
+from scylla_gha.store import write_record
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.command import scylla
 from tests.support.frames import frame, table

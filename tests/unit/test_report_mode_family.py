@@ -20,15 +20,15 @@ from scylla_gha.model.plan import Arm, Plan
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.model.variant import SystemPrompt, Treatment, Variant
-from scylla_gha.plan import comparison_notes
+from scylla_gha.plan.cells import comparison_notes
 from scylla_gha.report.comment import comment
 from scylla_gha.report.markdown import markdown
-from scylla_gha.report.page.page import PageParts, page
-from scylla_gha.report.page.trial_table import trial_table
+from scylla_gha.report.page import PageParts, page
+from scylla_gha.report.page.trials import trial_table
 from scylla_gha.report.summary import title
 from scylla_gha.report.terminal import terminal_report
 from scylla_gha.report.view import report_view
-from scylla_gha.store.records import write_record
+from scylla_gha.store import write_record
 from tests.support.comments import facts
 from tests.support.records import make_cell, make_experiment, make_plan, make_result
 from tests.support.reports import section

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.evaluate.report_run import render_report, run_page
-from scylla_gha.model.cell_records import AttemptRecord
-from scylla_gha.report.page.answer import key_figures
-from scylla_gha.report.page.trajectories import PAGE_BYTES, TRIAL_BYTES, embedded_trials
+from scylla_gha.model.result import AttemptRecord
+from scylla_gha.report.page import key_figures
+from scylla_gha.report.page.trials import PAGE_BYTES, TRIAL_BYTES, embedded_trials
 from scylla_gha.report.view import report_view
-from scylla_gha.store.records import write_lines
+from scylla_gha.store import write_lines
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.dossiers import make_dossier, make_whole
 from tests.support.records import make_cell, make_plan, make_report, make_result

@@ -1,6 +1,6 @@
 import pytest
 
-from scylla_gha.model.comparison import (
+from scylla_gha.model.report import (
     Design,
     EqualArm,
     EqualArms,
@@ -12,8 +12,7 @@ from scylla_gha.model.comparison import (
     Series,
     Shift,
 )
-from scylla_gha.report.document import Table, lines_of
-from scylla_gha.report.numbers import share
+from scylla_gha.report.document import Table, lines_of, share
 from scylla_gha.report.plain_text import DIGITS, curve, design_table, equal_arms_text, history_text
 
 SEEN = Design(scenarios=100, repetitions=5, smallest_effect=0.094, trials=1000, usd=30.0, minutes=100.0, sees=True)

@@ -5,7 +5,7 @@ import pytest
 from scylla_gha.aggregate import aggregate, question_of
 from scylla_gha.model.report import Report
 from scylla_gha.model.variant import Treatment
-from scylla_gha.report.questions import Answer, five_answers
+from scylla_gha.report.tiers import Answer, five_answers
 from scylla_gha.report.view import report_view
 from tests.support.records import make_report
 from tests.support.reports import section

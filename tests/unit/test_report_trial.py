@@ -3,12 +3,11 @@ import re
 
 import pytest
 
-from scylla_gha.model.cell_records import AttemptRecord
-from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.judgment import Judgment
+from scylla_gha.model.result import AttemptRecord
 from scylla_gha.model.sandbox import HostContact
 from scylla_gha.model.traffic import RequestRecord, Tokens
-from scylla_gha.model.trial import NO_USAGE, DiffStat, GitHubUse, Outcome, Step, ToolCall, Trajectory, Usage
+from scylla_gha.model.trial import NO_USAGE, Delivery, DiffStat, GitHubUse, Outcome, Step, ToolCall, Trajectory, Usage
 from scylla_gha.report.trial import TrialViewOptions
 from tests.support.dossiers import CELL, answered, asked, conversation, judgment, make_dossier, make_whole, shown
 from tests.support.golden import golden

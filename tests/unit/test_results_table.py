@@ -15,7 +15,7 @@ from scylla_gha.interop.exporters.rows import write_csv
 from scylla_gha.model.publication import RunName
 from scylla_gha.model.result import Result
 from scylla_gha.results_branch.publish_run import publish_run
-from scylla_gha.store.records import write_lines
+from scylla_gha.store import write_lines
 from scylla_gha.system import process
 from tests.support.branch import BRANCH, a_run, bare, copy_of
 from tests.support.git import shell

@@ -15,10 +15,9 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.evaluate.site import SiteOptions, site_files, write_site
 from scylla_gha.model.readiness import REPORT_FILE
 from scylla_gha.report.document import Markdown, Table, escape
-from scylla_gha.report.page.blocks import blocks_html, inline_html, markdown_html
-from scylla_gha.report.site.addresses import ExperimentPaths, file_name
+from scylla_gha.report.page.html import blocks_html, inline_html, markdown_html
+from scylla_gha.report.site import ExperimentPaths, SiteFile, file_name
 from scylla_gha.report.site.site_data import report_fault
-from scylla_gha.report.site.site_page import SiteFile
 from tests.support.branch import bare, copy_of
 from tests.support.command import scylla
 from tests.support.readiness_reports import changed_report, readiness_report

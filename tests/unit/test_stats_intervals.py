@@ -8,8 +8,11 @@ from hypothesis import given
 from scipy import stats
 
 from scylla_gha.stats import Interval, format_p, make_interval, wilson
-from scylla_gha.stats.clusters import clustered, effective_n, icc1, macro_rate
 from scylla_gha.stats.means import (
+    clustered,
+    effective_n,
+    icc1,
+    macro_rate,
     mean_limits,
     mean_limits_bounded,
     rare_limits,

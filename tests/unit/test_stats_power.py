@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from scylla_gha.stats.effects import Split, mde_paired, noncentral_t_sf, power_t, split_variance
+from scylla_gha.stats.differences import Split, mde_paired, noncentral_t_sf, power_t, split_variance
 from tests.support.numbers import FIXED
 
 PILOT = Split(between=1 / 30, within_x=1 / 6, within_y=1 / 6)  # rates over all of (0, 1), arms correlated 0.8

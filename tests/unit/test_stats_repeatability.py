@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from scylla_gha.stats.clusters import (
+from scylla_gha.stats.means import (
     Solved,
     clustered,
     cv_consistencies,

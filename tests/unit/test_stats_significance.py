@@ -9,7 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from scylla_gha.stats.effects import cliffs_delta, cohens_d, cohens_dz, correlation, hedges_correction
+from scylla_gha.stats.differences import (
+    average_ranks,
+    benjamini_hochberg,
+    cliffs_delta,
+    cohens_d,
+    cohens_dz,
+    correlation,
+    hedges_correction,
+    holm,
+    kendall_w,
+    kruskal_wallis,
+    mann_whitney_p,
+    stratified_exact_p,
+)
 from scylla_gha.stats.resampling import (
     Resampling,
     bca_limits,
@@ -18,15 +31,6 @@ from scylla_gha.stats.resampling import (
     resample,
     sign_flip_p,
     sign_flip_tail_bound,
-)
-from scylla_gha.stats.significance import (
-    average_ranks,
-    benjamini_hochberg,
-    holm,
-    kendall_w,
-    kruskal_wallis,
-    mann_whitney_p,
-    stratified_exact_p,
 )
 from tests.support.numbers import FIXED, spread
 

@@ -11,7 +11,7 @@ import pytest
 from scylla_gha.errors import ConfigError
 from scylla_gha.evaluate.model_access import spent_usd
 from scylla_gha.model.judgment import JudgeControl
-from scylla_gha.store.records import digest_mismatch, file_digest, write_record
+from scylla_gha.store import digest_mismatch, file_digest, write_record
 from scylla_gha.store.run_folder import RunFolder, traffic_of
 from tests.support.command import Said, scylla
 from tests.support.provider import Say, serve

@@ -7,7 +7,7 @@ import pytest
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell
-from scylla_gha.store.records import atomic, read_lines, read_record, write_bytes, write_lines, write_record, write_text
+from scylla_gha.store import atomic, read_lines, read_record, write_bytes, write_lines, write_record, write_text
 from scylla_gha.store.run_folder import CellFolder, RunFolder, WavePaths, find_judgment, keep_judgment, traffic_of
 from tests.support.library import write
 from tests.support.records import make_cell, make_judgment

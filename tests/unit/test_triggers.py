@@ -15,9 +15,9 @@ from scylla_gha.analysis.triggers import (
     trigger_notes,
 )
 from scylla_gha.model.triggers import LabelledQuery, QueryCounts, SkillTriggers, TriggerReport, TriggerTrial
-from scylla_gha.report.page.blocks import blocks_html
+from scylla_gha.report.page.html import blocks_html
 from scylla_gha.report.trigger_sections import trigger_lines, trigger_markdown, trigger_sections, trigger_sentence
-from scylla_gha.stats.clusters import few_clusters_rate, macro_rate
+from scylla_gha.stats.means import few_clusters_rate, macro_rate
 from tests.benchmarks.trigger_coverage import PROMISED, Population, bimodal, coverage, false_verdicts, smooth
 from tests.support.golden import golden
 

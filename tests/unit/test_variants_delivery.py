@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.model.delivery import Declared, Delivery, Inventory, Observed
+from scylla_gha.model.trial import Declared, Delivery, Inventory, Observed
 from scylla_gha.model.variant import SystemPrompt
 from scylla_gha.variants import line_hash, prove_delivery
 from tests.support.delivery import make_declared, make_inventory, make_request, make_start

@@ -25,12 +25,11 @@ from scylla_gha.agents.claude.transcript import classify_session, read_transcrip
 from scylla_gha.config.materials import is_undelivered
 from scylla_gha.counting import counted
 from scylla_gha.errors import ToolError
-from scylla_gha.model.delivery import Declared, Observed
 from scylla_gha.model.scenario import SkillStop
 from scylla_gha.model.traffic import StopRule
-from scylla_gha.model.trial import Trajectory
+from scylla_gha.model.trial import Declared, Observed, Trajectory
 from scylla_gha.model.variant import AgentResources
-from scylla_gha.store.records import write_text
+from scylla_gha.store import write_text
 from scylla_gha.system import process
 
 _VERSION_SECONDS: Final = 60.0

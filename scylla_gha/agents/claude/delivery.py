@@ -22,7 +22,7 @@ from scylla_gha.agents.base import AgentTask
 from scylla_gha.agents.claude.safety_hook import Json, observed_hooks
 from scylla_gha.agents.claude.transcript import events_with
 from scylla_gha.config.agent_files import front_fields, front_matter, skills_without_description
-from scylla_gha.model.delivery import Declared, Observed, Source
+from scylla_gha.model.trial import Declared, Observed, Source
 from scylla_gha.model.variant import AgentResources
 from scylla_gha.providers.base import objects, parse_object
 from scylla_gha.safety_net import hook

@@ -16,11 +16,10 @@ from typing import Any, Final
 
 from scylla_gha.agents.base import AgentTask
 from scylla_gha.agents.claude.transcript import events_with, read_transcript
-from scylla_gha.model.delivery import Observed
-from scylla_gha.model.trial import BlockedCall, SafetyNetSummary
+from scylla_gha.model.trial import BlockedCall, Observed, SafetyNetSummary
 from scylla_gha.providers.base import parse_object
 from scylla_gha.safety_net import hook, rules, shell_reader
-from scylla_gha.store.records import write_text
+from scylla_gha.store import write_text
 
 Json = dict[str, Any]
 

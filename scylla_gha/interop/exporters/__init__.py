@@ -9,18 +9,15 @@ from typing import Final, Literal
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
 from scylla_gha.gateway.log import read_traffic
-from scylla_gha.interop.exporters.atif import atif_trajectory
-from scylla_gha.interop.exporters.inspect_log import inspect_logs
+from scylla_gha.interop.exporters.conversations import atif_trajectory, inspect_logs
 from scylla_gha.interop.exporters.junit import junit
 from scylla_gha.interop.exporters.otel import otel_traces
-from scylla_gha.interop.exporters.profile_rows import profile_rows
-from scylla_gha.interop.exporters.rows import write_csv, write_parquet
-from scylla_gha.model.cell_records import AttemptRecord, CellRecord
+from scylla_gha.interop.exporters.rows import profile_rows, write_csv, write_parquet
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Plan, UnstartedCells
-from scylla_gha.model.result import Result
+from scylla_gha.model.result import AttemptRecord, CellRecord, Result
 from scylla_gha.model.trial import Attempt, Trajectory, Trial
-from scylla_gha.store.records import atomic, read_lines, read_record, write_bytes
+from scylla_gha.store import atomic, read_lines, read_record, write_bytes
 from scylla_gha.store.run_folder import AttemptFolder, RunFolder
 
 ExportFormat = Literal["csv", "parquet", "junit", "inspect", "atif", "otel", "profile"]

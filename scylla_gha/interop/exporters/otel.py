@@ -17,15 +17,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from scylla_gha.interop.exporters.rows import json_bytes
-from scylla_gha.model.cell_records import (
+from scylla_gha.model.result import (
     AttemptRecord,
     CellRecord,
     LoggedRequest,
+    Result,
     model_requests,
     step_requests,
     steps_after_task,
 )
-from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Attempt, Outcome, Step, ToolCall, Usage
 
 _INTERNAL, _CLIENT = 1, 3

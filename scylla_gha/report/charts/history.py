@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from scylla_gha.counting import counted
-from scylla_gha.model.comparison import History, Point, Series, Shift
 from scylla_gha.model.readiness import ReadinessReport
+from scylla_gha.model.report import History, Point, Series, Shift
 from scylla_gha.report.charts.theme import (
     FONT_SIZE,
     Chart,
@@ -18,7 +18,7 @@ from scylla_gha.report.charts.theme import (
     short,
     table,
 )
-from scylla_gha.report.numbers import percent
+from scylla_gha.report.document import percent
 from scylla_gha.report.readiness_text import interval_text
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from xml.etree import ElementTree
 
 from scylla_gha.counting import counted
-from scylla_gha.model.printable_text import one_line
+from scylla_gha.model import one_line
 
 if TYPE_CHECKING:
     import altair as alt

@@ -22,7 +22,7 @@ from scylla_gha.report.charts.theme import (
     signed_axis,
     table,
 )
-from scylla_gha.report.numbers import tokens as written
+from scylla_gha.report.document import tokens as written
 from scylla_gha.report.outcomes import alpha_text
 from scylla_gha.report.view import ReportView
 

@@ -1,23 +1,43 @@
-"""HTML from templates: a template's values are escaped, and a policy allows its style and script by their hashes."""
+"""HTML from templates, and sections of a report as HTML: sanitised, and with tables that can be scrolled by keyboard.
+
+A template's values are escaped, and a policy allows its style and script by their hashes.
+"""
 
 import base64
 import gzip
 import hashlib
-from collections.abc import Sequence
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from html import escape, unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from scylla_gha.model.printable_text import visible
+from scylla_gha.model import one_line, visible
 from scylla_gha.report.charts.theme import palette_css
+from scylla_gha.report.document import Block, Bullets, Markdown, MarkdownPage, Section, Table, is_empty, more
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markdown import Markdown as Converter
 
 _TEMPLATES: Final = Path(__file__).parents[1] / "templates"
+_TEXT_TAGS: Final = {"a", "br", "code", "em", "h2", "h3", "li", "ol", "p", "strong", "ul"}
+_TABLE_TAGS: Final = {"table", "tbody", "td", "th", "thead", "tr"}
+_TABLE: Final = re.compile(r"<table>.*?</table>", re.DOTALL)
+_TAG: Final = re.compile(r"<[^>]*>")
+_ESCAPED: Final = ["<", "~", "|"]  # by `document.escape`, beside those that the package knows
+_INLINE: Final = re.compile(
+    r"\\(?P<escaped>[\\`*_\[\]<>|&~])|<!-- -->|`(?P<code>[^`]+)`"
+    r"|\[(?P<words>(?:\\.|[^\]\\])+)\]\((?P<address>[^)\s]+)\)|\*\*(?P<strong>(?:\\.|[^*\\])+)\*\*|\*(?P<em>(?:\\.|[^*\\])+)\*"
+)
+_ADDRESS: Final = re.compile(r"https?://|#|\.{0,2}/(?!/)|[\w.-]+(?:[/#?]|$)")  # not another scheme or host
+_EMPHASIS: Final = frozenset({"strong", "em"})
+_LONGEST_NUMBER: Final = 26  # characters; longer cells are words, which may wrap
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +121,118 @@ def _environment() -> "Environment":
 
 def _without_hidden_characters(value: object) -> object:
     return value if hasattr(value, "__html__") else visible(str(value))
+
+
+def sections_html(sections: Mapping[str, Section]) -> dict[str, tuple[str, str]]:
+    """Return title and HTML of the sections that are not empty, by their anchor."""
+    shown = {anchor: part for anchor, part in sections.items() if part.blocks}
+    return {anchor: (part.title, blocks_html(part.blocks, part.title)) for anchor, part in shown.items()}
+
+
+def blocks_html(blocks: Iterable[Block], label: str) -> str:
+    """Return paragraphs, lists and tables as HTML; `label` says to screen readers what the tables are about."""
+    regions = _Regions(label)
+    return "\n".join(html for block in blocks if not is_empty(block) for html in _block(block, regions))
+
+
+def inline_html(text: str) -> str:
+    """Return text as HTML: plain text escaped, of `Markdown` its emphasis, code and links, which the base can show too.
+
+    Links lead to pages and places of the site, or to other hosts by HTTP; others are shown as text.
+    """
+    if not isinstance(text, Markdown):
+        return escape(one_line(text), quote=False)
+    html, end = [], 0
+    for mark in _INLINE.finditer(text):
+        html += [escape(text[end : mark.start()], quote=False), _mark_up(mark)]
+        end = mark.end()
+    return "".join((*html, escape(text[end:], quote=False)))
+
+
+def _mark_up(mark: re.Match[str]) -> str:
+    kind = mark.lastgroup
+    if kind == "escaped":
+        return escape(mark["escaped"], quote=False)
+    if kind == "code":
+        return f"<code>{escape(mark['code'], quote=False)}</code>"
+    if kind == "address":
+        words = inline_html(Markdown(mark["words"]))
+        address = mark["address"]
+        rel = ' rel="noopener noreferrer"' if address.startswith("http") else ""
+        return f'<a href="{escape(address)}"{rel}>{words}</a>' if _ADDRESS.match(address) else words
+    if kind in _EMPHASIS:
+        return f"<{kind}>{inline_html(Markdown(mark[kind]))}</{kind}>"
+    return ""  # an empty comment, which breaks mentions on GitHub
+
+
+def markdown_html(text: str) -> str:
+    """Return the sanitised HTML of Markdown in which values are escaped; HTML in it is shown as text."""
+    import nh3
+
+    # The empty comments break mentions on GitHub, and would be read as text elsewhere. The package takes `&lt;` for an
+    # entity even if its ampersand is escaped.
+    html = _converter().reset().convert(text.replace("<!-- -->", "").replace("\\&", "&amp;"))
+    return nh3.clean(html, tags=_TEXT_TAGS | _TABLE_TAGS, attributes={"a": {"href"}}, url_schemes={"https", "http"})
+
+
+def _block(block: Block, regions: "_Regions") -> Iterator[str]:
+    if isinstance(block, MarkdownPage):
+        yield _TABLE.sub(lambda table: regions.wrap(table[0]), markdown_html(block))
+    elif isinstance(block, str):
+        yield f"<p>{inline_html(block).strip()}</p>"
+    elif isinstance(block, Bullets):
+        tag = "ul" if block.numbers is None else "ol"
+        items = "\n".join(f"<li>{inline_html(item)}</li>" for item in block.items)
+        yield f"<{tag}>\n{items}\n</{tag}>"
+    else:
+        yield regions.wrap(_table(block))
+        yield from _block(more(block.left_out, block.noun, block.source), regions) if block.left_out > 0 else ()
+
+
+class _Regions:
+    """Names of the tables of a section, which differ, so that screen readers can list them."""
+
+    def __init__(self, label: str) -> None:
+        self._label = one_line(label)
+        self._numbers = itertools.count(1)
+
+    def wrap(self, table: str) -> str:
+        """Return a table that can be scrolled by keyboard."""
+        number = next(self._numbers)
+        name = escape(f"{self._label}, table {number}" if number > 1 else self._label)
+        return f'<div class="scroll" role="region" aria-label="{name}" tabindex="0">{table}</div>'
+
+
+def _table(table: Table) -> str:
+    """Return a table with marks on the cells that are headings and on columns of words."""
+    rows = [[inline_html(cell) for cell in row] for row in table.rows]
+    marks = [_mark([unescape(_TAG.sub("", row[at])) for row in rows]) for at in range(len(table.headings))]
+    head = _row([inline_html(heading) for heading in table.headings], marks, 'th scope="col"', 'th scope="col"')
+    body = "\n".join(_row(row, marks, 'th scope="row"', "td") for row in rows)
+    return f"<table>\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+
+
+def _row(cells: Sequence[str], marks: Sequence[str], first: str, others: str) -> str:
+    tags = [first, *[others] * (len(cells) - 1)]
+    marked = zip(cells, tags, marks, strict=True)
+    return f"<tr>{''.join(f'<{tag}{mark}>{cell}</{tag[:2]}>' for cell, tag, mark in marked)}</tr>"
+
+
+def _mark(column: list[str]) -> str:
+    """Return the class of a column: words, which may wrap, or names; none for numbers."""
+    if any(len(text) > _LONGEST_NUMBER for text in column):
+        return ' class="words"'
+    letters = any(sum(map(str.isalpha, text)) > len(text) / 2 for text in column)
+    return ' class="name"' if letters else ""
+
+
+@cache
+def _converter() -> "Converter":
+    from markdown import Markdown as Converter
+
+    converter = Converter(extensions=["tables"], output_format="html")
+    converter.preprocessors.deregister("html_block")
+    for pattern in ("html", "entity", "autolink", "automail"):
+        converter.inlinePatterns.deregister(pattern)
+    converter.ESCAPED_CHARS = [*converter.ESCAPED_CHARS, *_ESCAPED]
+    return converter

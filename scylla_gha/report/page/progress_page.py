@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from scylla_gha.counting import counted, dollars
-from scylla_gha.model.printable_text import head_and_tail
+from scylla_gha.model import head_and_tail
 from scylla_gha.model.trial import Step
 from scylla_gha.report.page.html import html
 from scylla_gha.report.trial import value_text

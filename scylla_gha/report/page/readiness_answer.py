@@ -17,8 +17,7 @@ from scylla_gha.model.readiness import (
     scenario_id,
 )
 from scylla_gha.report.document import Columns, Markdown, Section, escape, section, table_of
-from scylla_gha.report.page.blocks import sections_html
-from scylla_gha.report.page.html import PagePlace, html
+from scylla_gha.report.page.html import PagePlace, html, sections_html
 from scylla_gha.report.readiness_text import (
     associations,
     change_text,

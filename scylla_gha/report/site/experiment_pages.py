@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from scylla_gha.model.analysis import Contrast, Slice
-from scylla_gha.model.comparison import Shift
-from scylla_gha.model.report import Comparison, Report
+from scylla_gha.model.report import Comparison, Report, Shift
 from scylla_gha.report import outcomes
 from scylla_gha.report.charts.history import history, readiness_history
 from scylla_gha.report.charts.theme import Chart
 from scylla_gha.report.document import (
+    UNDEFINED,
     Bullets,
     Columns,
     Markdown,
@@ -18,13 +18,14 @@ from scylla_gha.report.document import (
     Table,
     introduced,
     more,
+    p_value,
+    percent,
     section,
     table_of,
 )
 from scylla_gha.report.metrics import change, change_limits, limits
-from scylla_gha.report.numbers import UNDEFINED, p_value, percent
-from scylla_gha.report.page.answer import key_figures
-from scylla_gha.report.page.trial_table import TrialRow, TrialTable, trial_columns
+from scylla_gha.report.page import key_figures
+from scylla_gha.report.page.trials import TrialRow, TrialTable, trial_columns
 from scylla_gha.report.sections import (
     NOT_COMPARED,
     Headline,
@@ -39,9 +40,16 @@ from scylla_gha.report.sections import (
     warnings,
     wholes,
 )
-from scylla_gha.report.site.addresses import GLOSSARY, page_link
+from scylla_gha.report.site import (
+    GLOSSARY,
+    SiteFile,
+    SitePage,
+    SiteSection,
+    page_files,
+    page_link,
+    site_section,
+)
 from scylla_gha.report.site.site_data import SiteExperiment, SiteRun, readiness_table, run_facts, run_table
-from scylla_gha.report.site.site_page import SiteFile, SitePage, SiteSection, page_files, site_section
 from scylla_gha.report.view import MOST_COLUMNS, PASS, ReportView, report_view
 
 _MOST_RUNS: Final = 200

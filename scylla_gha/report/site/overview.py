@@ -4,19 +4,26 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from scylla_gha.counting import counted
-from scylla_gha.model.comparison import History
-from scylla_gha.report.badges import badge_values, decisive_arm
+from scylla_gha.model.report import History
+from scylla_gha.report.branch_readme import badge_values, decisive_arm
 from scylla_gha.report.charts.history import history
 from scylla_gha.report.charts.theme import Chart
-from scylla_gha.report.document import Bullets, Markdown, MarkdownPage, Section, Table, more, section
+from scylla_gha.report.document import UNDEFINED, Bullets, Markdown, MarkdownPage, Section, Table, more, section
 from scylla_gha.report.markdown import glossary
-from scylla_gha.report.numbers import UNDEFINED
 from scylla_gha.report.readiness_text import headline as readiness_headline
 from scylla_gha.report.sections import NOT_COMPARED, headline, verdict_bullets
-from scylla_gha.report.site.addresses import GLOSSARY, OVERVIEW, page_link
+from scylla_gha.report.site import (
+    GLOSSARY,
+    HOME,
+    OVERVIEW,
+    SiteFile,
+    SitePage,
+    page_files,
+    page_link,
+    site_section,
+)
 from scylla_gha.report.site.experiment_pages import no_report
 from scylla_gha.report.site.site_data import SiteExperiment, run_facts, run_table
-from scylla_gha.report.site.site_page import HOME, SiteFile, SitePage, page_files, site_section
 from scylla_gha.report.view import report_view
 
 _MOST_RUNS: Final = 5

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from scylla_gha.counting import counted, dollars
-from scylla_gha.model.comparison import History
 from scylla_gha.model.publication import RunIndexEntry
 from scylla_gha.model.readiness import ReadinessReport
-from scylla_gha.model.report import Report
+from scylla_gha.model.report import History, Report
 from scylla_gha.report.branch_readme import verdict_words
-from scylla_gha.report.document import Table, code
-from scylla_gha.report.numbers import UNDEFINED, clipped
+from scylla_gha.report.document import UNDEFINED, Table, clipped, code
 from scylla_gha.report.readiness_text import headline, subject_line
-from scylla_gha.report.site.addresses import ExperimentPaths, page_link
+from scylla_gha.report.site import ExperimentPaths, page_link
 
 RUN_HEADINGS: Final = ("published", "verdict", "passed", "USD ↓", "evaluated", "note")
 _MOST_REASON: Final = 300
