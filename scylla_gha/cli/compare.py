@@ -220,8 +220,9 @@ def import_(
 ) -> None:
     """Import the rows of FILE as the run folder runs/NAME, and report on them.
 
-    FILE is a CSV, JSON lines or Parquet file, a Harbor job folder, or an Inspect log in JSON (or a folder of them).
-    Columns that have a field's own name need no --map. The report says that the rows are not verified.
+    FILE is a CSV, JSON lines or Parquet file, a Harbor job folder, an Inspect log in JSON (or a folder of them), or a
+    workspace of skill-creator. Columns that have a field's own name need no --map. The report says that the rows are
+    not verified.
 
     \b
     scylla-gha import bench.csv --map scenario=task --map arm=model --passed-if 'score>=0.6'
@@ -278,14 +279,15 @@ def _print_source(plan: Plan) -> None:
     "--output",
     type=click.Path(path_type=Path),
     show_default="in the run's folder",
-    help="File to write, or the folder for inspect and atif.",
+    help="File to write, or the folder for inspect, atif and skill-creator.",
 )
 @click.option("--content", is_flag=True, help="With otel: add messages, and arguments and results of tools.")
 @options.runs
 def export(experiment: str, form: ExportFormat, output: Path | None, content: bool, runs: Path) -> None:
     """Write the rows of EXPERIMENT (a run's folder name) in a format that other tools read.
 
-    inspect writes a log per arm, and atif a trajectory per trial, into a folder; the others write one file.
+    inspect writes a log per arm, atif a trajectory per trial, and skill-creator a workspace for its viewer, into a
+    folder; the others write one file.
 
     \b
     scylla-gha export quickstart --to csv -o results.csv

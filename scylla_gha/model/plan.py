@@ -14,7 +14,7 @@ from scylla_gha.model.variant import Variant
 
 MOST_SHARDS: Final = 250  # GitHub runs no job at all of a matrix with more than 256
 TIME_OVER: Final = "the time in which its job starts cells was over"  # a next wave is for such a cell
-Format = Literal["csv", "jsonl", "parquet", "harbor", "inspect"]
+Format = Literal["csv", "jsonl", "parquet", "harbor", "inspect", "skill-creator"]
 
 
 class ColumnMap(Record):

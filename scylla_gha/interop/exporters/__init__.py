@@ -13,6 +13,7 @@ from scylla_gha.interop.exporters.conversations import atif_trajectory, inspect_
 from scylla_gha.interop.exporters.junit import junit
 from scylla_gha.interop.exporters.otel import otel_traces
 from scylla_gha.interop.exporters.rows import profile_rows, write_csv, write_parquet
+from scylla_gha.interop.exporters.skill_creator import write_workspace
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Plan, UnstartedCells
 from scylla_gha.model.result import AttemptRecord, CellRecord, Result
@@ -20,7 +21,7 @@ from scylla_gha.model.trial import Attempt, Trajectory, Trial
 from scylla_gha.store import atomic, read_lines, read_record, write_bytes
 from scylla_gha.store.run_folder import AttemptFolder, RunFolder
 
-ExportFormat = Literal["csv", "parquet", "junit", "inspect", "atif", "otel", "profile"]
+ExportFormat = Literal["csv", "parquet", "junit", "inspect", "atif", "otel", "profile", "skill-creator"]
 DEFAULT_NAMES: Final[Mapping[ExportFormat, str]] = {
     "csv": "results.csv",
     "parquet": "results.parquet",
@@ -29,13 +30,16 @@ DEFAULT_NAMES: Final[Mapping[ExportFormat, str]] = {
     "atif": "atif",
     "otel": "otel-traces.jsonl",
     "profile": "profile-rows.jsonl",
+    "skill-creator": "workspace",
 }
-_FOLDERS: Final = frozenset({"inspect", "atif"})
+_FOLDERS: Final = frozenset({"inspect", "atif", "skill-creator"})
 
 
 @dataclass(frozen=True, slots=True)
 class RunExport:
-    """A run that is exported to a file, or to a folder (inspect: a log per arm; atif: a trajectory per trial).
+    """A run that is exported to a file, or to a folder.
+
+    A folder holds, for inspect, a log per arm; for atif, a trajectory per trial; for skill-creator, a workspace.
 
     `content` adds messages and what tools were given and returned to otel; inspect and atif always have them.
     """
@@ -74,7 +78,7 @@ class RunExport:
         elif form == "profile":
             write_bytes(target, self.profile(rows))
         else:
-            return self._write_atif(rows)
+            return self._write_atif(rows) if form == "atif" else self._write_workspace(rows)
         return ""
 
     def profile(self, rows: Sequence[Result]) -> bytes:
@@ -104,6 +108,9 @@ class RunExport:
             judgment=judgment if judgment and judgment.trial_key == row.key else None,
             works=tuple(_work(cell.attempt(attempt.number), attempt, traffic=traffic) for attempt in trial.attempts),
         )
+
+    def _write_workspace(self, rows: list[Result]) -> str:
+        return write_workspace(self.plan, rows, self._records(rows, traffic=False), self.folder, self.target)
 
     def _write_atif(self, rows: list[Result]) -> str:
         written = 0

@@ -19,6 +19,7 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.interop.importers.columns import JudgeTable, PassRule, map_columns, parse_rule
 from scylla_gha.interop.importers.harbor import read_harbor
 from scylla_gha.interop.importers.inspect_samples import read_inspect
+from scylla_gha.interop.importers.skill_creator import read_skill_creator
 from scylla_gha.interop.importers.tables import SourceTable, Value, read_csv, read_jsonl, read_parquet
 from scylla_gha.interop.importers.values import ParsedRow, parse_row
 from scylla_gha.model import digest, slug
@@ -91,6 +92,7 @@ _READERS: Final[Mapping[Format, Callable[[Path], SourceTable]]] = {
     "parquet": read_parquet,
     "harbor": read_harbor,
     "inspect": read_inspect,
+    "skill-creator": read_skill_creator,
 }
 _SUFFIXES: Final[Mapping[str, Format]] = {
     ".csv": "csv",
@@ -177,7 +179,7 @@ def read_table(path: Path, file_format: Format) -> SourceTable:
         ConfigError: it is not in that format.
         ToolError: a package that reads it is not installed.
     """
-    if path.is_dir() and file_format not in {"harbor", "inspect"}:
+    if path.is_dir() and file_format not in {"harbor", "inspect", "skill-creator"}:
         raise ConfigError(f"{path}: is a folder, and {file_format} is a file; name the file")
     return _READERS[file_format](path)
 
@@ -189,6 +191,8 @@ def format_of(path: Path) -> Format:
         ConfigError: the name does not tell.
     """
     if path.is_dir():
+        if any(path.glob("eval-*/*/")) or any(path.glob("iteration-*/eval-*/")):
+            return "skill-creator"
         return "harbor" if any(path.glob("*/config.json")) or not any(path.glob("*.json")) else "inspect"
     if path.suffix.lower() not in _SUFFIXES:
         raise ConfigError(

@@ -1,0 +1,111 @@
+"""Workspaces of skill-creator (github.com/anthropics/skills, `schemas.md`, read 2026-11-28): a row for each run.
+
+The scenario is the eval, the arm is the configuration (`with_skill`, `without_skill`, `old_skill`), and the repetition
+is the number of the run. The score is the share of expectations that passed; a run passed if all did. Grades come from
+`grading.json`; a run without a readable one has no score. Of several iterations, the newest is read; a folder
+`iteration-N` reads that one. A configuration without folders `run-N`, as the skill's own steps write it, is one run.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from scylla_gha.counting import counted
+from scylla_gha.errors import ConfigError
+from scylla_gha.interop.importers.tables import (
+    SourceRow,
+    SourceTable,
+    Value,
+    is_number,
+    read_json_object,
+    text_of,
+    trials_table,
+)
+from scylla_gha.lenient_json import inner_object
+from scylla_gha.model.trial import Outcome
+
+_GRADING: Final = "grading.json"
+_NUMBER: Final = re.compile(r"\d+")
+_Object = dict[str, Any]
+
+
+def read_skill_creator(path: Path) -> SourceTable:
+    """Read the runs of a workspace, or of one of its iterations.
+
+    Raises:
+        ConfigError: there is no run.
+    """
+    iterations = sorted(path.glob("iteration-*"), key=lambda folder: (_number(folder), folder.name))
+    root = iterations[-1] if iterations else path
+    root = root / "runs" if (root / "runs").is_dir() else root
+    runs = [run for folder in sorted(root.glob("eval-*"), key=_number) for run in _runs(folder)]
+    if not runs:
+        raise ConfigError(f"{path}: holds no run of skill-creator (eval-N/with_skill/{_GRADING}); give its workspace")
+    rows = [
+        SourceRow(str(run / _GRADING), dict(_row(folder, configuration, run))) for folder, configuration, run in runs
+    ]
+    return trials_table(rows, _notes(rows, len(iterations), root))
+
+
+def _number(path: Path) -> int:
+    found = _NUMBER.search(path.name)
+    return int(found[0]) if found else 0
+
+
+def _runs(folder: Path) -> Iterator[tuple[Path, Path, Path]]:
+    """Yield the folders of an eval, of a configuration and of a run."""
+    for configuration in sorted(folder.iterdir() if folder.is_dir() else ()):
+        runs = sorted(configuration.glob("run-*"), key=_number)
+        if not runs and ((configuration / "outputs").is_dir() or (configuration / _GRADING).is_file()):
+            runs = [configuration]
+        yield from ((folder, configuration, run) for run in runs)
+
+
+def _notes(rows: list[SourceRow], iterations: int, root: Path) -> Iterator[str]:
+    if iterations > 1:
+        yield f"{counted(iterations, 'iteration')}: only {root.name}, the newest, is read."
+    unread = sum(row.values.get("score") is None for row in rows)
+    if unread:
+        yield f"{counted(unread, 'run has', 'runs have')} no readable {_GRADING}, and so no score."
+    if all(row.values["repetition"] == 1 for row in rows):
+        yield "Each eval has one run of each configuration, which cannot tell a difference from chance."
+
+
+def _row(folder: Path, configuration: Path, run: Path) -> Iterator[tuple[str, Value]]:
+    metadata, _ = _read(folder / "eval_metadata.json")
+    grading, fault = _read(run / _GRADING)
+    timing = {**inner_object(grading, "timing"), **_read(run / "timing.json")[0]}
+    metrics = inner_object(grading, "execution_metrics")
+    yield "scenario", folder.name
+    yield "title", text_of(metadata.get("eval_name"))
+    yield "arm", configuration.name
+    yield "repetition", _number(run) if run != configuration else 1
+    yield "seconds", timing.get("total_duration_seconds")
+    yield "total_tokens", timing.get("total_tokens")
+    yield "tool_calls", metrics.get("total_tool_calls")
+    yield "outcome", Outcome.COMPLETED.value
+    score = _score(grading)
+    yield "score", score
+    yield "passed", score >= 1.0 if score is not None else None
+    if fault:
+        yield "reason", fault[:500]
+
+
+def _score(grading: _Object) -> float | None:
+    """Return the share of expectations that passed, else the stated one; None: unknown."""
+    expectations = grading.get("expectations")
+    if isinstance(expectations, list) and expectations:
+        grades = [each.get("passed") for each in expectations if isinstance(each, dict)]
+        known = [grade for grade in grades if isinstance(grade, bool)]
+        return sum(known) / len(known) if len(known) == len(expectations) else None
+    rate = inner_object(grading, "summary").get("pass_rate")
+    return float(rate) if is_number(rate) and 0 <= rate <= 1 else None
+
+
+def _read(path: Path) -> tuple[_Object, str]:
+    """Return a file's object; empty with the reason if it cannot be read."""
+    try:
+        return read_json_object(path.read_bytes(), path.name, keep_non_finite=True), ""
+    except (ConfigError, OSError) as error:
+        return {}, str(error)
