@@ -7,8 +7,8 @@ from typing import Protocol
 
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.scenario import SkillStop
-from scylla_gha.model.traffic import StopRule
-from scylla_gha.model.trial import Declared, Observed, Outcome, SafetyNetSummary, Trajectory
+from scylla_gha.model.traffic import StopRule, ToolWatch, WatchedTraffic
+from scylla_gha.model.trial import Declared, Observed, Outcome, SafetyNetSummary, Trajectory, Uses
 from scylla_gha.model.variant import AgentResources, ServerCommand, Treatment
 from scylla_gha.system.process import FinishedProcess
 
@@ -178,6 +178,10 @@ class Agent(Protocol):
     def skill_listing(self) -> SkillListing | None:
         """Rules by which it lists skills to its model; None: unknown, or it lists none."""
 
+    @property
+    def skills_folder(self) -> str | None:
+        """Folder of skills in a repository, each in a folder of its name; None: it knows no skills."""
+
     def path_aliases(self, workspace: str) -> Mapping[str, str]:
         """Return the names that it derives from the workspace's path, with their neutral names in recordings."""
 
@@ -204,3 +208,15 @@ class Agent(Protocol):
 
     def stop_rule(self, resources: AgentResources, stop: SkillStop) -> StopRule | None:
         """Return the calls of these skills at which the gateway ends the session; None if it has no such calls."""
+
+    def watch(self, resources: AgentResources) -> ToolWatch:
+        """Return the tool calls that the gateway has to note, so that `uses` can tell which resources were used."""
+
+    def uses(self, resources: AgentResources, watched: WatchedTraffic, request: Path) -> Uses | None:
+        """Return the uses of the declared resources; None if the CLI has no such notion, or they are unknown.
+
+        Args:
+            resources: resources that the arm declares.
+            watched: calls and results that the gateway noted.
+            request: body of the first request to the model, which may be missing.
+        """

@@ -13,6 +13,7 @@ from typing import Final
 from scylla_gha.agents import mcp_client
 from scylla_gha.agents.base import AgentCommand, AgentTask, ProcessResult, TranscriptSummary
 from scylla_gha.model.scenario import SkillStop
+from scylla_gha.model.traffic import ToolWatch, WatchedTraffic
 from scylla_gha.model.trial import Outcome, Trajectory
 from scylla_gha.model.variant import AgentResources
 from scylla_gha.store import write_text
@@ -39,6 +40,7 @@ class NopAgent:
     uses_model: Final = False
     api_styles: Final = ()
     skill_listing: Final = None
+    skills_folder: Final = None
 
     def path_aliases(self, workspace: str) -> dict[str, str]:  # noqa: ARG002 the Protocol's signature
         """Return no aliases."""
@@ -78,6 +80,13 @@ class NopAgent:
     def observe(self, transcript: Path, request: Path) -> tuple[()]:  # noqa: ARG002 the Protocol's signature
         """Return no observations: there is no request to a model."""
         return ()
+
+    def watch(self, resources: AgentResources) -> ToolWatch:  # noqa: ARG002 the Protocol's signature
+        """Return nothing to note: there is no request to a model."""
+        return ToolWatch()
+
+    def uses(self, resources: AgentResources, watched: WatchedTraffic, request: Path) -> None:
+        """Return None: it calls no tools."""
 
 
 class Oracle(NopAgent):

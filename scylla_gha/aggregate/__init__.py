@@ -247,6 +247,7 @@ def _summary(arm: str, planned: int, counts: RowCounts, *, by_scenario: bool) ->
         github_gaps=len(met_gaps),
         pass_rate_without_gaps=(passed - sum(met_gaps)) / (n - len(met_gaps)) if 0 < len(met_gaps) < n else None,
         api=api.means if api else None,
+        uses=rows.texts.resources,
         mean_score=mean(judged.values("score")),
         mean_progress=mean(judged.values("progress")),
         grades={grade: rows.texts.grades[grade] for grade in _GRADES if rows.texts.grades[grade]},

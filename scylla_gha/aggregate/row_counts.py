@@ -3,12 +3,12 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from statistics import fmean
 
 from scylla_gha.analysis.row_table import TOKENS, RowTable
 from scylla_gha.model.github_requests import GitHubServer
-from scylla_gha.model.report import ApiUse, Counts
+from scylla_gha.model.report import ApiUse, Counts, ResourceUse
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
 from scylla_gha.sandboxes import SANDBOXES
@@ -58,6 +58,27 @@ class ApiCounts:
 
 
 @dataclass(slots=True)
+class UseCounts:
+    """Counts of a declared resource in one arm's judged trials."""
+
+    trials: int = 0
+    used: int = 0
+    uses: int = 0
+    by_prompt: int = 0
+    read: int = 0
+    refused: int = 0
+
+    def add(self, row: Result, resource: str, uses: int) -> None:
+        """Add a row with this number of uses of the resource."""
+        self.trials += 1
+        self.used += uses > 0
+        self.uses += uses
+        self.by_prompt += resource in row.uses_by_prompt
+        self.read += resource in row.skills_read
+        self.refused += row.uses_refused.get(resource, 0)
+
+
+@dataclass(slots=True)
 class ArmTexts:
     """Texts in one arm's rows, with how often they occur."""
 
@@ -71,6 +92,7 @@ class ArmTexts:
     other_clients: Counter[str] = field(default_factory=Counter)  # these requests, by client
     unadjusted: Counter[str] = field(default_factory=Counter)
     judge_unadjusted: Counter[str] = field(default_factory=Counter)
+    uses: dict[str, UseCounts] = field(default_factory=lambda: defaultdict(UseCounts))  # by resource
 
     def add(self, row: Result) -> None:
         """Add a row."""
@@ -87,6 +109,14 @@ class ArmTexts:
         if row.unadjusted or row.judge_unadjusted:
             self.unadjusted.update(row.unadjusted.split())
             self.judge_unadjusted.update(row.judge_unadjusted.split())
+        for resource, uses in (row.uses or {}).items() if row.judged else ():
+            self.uses[resource].add(row, resource, uses)
+
+    @property
+    def resources(self) -> tuple[ResourceUse, ...]:
+        """Uses of the declared resources, the least used last."""
+        rows = [ResourceUse(resource=name, **asdict(counts)) for name, counts in self.uses.items()]
+        return tuple(sorted(rows, key=lambda row: (-row.used / row.trials, row.resource)))
 
 
 @dataclass(frozen=True, slots=True)

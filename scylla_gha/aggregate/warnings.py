@@ -26,6 +26,13 @@ _SMALL_N: Final = 10
 _EXCLUDED_SHARE: Final = 0.05
 _REFUSALS: Final = 5  # that the report names
 _MOST_PATHS: Final = 12
+_MOST_UNUSED: Final = 8  # resources that the report names
+# Kinds of resources, and what of them the model sees without using them.
+_RESOURCES: Final = {
+    "skill": ("skill", "the description in the list"),
+    "mcp": ("MCP server", "the definitions of tools in the prompt"),
+    "agent": ("sub-agent", "the description in the list"),
+}
 _PREFIX: Final = "agent_files/"
 _CONTROL_TITLES: Final = {"canary": "canary", "order_swap": "order swap"}
 
@@ -125,6 +132,7 @@ def report_warnings(plan: Plan, arms: Sequence[ArmSummary], counts: RowCounts, *
     yield from _unproved_warnings(plan)
     for arm in arms:
         yield from _arm_warnings(arm)
+        yield from _unused_warnings(arm)
     yield from _withheld_warnings(arms, counts)
     yield from _mixed_warnings(counts)
     yield from _settings_warnings(counts)
@@ -294,6 +302,21 @@ def _arm_warnings(arm: ArmSummary) -> Iterator[str]:
         yield f"{arm.arm}: only {counted(counts.judged, 'judged trial')}; the interval is wide for that reason."
     if arm.usd is None and counts.ran:
         yield f"{arm.arm}: the cost of at least one trial is unknown, so its sums are."
+
+
+def _unused_warnings(arm: ArmSummary) -> Iterator[str]:
+    """Yield warnings about declared resources that no judged trial used; a skill that was read counts as used."""
+    for kind, (noun, what) in _RESOURCES.items():
+        resources = [use for use in arm.uses if use.resource.startswith(f"{kind}/")]
+        unused = [use for use in resources if not use.used and not use.read]
+        if not unused:
+            continue
+        names = first_of([use.resource.partition("/")[2] for use in unused], _MOST_UNUSED)
+        trials = counted(max(use.trials for use in unused), "trial")
+        yield (
+            f"{arm.arm}: {len(unused)} of {counted(len(resources), noun)} {'was' if len(unused) == 1 else 'were'} "
+            f"never used in {trials} ({names}); what was compared of {'it' if len(unused) == 1 else 'them'} is {what}."
+        )
 
 
 def _withheld_warnings(arms: Sequence[ArmSummary], row_counts: RowCounts) -> Iterator[str]:

@@ -61,7 +61,7 @@ def tier_measures(frame: Frame) -> tuple[TierMeasures, ...]:
         TierMeasures(
             tier=tier,
             arms=tuple(frame.arms[arm] for arm in arms),
-            measures=tuple(_Arm.of(frame, arms).spending()),
+            measures=tuple(_Arm.of(frame, arms).of_tier()),
         )
         for tier, arms in tiers.items()
     )
@@ -90,7 +90,13 @@ class _Arm:
         yield from self._time()
         yield from self.spending()
         yield from self._tools()
+        yield from self._uptake()
         yield from self._ends()
+
+    def of_tier(self) -> Iterator[Measure]:
+        """Yield the metrics that tiers have."""
+        yield from self.spending()
+        yield from self._uptake()
 
     def _success(self) -> Iterator[Measure]:
         passed, sample = self.column("passed"), self.sample
@@ -183,6 +189,19 @@ class _Arm:
         yield sample.mean("tool_calls", calls)
         yield sample.ratio("tool_failure_rate", self.column("failed_tool_calls"), calls)
         yield sample.ratio("request_retry_rate", self.column("repeated_requests"), self.column("requests"))
+
+    def _uptake(self) -> Iterator[Measure]:
+        """Yield the share of trials that used a declared resource, and the turn of the first use, if any is known."""
+        if np.isnan(self.frame.columns["used"]).all():
+            return
+        used, first, sample = self.column("used"), self.column("first_use"), self.sample
+        if np.isnan(used).all():
+            yield sample.undefined("uptake", "it declares no resource, or no trial knows its uses")
+            return
+        yield sample.rate("uptake", used)
+        known = ~np.isnan(first)
+        mean = sample.only(known).mean("first_use", first[known])
+        yield mean.model_copy(update={"note": mean.note or "of trials that used a declared resource"})
 
     def _ends(self) -> Iterator[Measure]:
         """Yield the shares of outcomes among all stored trials, judged or not."""

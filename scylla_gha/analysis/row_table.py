@@ -41,6 +41,8 @@ COLUMNS: Final = (
     "failed_tool_calls",
     "changes",
     "human_usd",
+    "used",
+    "first_use",
 )
 TOKENS: Final = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 COMPONENTS: Final = ("system_prompt", "tool_schemas", "tool_input", "tool_output", "conversation")

@@ -5,7 +5,7 @@ import stat
 from collections import Counter
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from scylla_gha.agents.base import ModelAccess, ProcessResult, TranscriptSummary
 from scylla_gha.attempt.classify_outcome import AttemptTraffic, classify_outcome
@@ -40,6 +40,8 @@ from scylla_gha.variants import allowed_models, arm_treatment, prove_delivery
 
 if TYPE_CHECKING:
     from scylla_gha.attempt.github_com import TrialRepository
+
+_FIRST_REQUEST: Final = "first-request.json"
 
 
 def run_attempt(
@@ -121,7 +123,8 @@ def _open_session(
         cell=folder.root.parent.name,
         role="agent",
         journal=folder.file("traffic.jsonl"),
-        first_request=folder.file("first-request.json"),
+        first_request=folder.file(_FIRST_REQUEST),
+        watch=runner.agent.watch(runner.resources),
         budget_usd=runner.limits.usd,
         models=allowed_models(runner.arm, runner.resources, package.side_models, aliases),
         server_tools=treatment.server_tools,
@@ -229,7 +232,10 @@ def _close_session(
         return AttemptTraffic(TrafficSummary(), lost=False)
     lost = runner.gateway.is_lost(session)
     account, network = runner.gateway.close(session, until), egress_summary(folder.file(NETWORK_LOG))
-    return AttemptTraffic(account, lost, runner.gateway.is_subscription([runner.arm.model]), network)
+    # What was noted is not whole if the gateway died
+    request = folder.file(_FIRST_REQUEST)
+    uses = None if lost else runner.agent.uses(runner.resources, account.watched, request)
+    return AttemptTraffic(account, lost, runner.gateway.is_subscription([runner.arm.model]), network, uses=uses)
 
 
 def _read_outputs(
@@ -249,7 +255,7 @@ def _read_outputs(
         summary = runner.agent.read(ended)
         if declared is None or runner.gateway is None:
             return summary, None
-        observed = [*runner.agent.observe(ended.transcript, folder.file("first-request.json"))]
+        observed = [*runner.agent.observe(ended.transcript, folder.file(_FIRST_REQUEST))]
         observed += [programs] if programs else []
     except OSError as error:
         if is_lack_of_the_host(error):
@@ -287,6 +293,7 @@ def _attempt(
         unadjusted=account.unadjusted,
         subscription=traffic.subscription,
         network=traffic.network,
+        uses=traffic.uses,
         turns=summary.turns if traffic.network is None else account.turns,  # without a session, the agent's own count
         tool_calls=dict(Counter(call.name for call in calls)),
         failed_tool_calls=sum(1 for call in calls if call.failed),

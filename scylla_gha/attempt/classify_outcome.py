@@ -11,7 +11,7 @@ from scylla_gha.agents.base import TranscriptSummary
 from scylla_gha.counting import counted
 from scylla_gha.gateway.log import TrafficSummary
 from scylla_gha.model.sandbox import HostContact
-from scylla_gha.model.trial import Delivery, Outcome
+from scylla_gha.model.trial import Delivery, Outcome, Uses
 from scylla_gha.system.process import FinishedProcess, LimitHit
 
 _LIMITS: Final = {
@@ -47,6 +47,7 @@ class AttemptTraffic:
         lost: True if the gateway died during the attempt.
         subscription: True if a subscription paid, so that amounts in USD are list prices.
         network: hosts that the agent contacted; None if there was no session.
+        uses: uses of the declared resources; None: unknown.
         kept_waiting: seconds at the attempt's end in which the provider sent no byte of an answer.
     """
 
@@ -54,6 +55,7 @@ class AttemptTraffic:
     lost: bool
     subscription: bool = False
     network: HostContact | None = None
+    uses: Uses | None = None
     kept_waiting: float = 0.0
 
 

@@ -212,7 +212,22 @@ def _effort(trial: Trial) -> dict[str, Any]:
         "files_changed": len(last.diff.files) if last.diff else None,
         "lines_changed": last.diff.added + last.diff.deleted if last.diff else None,
         **_github_counts(last),
+        **_uses(last),
         "redactions": sum(attempt.redactions for attempt in trial.attempts),
+    }
+
+
+def _uses(attempt: Attempt) -> dict[str, Any]:
+    """Return the columns of the uses of declared resources; none if they are unknown."""
+    uses = attempt.uses
+    if uses is None:
+        return {}
+    return {
+        "uses": uses.counts,
+        "first_use": uses.first_turn,
+        "uses_by_prompt": uses.by_prompt,
+        "skills_read": uses.read,
+        "uses_refused": uses.refused,
     }
 
 

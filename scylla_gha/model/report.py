@@ -36,6 +36,20 @@ class ApiUse(Record):
     )
 
 
+class ResourceUse(Record):
+    """Use of a declared resource in the judged trials of an arm whose uses are known."""
+
+    resource: str = Field(description="skill/NAME, mcp/NAME or agent/NAME")
+    trials: int = Field(description="Number of trials whose uses are known")
+    used: int = Field(description="Number of these trials that used it")
+    uses: int = Field(description="Number of uses in all trials")
+    by_prompt: int = Field(default=0, description="Number of trials whose prompt called it by name")
+    read: int = Field(
+        default=0, description="Number of trials in which a tool's result had its text and that never used it"
+    )
+    refused: int = Field(default=0, description="Number of calls that the agent CLI refused")
+
+
 class ArmSummary(Record):
     """Summary of an arm. Rates are over the trials that measure the agent and were judged."""
 
@@ -72,6 +86,9 @@ class ArmSummary(Record):
         default=None,
         exclude_if=lambda api: api is None,
         description="Use of GitHub's API; null: the trials had no GitHub",
+    )
+    uses: tuple[ResourceUse, ...] = Field(
+        default=(), exclude_if=lambda uses: not uses, description="Use of each declared resource, the least used last"
     )
     mean_score: float | None
     mean_progress: float | None

@@ -182,6 +182,31 @@ class Result(Record):
         default=None,
         description="Number of deferred tools whose definitions were in a later request; null: no proof of delivery",
     )
+    uses: dict[str, int] | None = Field(
+        default=None,
+        description="Number of uses of each declared resource, by skill/NAME, mcp/NAME and agent/NAME; 0: never; "
+        "null: unknown, or the agent CLI has no such notion",
+    )
+    first_use: int | None = Field(
+        default=None,
+        description="Turn of the main conversation in which the first use of a declared resource was; null: no use, "
+        "or unknown",
+    )
+    uses_by_prompt: tuple[str, ...] = Field(
+        default=(),
+        exclude_if=lambda names: not names,
+        description="Skills that the task's prompt called by name, which count as used",
+    )
+    skills_read: tuple[str, ...] = Field(
+        default=(),
+        exclude_if=lambda names: not names,
+        description="Skills whose text a tool's result had, and that were never used",
+    )
+    uses_refused: dict[str, int] = Field(
+        default={},
+        exclude_if=lambda counts: not counts,
+        description="Number of calls of declared resources that the agent CLI refused, by resource",
+    )
     files_changed: int | None
     lines_changed: int | None
     base_commit: str | None
@@ -237,6 +262,11 @@ class Result(Record):
     def changes(self) -> int | None:
         """Changed files, and changes on GitHub; None if the files are unknown."""
         return None if self.files_changed is None else self.files_changed + (self.github_writes or 0)
+
+    @property
+    def used(self) -> bool | None:
+        """True if the trial used a declared resource; None: unknown, or it declared none."""
+        return any(self.uses.values()) if self.uses else None
 
     @property
     def isolation(self) -> str:

@@ -311,6 +311,22 @@ class GitHubUse(GitHubTraffic):
     writes: int = Field(default=0, description="Number of changed records and refs")
 
 
+class Uses(Record):
+    """Uses of the declared resources in an attempt; resources are `skill/NAME`, `mcp/NAME` or `agent/NAME`."""
+
+    counts: dict[str, int] = Field(description="Number of uses of each declared resource; 0: it was never used")
+    first_turn: int | None = Field(
+        default=None, description="Turn of the main conversation in which the first use was; None: no use"
+    )
+    by_prompt: tuple[str, ...] = Field(
+        default=(), description="Skills that the prompt called by name, which count as used"
+    )
+    read: tuple[str, ...] = Field(
+        default=(), description="Skills whose text a tool's result had, and that were never used"
+    )
+    refused: dict[str, int] = Field(default={}, description="Number of calls that the agent CLI refused, by resource")
+
+
 class Attempt(Record):
     """One start of the agent on a cell. All attempts are stored, and their cost counts."""
 
@@ -365,6 +381,11 @@ class Attempt(Record):
     delivery: Delivery | None = Field(
         default=None,
         description="Proof of the treatment; None: nothing was to be delivered, or the agent did not start",
+    )
+    uses: Uses | None = Field(
+        default=None,
+        description="Uses of the declared skills, MCP servers and sub-agents; None: the agent CLI has no such notion, "
+        "or it is unknown",
     )
     base_commit: str | None = None
     workspace_digest: str | None = None

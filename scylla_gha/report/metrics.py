@@ -75,6 +75,8 @@ _METRICS: Final[dict[str, tuple[str, MetricUnit, Side]]] = {
     "treatment_agents_tokens": ("tokens of its sub-agents", _COUNT, _LOWER),
     "treatment_mcp_tokens": ("tokens of its MCP servers", _COUNT, _LOWER),
     "treatment_tools_tokens": ("tokens of all tool definitions", _COUNT, _LOWER),
+    "uptake": ("trials that used the treatment", _RATE, _NEITHER),
+    "first_use": ("turn of the first use", _PLAIN, _NEITHER),
     "interaction": ("pass rate beyond the sum of the parts", _RATE, _HIGHER),
     "tool_failure_rate": ("failed tool calls", _RATE, _LOWER),
     "request_retry_rate": ("requests repeated", _RATE, _LOWER),

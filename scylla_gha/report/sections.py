@@ -36,6 +36,7 @@ from scylla_gha.report.summary import (
     verdict_lines,
 )
 from scylla_gha.report.tiers import five_answers
+from scylla_gha.report.uptake import uptake
 from scylla_gha.report.view import ReportNote, ReportView, marks, note_text, notes
 
 NOT_COMPARED: Final = "Nothing is compared: no arm stands beside a baseline."
@@ -139,7 +140,7 @@ def report_sections(view: ReportView) -> Iterator[Section]:
     yield from (failures(view), not_possible(view))
     yield section("Outliers", outcomes.outliers(view), is_news=True)
     yield section("Excused attempts", outcomes.excused(view), is_news=True)
-    yield from (excluded(view), warnings(view), judges(view), scenarios(view), kinds(view))
+    yield from (excluded(view), warnings(view), uptake(view), judges(view), scenarios(view), kinds(view))
     yield section("Checkpoints", metrics.metric_table(view, _CHECKPOINTS))
     yield from (reliability(view), tools(view), operations(view), time(view), pass_costs(view), tokens(view))
     yield from statistics(view)
@@ -177,7 +178,7 @@ def tier_results(view: ReportView) -> Section:
         *introduced("Each tier against the one before:", tiers.tier_steps(view)),
         *introduced("The best sub-test of each tier; the last column is the number to go by:", best),
         *introduced("Parts of requests, as shares of their characters:", tiers.tier_tokens(view)),
-        *introduced("Tokens of the treatment in the first request of a trial:", tiers.tier_treatments(view)),
+        *introduced("Tokens of the treatment in a trial's first request, and its use:", tiers.tier_treatments(view)),
         is_news=True,
     )
 

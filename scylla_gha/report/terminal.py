@@ -24,6 +24,7 @@ from scylla_gha.report.document import UNDEFINED, UNKNOWN, Columns, Table, numbe
 from scylla_gha.report.metrics import change, change_limits
 from scylla_gha.report.sections import headline
 from scylla_gha.report.summary import COUNTS_NOTE, HEADINGS, arm_row
+from scylla_gha.report.uptake import uptake_line
 from scylla_gha.report.view import ReportView, note_text, notes, report_view
 
 STEP: Final = 2  # columns of indentation
@@ -137,6 +138,7 @@ def _after(view: ReportView) -> Iterator[str]:
     if view.shared:
         yield f"all arms: {view.shared}"
     yield totals(view.report)
+    yield from filter(None, [uptake_line(view)])
     excluded, numbered_notes = view.report.excluded, notes(view)
     yield from (f"not in the rates: {cell.cell}: {cell.outcome}: {cell.reason}" for cell in excluded[:_MOST_EXCLUDED])
     yield from _more(len(excluded) - _MOST_EXCLUDED, "cells, in report.json")

@@ -115,8 +115,8 @@ def tier_tokens(view: ReportView) -> Table:
 
 
 def tier_treatments(view: ReportView) -> Table:
-    """Return the tokens of each tier's treatments, by part."""
-    return _by_tier(view, TREATMENT)
+    """Return the tokens of each tier's treatments, by part, and the share of trials that used what they declare."""
+    return _by_tier(view, (*TREATMENT, ("trials that used it", "uptake")))
 
 
 def _by_tier(view: ReportView, columns: Sequence[tuple[str, str]]) -> Table:

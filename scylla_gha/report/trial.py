@@ -20,7 +20,7 @@ from scylla_gha.model.result import (
     steps_after_task,
     task_text,
 )
-from scylla_gha.model.trial import Attempt, Delivery, Step, ToolCall, Trial
+from scylla_gha.model.trial import Attempt, Delivery, Step, ToolCall, Trial, Uses
 from scylla_gha.report.document import number, percent, seconds, tokens
 from scylla_gha.report.terminal import STEP, TextBlock, field, heading, line, passage, patch
 
@@ -271,6 +271,8 @@ def trial_facts(record: CellRecord) -> Iterator[TrialFact]:
     yield TrialFact("agent", _agent(record, trial))
     if last.delivery is not None:
         yield TrialFact("delivery", _delivery(last.delivery), "" if last.delivery.proved else "yellow")
+    if last.uses is not None and last.uses.counts:
+        yield TrialFact("used", _uses(last.uses), "" if any(last.uses.counts.values()) else "yellow")
     if files := last.agent_files:
         more = f" and {len(files) - _MOST_AGENT_FILES} more" if len(files) > _MOST_AGENT_FILES else ""
         yield TrialFact("start", "files for agents: " + ", ".join(files[:_MOST_AGENT_FILES]) + more)
@@ -283,6 +285,19 @@ def trial_facts(record: CellRecord) -> Iterator[TrialFact]:
         f"{tokens(usage.cache_write_tokens)} written to it",
     )
     yield TrialFact("time", _time(last))
+
+
+def _uses(uses: Uses) -> str:
+    """Return the uses of each declared resource in a line."""
+    counts = [f"{name} {count}" for name, count in uses.counts.items() if count]
+    parts = [f"{', '.join(counts)} (first in turn {uses.first_turn})"] if counts else []
+    unused = [name for name, count in uses.counts.items() if not count and name not in uses.read]
+    parts += [f"only read: {', '.join(uses.read)}"] if uses.read else []
+    parts += [f"never: {', '.join(unused)}"] if unused else []
+    parts += (
+        [f"refused: {', '.join(f'{name} {count}' for name, count in uses.refused.items())}"] if uses.refused else []
+    )
+    return "; ".join(parts)
 
 
 def _delivery(delivery: Delivery) -> str:

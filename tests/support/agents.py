@@ -11,6 +11,7 @@ from scylla_gha.attempt import run_attempt
 from scylla_gha.attempt.equip import AgentRunner
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.scenario import SkillStop
+from scylla_gha.model.traffic import ToolWatch, WatchedTraffic
 from scylla_gha.model.trial import Attempt, Declared, Observed, Outcome, Step, ToolCall, Trajectory
 from scylla_gha.model.variant import AgentResources, Treatment, Variant
 from scylla_gha.prepare import PreparedScenario, prepare_workspace
@@ -81,6 +82,15 @@ class ShellAgent:
 
     def observe(self, transcript: Path, request: Path) -> tuple[Observed, ...]:  # noqa: ARG002 the Protocol's signature
         return self.seen
+
+    @property
+    def skills_folder(self) -> None:
+        return None
+
+    def watch(self, resources: AgentResources) -> ToolWatch:  # noqa: ARG002 the Protocol's signature
+        return ToolWatch()
+
+    def uses(self, resources: AgentResources, watched: WatchedTraffic, request: Path) -> None: ...
 
     def read(self, ended: ProcessResult) -> TranscriptSummary:
         text = ended.transcript.read_text(errors="replace")

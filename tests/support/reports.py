@@ -96,9 +96,16 @@ def row_of(variant: int, scenario: int, repetition: int, **given: Any) -> Result
                        "conversation": 3000}, "requests": 8 + noise, "repeated_requests": int(noise == 5),
         "human_usd": 20.0 if scenario == 0 else None, "turns": 8 + noise, "tool_calls": 6 + noise % 4,
         "tools": {"Bash": 3 + noise % 4, "Read": 2, "Edit": 1}, "failed_tool_calls": int(noise > 8),
-        "delivered": True, **given,
+        "delivered": True, **_uses(variant, noise), **given,
     }  # fmt: skip
     return make_result(of, **row)
+
+
+def _uses(variant: int, noise: int) -> dict[str, Any]:
+    """The last variant declares two skills and a server; one of the skills is never used."""
+    counts = {"skill/tally": noise % 3, "skill/ledger": 0, "mcp/clock": int(noise > 8)} if variant == 2 else {}
+    read = () if not counts or counts["skill/tally"] or noise % 2 else ("skill/tally",)
+    return {"uses": counts, "first_use": 1 + noise % 4 if any(counts.values()) else None, "skills_read": read}
 
 
 def rows() -> Iterator[Result]:

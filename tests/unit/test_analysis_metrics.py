@@ -23,7 +23,7 @@ def lived() -> list[Result]:
         "points_max": 10.0, "guards": 2, "threshold": 0.6, "first_byte_seconds": 0.5, "generation_seconds": 6.0,
         "tool_seconds": 4.0, "input_tokens": 100, "output_tokens": 50, "cache_read_tokens": 300,
         "cache_write_tokens": 50, "requests": 10, "repeated_requests": 1, "turns": 5, "tool_calls": 4,
-        "failed_tool_calls": 1, "human_usd": 2.0,
+        "failed_tool_calls": 1, "human_usd": 2.0, "first_use": 3,
         "characters": {"system_prompt": 10, "tool_schemas": 20, "tool_input": 30, "tool_output": 40,
                        "conversation": 60},
     }  # fmt: skip
@@ -35,7 +35,8 @@ def lived() -> list[Result]:
                  Outcome.BUDGET_EXCEEDED, Outcome.REFUSED])  # fmt: skip
     rows = [
         row("arm", scenario, at, passed=passed, score=score, progress=score / 2, points=10 * score, usd=0.1 + score,
-            seconds=10.0 + at, broken_guards=int(not passed and at > 2), outcome=next(ends), **common)
+            seconds=10.0 + at, broken_guards=int(not passed and at > 2), outcome=next(ends),
+            uses={"skill/x": int(score > 0.5)}, **common)
         for scenario, found in marks.items() for at, (passed, score) in enumerate(found, start=1)
     ]  # fmt: skip
     return [*rows, fault("arm", "001-a", 5)]
@@ -61,7 +62,8 @@ def test_no_metric_is_null_or_trivial_where_trials_differ() -> None:
         ("seconds_per_pass", 25.0), ("usd_per_score", (0.8 + 4.1) / 4.1), ("input_tokens_share", 0.2),
         ("output_tokens_share", 0.1), ("cache_read_tokens_share", 0.6), ("cache_write_tokens_share", 0.1),
         ("cache_hit_rate", 300 / 450), ("system_prompt_share", 10 / 160), ("tool_output_share", 40 / 160),
-        ("turns", 5.0), ("tool_calls", 4.0), ("tool_failure_rate", 0.25), ("request_retry_rate", 0.1),
+        ("turns", 5.0), ("uptake", (3 / 4 + 1 / 4) / 2), ("first_use", 3.0), ("tool_calls", 4.0),
+        ("tool_failure_rate", 0.25), ("request_retry_rate", 0.1),
         ("timeout_share", 1 / 9), ("budget_exceeded_share", 1 / 9), ("agent_error_share", 1 / 9),
         ("refused_share", 1 / 9), ("fault_share", 1 / 9), ("pass_at_k", 1.0), ("pass_all_k", 0.0),
     ],

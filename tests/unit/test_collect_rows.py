@@ -10,7 +10,7 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.model.judgment import CategoryScore, CheckResult, ItemScore, JudgeAnswer, JudgeScore, Judgment
 from scylla_gha.model.result import Result
 from scylla_gha.model.sandbox import HostContact, Isolation
-from scylla_gha.model.trial import NO_USAGE, BlockedCall, DiffStat, Outcome, SafetyNetSummary, Trial, Usage
+from scylla_gha.model.trial import NO_USAGE, BlockedCall, DiffStat, Outcome, SafetyNetSummary, Trial, Usage, Uses
 from scylla_gha.store import read_lines
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.hub_scenario import ID, write_hub_scenario
@@ -29,6 +29,7 @@ from tests.support.traffic import write_traffic
 
 BLOCKED = BlockedCall(rule="disk", tool="Bash", command="mkfs /dev/sda")
 ISOLATION = Isolation(network="open", keys="exposed", files="open")
+USES = Uses(counts={"skill/tally": 2, "mcp/clock": 0}, first_turn=3, read=("skill/other",), refused={"skill/tally": 1})
 DIFF = DiffStat(files=("a", "b"), added=3, deleted=4, sha256="0")
 
 ITEMS = (ItemScore(id="R1", category="all", points=1.0, value=0.75, by="judge", reason=""),)
@@ -63,7 +64,7 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
                            base_commit="b", workspace_digest="w", agent_version="9",
                            safety_net=SafetyNetSummary(calls=4, blocked=(BLOCKED,), unread=2), redactions=2,
                            network=HostContact(allowed={"a.org": 9}, refused={"b.org": 2, "c.org:22": 1}),
-                           agent_files=("CLAUDE.md",),
+                           agent_files=("CLAUDE.md",), uses=USES,
                            requests=5, repeated_requests=1, side_requests=2, side_usd=0.125,
                            first_byte_seconds=0.5, generation_seconds=3.0,
                            tool_seconds=1.5, characters={"tool_input": 7})  # fmt: skip
@@ -80,6 +81,8 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
         "outcome": "completed", "started_at": "2026-01-02T03:04:05Z",
         "reason": "ended by itself", "measures_agent": True, "judged": True, "passed": False, "score": 0.7,
         "unjudged": None, "treatment_tokens": {}, "short_skills": None, "deferred_tools": None,
+        "uses": {"skill/tally": 2, "mcp/clock": 0}, "first_use": 3, "skills_read": ["skill/other"],
+        "uses_refused": {"skill/tally": 1},
         "loaded_tools": None, "checkpoints": 2, "checkpoints_passed": 1,
         "judging": judging_digest(library.scenario(CELL.scenario).judging_digest, ""),
         "grade": "B", "progress": 0.5, "threshold": 0.6, "points": 1.5, "points_max": 2.0,

@@ -72,7 +72,7 @@ def test_a_report_reads_as_its_golden_file(name: str, report: Report) -> None:
 @pytest.mark.parametrize(
     ("report", "tables"),
     [
-        (full_report(), 29),
+        (full_report(), 32),
         (report_without_statistics(), 3),
         (make_report(), 0),
         (hostile_report(), 1),
@@ -127,7 +127,7 @@ def folded(report: Report) -> list[str]:
 def test_sections_with_news_are_open_and_all_others_are_folded() -> None:
     assert headings(full_report()) == [
         "Changes against the baseline", "Tiers", "Five questions", "Failures", "Outliers", "Excused attempts",
-        "Not in the rates: 2", "Warnings: 4",
+        "Not in the rates: 2", "Warnings: 5", "Use of the treatment",
     ]  # fmt: skip
     assert folded(full_report()) == [
         "Judges", "Scenarios", "Kinds of scenario", "Checkpoints", "Reliability", "Tools", "Time", "Cost of a pass",

@@ -22,12 +22,13 @@ from scylla_gha.agents.base import (
 from scylla_gha.agents.claude import safety_hook
 from scylla_gha.agents.claude.delivery import declared_delivery, observed_delivery
 from scylla_gha.agents.claude.transcript import classify_session, read_transcript
+from scylla_gha.agents.claude.uptake import SKILLS_FOLDER, observed_uses, tool_watch
 from scylla_gha.config.materials import is_undelivered
 from scylla_gha.counting import counted
 from scylla_gha.errors import ToolError
 from scylla_gha.model.scenario import SkillStop
-from scylla_gha.model.traffic import StopRule
-from scylla_gha.model.trial import Declared, Observed, Trajectory
+from scylla_gha.model.traffic import StopRule, ToolWatch, WatchedTraffic
+from scylla_gha.model.trial import Declared, Observed, Trajectory, Uses
 from scylla_gha.model.variant import AgentResources
 from scylla_gha.store import write_text
 from scylla_gha.system import process
@@ -84,6 +85,8 @@ class ClaudeCode:
         setting="skillListingBudgetFraction",
         default_fraction=0.01,
     )
+
+    skills_folder: Final = SKILLS_FOLDER
 
     def path_aliases(self, workspace: str) -> dict[str, str]:
         """Return the name of the session folder: the path with a dash for each character but letters and digits."""
@@ -171,6 +174,14 @@ class ClaudeCode:
         plugins = {name: (f"{plugin}:{name}", f"/{plugin}:{name}") for name, plugin in resources.plugins.items()}
         names = tuple((name, f"/{name}", *plugins.get(name, ())) for name in stop.skills)
         return StopRule(tool="Skill", argument="skill", names=names, answers=stop.answers)
+
+    def watch(self, resources: AgentResources) -> ToolWatch:
+        """Return the calls and texts that show uses of the resources."""
+        return tool_watch(resources)
+
+    def uses(self, resources: AgentResources, watched: WatchedTraffic, request: Path) -> Uses:
+        """Return the uses of the declared resources."""
+        return observed_uses(resources, watched, request)
 
 
 def _treatment_flags(task: AgentTask) -> list[str]:

@@ -36,7 +36,18 @@ _FALSE: Final = ("false", "no", "fail", "failed", "0", "0.0")
 _NAMES: Final = ("scenario", "arm")
 _REQUIRED: Final = (*_NAMES, "repetition")
 # Fields that describe the run of a row; imported rows are of another run.
-_OF_RUN: Final = {"schema_version", "experiment", "cell", "key", "epoch", "measures_agent", "judged", "agent_files"}
+_OF_RUN: Final = {
+    "schema_version",
+    "experiment",
+    "cell",
+    "key",
+    "epoch",
+    "measures_agent",
+    "judged",
+    "agent_files",
+    "uses_by_prompt",
+    "skills_read",
+}
 FIELDS: Final = tuple(name for name in Result.model_fields if name not in _OF_RUN)
 _MISSING: Final = frozenset({"na", "n/a", "#n/a", "#na", "nan", "null", "none", "nil", "-", "--"})
 _SHARES: Final = frozenset({"score", "progress"})

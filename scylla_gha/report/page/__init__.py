@@ -22,6 +22,7 @@ from scylla_gha.report.page.readiness_answer import readiness_answer
 from scylla_gha.report.page.trials import EmbeddedTrial, TrialTable, trial_columns
 from scylla_gha.report.sections import excluded, failures, headline, not_possible, questions, warnings
 from scylla_gha.report.summary import COUNTS_NOTE, HEADINGS, arm_row, main_chart, pass_cost, pass_rate
+from scylla_gha.report.uptake import uptake
 from scylla_gha.report.view import PASS, ReportView, marks, notes
 from scylla_gha.stats import format_p
 
@@ -208,6 +209,7 @@ def _sections(view: ReportView) -> dict[str, Section]:
     return {
         "questions": questions(view),
         "failures": failures(view),
+        "uptake": uptake(view),
         "warnings": warnings(view, len(view.report.warnings)),
         "not-possible": not_possible(view),
         "excluded": excluded(view),

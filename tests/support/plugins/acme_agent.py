@@ -5,6 +5,7 @@ from typing import Final
 
 from scylla_gha.agents.base import AgentCommand, AgentPackage, AgentTask, ProcessResult, TranscriptSummary
 from scylla_gha.model.scenario import SkillStop
+from scylla_gha.model.traffic import ToolWatch, WatchedTraffic
 from scylla_gha.model.trial import Outcome, Step, Trajectory
 from scylla_gha.model.variant import AgentResources
 
@@ -16,6 +17,7 @@ class AcmeCli:
     uses_model: Final = True
     api_styles: Final = ("openai-chat",)
     skill_listing: Final = None
+    skills_folder: Final = None
 
     def path_aliases(self, workspace: str) -> dict[str, str]:  # noqa: ARG002 the Protocol's signature
         """Return no aliases."""
@@ -53,3 +55,10 @@ class AcmeCli:
     def observe(self, transcript: Path, request: Path) -> tuple[()]:  # noqa: ARG002 the Protocol's signature
         """Observe nothing."""
         return ()
+
+    def watch(self, resources: AgentResources) -> ToolWatch:  # noqa: ARG002 the Protocol's signature
+        """Watch nothing."""
+        return ToolWatch()
+
+    def uses(self, resources: AgentResources, watched: WatchedTraffic, request: Path) -> None:
+        """Know of no resources."""

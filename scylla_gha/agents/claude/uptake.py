@@ -1,0 +1,157 @@
+"""Uses of declared skills, MCP servers and sub-agents, by the calls in the provider's answers and their results.
+
+Forms of versions 2.1.197 and 2.1.332, seen in requests (2026-11-28):
+
+| what | call in an answer | result in the next request |
+|---|---|---|
+| skill | `Skill` with `skill`: its name, also after `/` or `PLUGIN:` | `Launching skill: NAME` |
+| skill with `context: fork` | the same | `Skill "NAME" completed (forked execution).` |
+| skill in the prompt (`/NAME`) | none | the first request has a text `Base directory for this skill: .../NAME` |
+| MCP server | `mcp__SERVER__TOOL`, or `ReadMcpResourceTool` with `server` | the server's own, which may be an error |
+| sub-agent | `Agent` (or `Task`) with `subagent_type`, in any case of letters | its answer, or that it was launched |
+
+A call that the CLI refuses has an error as its result: in `<tool_use_error>`, or `Agent type 'NAME' not found`.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from scylla_gha.config.agent_files import front_matter
+from scylla_gha.model.traffic import ToolWatch, WatchedCall, WatchedTraffic
+from scylla_gha.model.trial import Uses
+from scylla_gha.model.variant import AgentResources
+from scylla_gha.providers.base import objects, parse_object
+
+SKILLS_FOLDER: Final = ".claude/skills"
+_ARGUMENTS: Final = {"skill": {"Skill": "skill"}, "agent": {"Agent": "subagent_type", "Task": "subagent_type"}}
+_READ_RESOURCE: Final = "ReadMcpResourceTool"
+_SKILL_FILE: Final = re.compile(r"(?:.+/)?\.claude/skills/([^/]+)/SKILL\.md")
+_AGENT_FILE: Final = re.compile(r"(?:.+/)?\.claude/agents/.+\.md")
+_NAME: Final = re.compile(r"^name:[ \t]*(['\"]?)([^'\"\n]+?)\1[ \t]*$", re.MULTILINE)
+_NOT_IN_TOOL_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
+_REFUSED: Final = ("<tool_use_error>", "Agent type '")
+_EXPANDED: Final = re.compile(r"Base directory for this skill: (?:[^\n]*/)?([^/\n]+)\n")
+_LEAST_MARK: Final = 10  # characters of a line by which the text of a skill is recognised
+_LONG_MARK: Final = 30
+_LONGEST_MARK: Final = 200
+
+
+def tool_watch(resources: AgentResources) -> ToolWatch:
+    """Return the calls and texts that show uses of the resources; the gateway notes nothing without any."""
+    kinds = {name.partition("/")[0] for name in _declared(resources)}
+    tools: dict[str, tuple[str, ...]] = {
+        tool: (argument,) for kind in kinds for tool, argument in _ARGUMENTS.get(kind, {}).items()
+    }
+    servers = _server_prefixes(resources)
+    tools |= {f"{prefix}*": () for prefix in servers}
+    tools |= {_READ_RESOURCE: ("server",)} if servers else {}
+    return ToolWatch(tools=tools, texts=_marks(_skill_files(resources)))
+
+
+def observed_uses(resources: AgentResources, watched: WatchedTraffic, request: Path) -> Uses:
+    """Return the uses of each declared resource.
+
+    Args:
+        resources: resources of the arm.
+        watched: what the gateway noted.
+        request: body of the first request, which may be missing.
+    """
+    names = _declared(resources)
+    counts, refused, turns = Counter(dict.fromkeys(names, 0)), Counter[str](), list[int]()
+    by_prompt = [name for skill in _expanded_skills(request) if (name := _match(f"skill/{skill}", names))]
+    for name in by_prompt:
+        counts[name] += 1
+        turns.append(1)
+    for call in watched.calls:
+        name = _resource(call, names, _server_prefixes(resources))
+        if name is None or call.result is None:
+            continue
+        if call.result.failed and (name.startswith("skill/") or call.result.text.startswith(_REFUSED)):
+            refused[name] += 1
+        else:
+            counts[name] += 1
+            turns.append(max(1, call.turn))
+    return Uses(
+        counts=dict(counts),
+        first_turn=min(turns, default=None),
+        by_prompt=tuple(dict.fromkeys(by_prompt)),
+        read=tuple(name for name in watched.shown if not counts[name]),
+        refused=dict(refused),
+    )
+
+
+def _declared(resources: AgentResources) -> tuple[str, ...]:
+    """Return the names of the resources, each once, as `skill/NAME`, `mcp/NAME` or `agent/NAME`."""
+    files = resources.agent_files or {}
+    fronts = (front_matter(file) for path, file in files.items() if _AGENT_FILE.fullmatch(path))
+    agents = (*resources.agents, *(name[2].strip() for front in fronts if (name := _NAME.search(front))))
+    skills = (f"skill/{name}" for name in _skill_files(resources))
+    servers = (f"mcp/{name}" for name in _servers(resources))
+    return tuple(dict.fromkeys((*skills, *servers, *(f"agent/{name}" for name in agents))))
+
+
+def _skill_files(resources: AgentResources) -> dict[str, Path]:
+    folders = resources.folders.items()
+    own = {name.removeprefix("skills/"): path / "SKILL.md" for name, path in folders if name.startswith("skills/")}
+    files = (resources.agent_files or {}).items()
+    return {**{match[1]: file for path, file in files if (match := _SKILL_FILE.fullmatch(path))}, **own}
+
+
+def _servers(resources: AgentResources) -> tuple[str, ...]:
+    return (*resources.mcp_servers, *resources.project_servers)
+
+
+def _server_prefixes(resources: AgentResources) -> dict[str, str]:
+    """Return the servers by the beginnings of their tools' names."""
+    return {f"mcp__{_NOT_IN_TOOL_NAMES.sub('_', name)}__": name for name in _servers(resources)}
+
+
+def _resource(call: WatchedCall, names: Iterable[str], servers: Mapping[str, str]) -> str | None:
+    """Return the declared resource that a call is for; None if it is for another one."""
+    if call.tool == _READ_RESOURCE:
+        return _match(f"mcp/{call.arguments.get('server')}", names)
+    for kind, tools in _ARGUMENTS.items():
+        if call.tool in tools:
+            name = call.arguments.get(tools[call.tool], "").removeprefix("/").rpartition(":")[2]
+            return _match(f"{kind}/{name}", names)
+    prefixes = [prefix for prefix in servers if call.tool.startswith(prefix)]
+    return f"mcp/{servers[max(prefixes, key=len)]}" if prefixes else None
+
+
+def _match(name: str, names: Iterable[str]) -> str | None:
+    """Return the equal name, else one that differs in the case of letters only; the call's result says if it counts."""
+    folded = {known.casefold(): known for known in names}
+    return name if name in folded.values() else folded.get(name.casefold())
+
+
+def _marks(skills: Mapping[str, Path]) -> dict[str, str]:
+    """Return a line of each skill's text by which a copy of it is recognised; skills without such a line are left out.
+
+    It is the first long line that no other of the skills has, else the longest.
+    """
+    lines = {name: list(_body_lines(file)) for name, file in skills.items()}
+    owners = Counter(line for own in lines.values() for line in set(own))
+    marks = {name: [line for line in own if owners[line] == 1] for name, own in lines.items()}
+    longest = {name: max(own, key=lambda line: min(len(line), _LONG_MARK)) for name, own in marks.items() if own}
+    return {f"skill/{name}": line for name, line in longest.items()}
+
+
+def _body_lines(file: Path) -> Iterator[str]:
+    text = file.read_bytes().decode(errors="replace") if file.is_file() else ""
+    for line in text.removeprefix(front_matter(file)).splitlines():
+        mark = line.strip()[:_LONGEST_MARK]
+        if len(mark) >= _LEAST_MARK:
+            yield mark
+
+
+def _expanded_skills(request: Path) -> Iterator[str]:
+    """Yield the skills that the CLI put into the first request because the prompt begins with their names."""
+    body = (parse_object(request.read_bytes()) if request.is_file() else None) or {}
+    for message in objects(body.get("messages")):
+        for block in objects(message.get("content")) if message.get("role") == "user" else ():
+            text = block.get("text")
+            if isinstance(text, str) and (name := _EXPANDED.match(text)):
+                yield name[1]
