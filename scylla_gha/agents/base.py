@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from scylla_gha.agents.skill_listing import SkillListing
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.scenario import SkillStop
 from scylla_gha.model.traffic import StopRule, ToolWatch, WatchedTraffic
@@ -136,27 +137,6 @@ class AgentPackage:
     oldest: tuple[int, ...]
     side_models: tuple[str, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class SkillListing:
-    """Rules by which an agent CLI lists the descriptions of skills to its model.
-
-    Attributes:
-        measured_at: version of the CLI.
-        characters: that all descriptions together may have by default.
-        longest: characters of a description and its `when_to_use`; the rest is cut.
-        rooms: characters that the CLI's own skills leave, by the models with which they leave as many.
-        setting: name of the setting that raises the limit, as a fraction of the model's context.
-        default_fraction: the setting's default, which gives `characters`.
-    """
-
-    measured_at: str
-    characters: int
-    longest: int
-    rooms: Mapping[str, int]
-    setting: str
-    default_fraction: float
 
 
 class Agent(Protocol):

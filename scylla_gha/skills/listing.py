@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
-from scylla_gha.agents.base import SkillListing
+from scylla_gha.agents.skill_listing import ListedSkill, SkillListing
 from scylla_gha.counting import counted, first_of
 from scylla_gha.skills import SkillFinding
 from scylla_gha.skills.find import SkillFolder
@@ -28,12 +28,14 @@ class ShownDescriptions:
 
     Attributes:
         models: for which this holds.
+        version: of the CLI whose rules these are.
         room: characters for the skills.
         used: characters that all descriptions would take.
         fraction: value of the CLI's setting that shows all.
     """
 
     models: str
+    version: str
     room: int
     used: int
     whole: tuple[str, ...]
@@ -41,33 +43,33 @@ class ShownDescriptions:
     fraction: float
 
 
-def shown_descriptions(skills: Sequence[ReadSkill], rules: SkillListing) -> list[ShownDescriptions]:
+def shown_descriptions(skills: Sequence[ReadSkill], listing: SkillListing) -> list[ShownDescriptions]:
     """Return what the models see of the skills that they may invoke, most room first."""
-    listed = {skill.name: _entry(skill.name, file, rules) for skill, file in skills if _is_listed(file)}
-    used = sum(len(entry) + 1 for entry in listed.values())
+    rules, listed = listing.rules(), [listed_skill(skill.name, file) for skill, file in skills if is_listed(file)]
     shown = []
-    for models, room in sorted(rules.rooms.items(), key=lambda item: -item[1]):
-        whole, by_name, left = [], [], room
-        for name in sorted(listed):
-            size = len(listed[name]) + 1
-            if size <= left:
-                whole.append(name)
-                left -= size
-            else:
-                by_name.append(name)
-        needed = (rules.characters - room + used) / rules.characters * rules.default_fraction
-        fraction = max(rules.default_fraction, math.ceil(needed * 1000) / 1000)
-        shown.append(ShownDescriptions(models, room, used, tuple(whole), tuple(by_name), fraction))
+    for budget in sorted(rules.budgets, key=lambda budget: -budget.characters):
+        fitting = listing.fit(listed, rules, rules.room(budget))
+        fraction = listing.fraction(rules, budget, fitting.used)
+        room, version = rules.room(budget), rules.version
+        names = (fitting.whole, fitting.by_name_only)
+        shown.append(ShownDescriptions(budget.label, version, room, fitting.used, *names, fraction))
     return shown
 
 
-def _is_listed(file: SkillFile) -> bool:
-    return bool(file.text("description")) and not file.is_true("disable-model-invocation")
+def is_listed(file: SkillFile) -> bool:
+    """Return whether a model is told of a skill at the start of a session, as far as it has a description."""
+    return bool(file.text("description")) and not file.is_true("disable-model-invocation") and not _waits(file)
 
 
-def _entry(name: str, file: SkillFile, rules: SkillListing) -> str:
-    texts = filter(None, (file.text("description"), file.text("when_to_use")))
-    return f"- {name}: {' - '.join(texts)[: rules.longest]}"
+def _waits(file: SkillFile) -> bool:
+    field = file.fields.get("paths")
+    return field is not None and field.text not in {"", "**"}
+
+
+def listed_skill(name: str, file: SkillFile) -> ListedSkill:
+    """Return a skill as its users have it: in the list under its own name."""
+    when_to_use = file.fields.get("when_to_use")
+    return ListedSkill(name, file.text("description"), (when_to_use.text or "") if when_to_use else "")
 
 
 def listing_findings(

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from urllib.parse import quote
 
 from scylla_gha import __version__
-from scylla_gha.agents.base import SkillListing
+from scylla_gha.agents.skill_listing import SkillListing
 from scylla_gha.counting import counted, first_of
 from scylla_gha.errors import ConfigError
 from scylla_gha.model import one_line
@@ -196,7 +196,7 @@ def _file_text(file: EvalFile) -> str:
 
 def _listing_text(listing: ShownDescriptions) -> str:
     total = len(listing.whole) + len(listing.by_name_only)
-    text = f"{listing.models}: {len(listing.whole)} of {counted(total, 'description')} shown"
+    text = f"{listing.models} in {listing.version}: {len(listing.whole)} of {counted(total, 'description')} shown"
     if listing.by_name_only:
         text += f"; by name only: {first_of(listing.by_name_only, _MOST_NAMED)}"
     return one_line(f"{text} ({listing.used:,} of {counted(listing.room, 'character')})")

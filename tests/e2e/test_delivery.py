@@ -170,8 +170,6 @@ def test_without_the_flag_that_delivers_it_no_trial_counts(tmp_path: Path, varia
         pytest.param("T1/09-ends", ":", "missing: MCP server ends (start event: its status is failed)", id="a server"),
         pytest.param("T1/05-skill", 'rm -r "$CLAUDE_CONFIG_DIR/skills"',
                      "missing: skill greeting (start event), skill greeting (first request)", id="a skill"),
-        pytest.param("T1/10-hidden", 'rm -r "$CLAUDE_CONFIG_DIR/skills"',
-                     "missing: skill hidden (start event)", id="a skill that the CLI keeps from the model"),
     ],
 )  # fmt: skip
 def test_a_part_that_does_not_start_or_is_not_there_is_named(
@@ -183,6 +181,13 @@ def test_a_part_that_does_not_start_or_is_not_there_is_named(
     assert attempt["outcome"] == "delivery_error", attempt["reason"]
     assert named in attempt["reason"]
     assert report["counts"] == {"planned": 1, "ran": 1, "judged": 0, "scored": 0}
+
+
+def test_on_the_host_a_skill_that_only_the_start_event_lists_is_a_claim(tmp_path: Path) -> None:
+    with serve(hello) as provider:
+        evaluate(tmp_path, provider, "T1/10-hidden", before='rm -r "$CLAUDE_CONFIG_DIR/skills"')
+    delivery = only_attempt(tmp_path)["delivery"]
+    assert (delivery["proved"], delivery["claimed"]) == (False, ["skill hidden (start event)"])
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,13 @@ from scylla_gha.agents.base import (
     AgentPackage,
     AgentTask,
     ProcessResult,
-    SkillListing,
     TranscriptSummary,
 )
 from scylla_gha.agents.claude import safety_hook
 from scylla_gha.agents.claude.delivery import declared_delivery, observed_delivery
 from scylla_gha.agents.claude.transcript import classify_session, read_transcript
 from scylla_gha.agents.claude.uptake import SKILLS_FOLDER, observed_uses, tool_watch
+from scylla_gha.agents.skill_listing import ListingRules, ModelBudget, SkillListing
 from scylla_gha.config.materials import is_undelivered
 from scylla_gha.counting import counted
 from scylla_gha.errors import ToolError
@@ -47,6 +47,14 @@ _WAIT_FOR_SERVERS: Final = {
 # Otherwise the CLI lists skills within 1 % of the model's context, and further skills only by name. With this number of
 # characters, all skills are listed whole; without added skills, the first request does not change.
 _SKILL_LISTING: Final = {"SLASH_COMMAND_TOOL_CHAR_BUDGET": "1000000"}
+_OLDER: Final = "Haiku 4.5, Opus 4.5 and 4.6, Sonnet 4.5 and 4.6"
+_OLDER_MODELS: Final = (
+    "claude-haiku-4-5-20251001",
+    "claude-opus-4-5-20251101",
+    "claude-opus-4-6",
+    "claude-sonnet-4-5-20250929",
+    "claude-sonnet-4-6",
+)
 _LONGEST_WORD: Final = 131_071  # maximum bytes of one argument in Linux
 
 
@@ -75,13 +83,22 @@ class ClaudeCode:
     )
     uses_model: Final = True
     api_styles: Final = ("anthropic-messages",)
-    # Seen in first requests of 2.1.197: 1 % of a context of 200,000 tokens at four characters each, filled in the order
-    # of names. Its own skills take 4.4k of them with Haiku 4.5, and about 6k with the others.
     skill_listing: Final = SkillListing(
-        measured_at="2.1.197",
-        characters=8_000,
+        versions=(
+            ListingRules(
+                version="2.1.197",
+                own=4_247,
+                budgets=(ModelBudget(_OLDER, 8_000, _OLDER_MODELS), ModelBudget("newer models", 6_000)),
+                is_cleaned=False,
+            ),
+            ListingRules(
+                version="2.1.332",
+                own=6_074,
+                budgets=(ModelBudget(_OLDER, 8_000, _OLDER_MODELS), ModelBudget("newer models", 30_000)),
+                is_cleaned=True,
+            ),
+        ),
         longest=1_536,
-        rooms={"Haiku 4.5": 3_600, "Sonnet 5 and Opus 5": 1_600},
         setting="skillListingBudgetFraction",
         default_fraction=0.01,
     )
