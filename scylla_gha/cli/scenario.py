@@ -246,7 +246,7 @@ def schemas(into: Path, reference: Path, *, check: bool) -> None:
     from scylla_gha.config import schemas as generated
     from scylla_gha.config.schemas import queries_page, scenarios_page
     from scylla_gha.hub.contract import contract_page
-    from scylla_gha.report.markdown import glossary
+    from scylla_gha.report import glossary
     from scylla_gha.store import write_text
 
     texts = {into / name: text for name, text in generated.schemas().items()}

@@ -249,6 +249,6 @@ def report(
 
 def _step_summary(stored: "Report", artifact: str, branch: str) -> str:
     from scylla_gha.publish.post import run_page_from
-    from scylla_gha.report.markdown import SummaryLinks, step_summary
+    from scylla_gha.report import SummaryLinks, step_summary
 
     return step_summary(stored, SummaryLinks(run_page_from(os.environ), artifact, branch))

@@ -16,8 +16,8 @@ from scylla_gha.model.plan import CollectReport, Plan, UnstartedCells
 from scylla_gha.model.readiness import REPORT_FILE, ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import CellRecord, Result
+from scylla_gha.report import glossary, markdown
 from scylla_gha.report.charts.theme import Chart
-from scylla_gha.report.markdown import glossary, markdown
 from scylla_gha.report.page import PageParts, page
 from scylla_gha.report.page.trials import UnreadableCell, embedded_trials, failing_first, trial_table
 from scylla_gha.report.summary import main_chart

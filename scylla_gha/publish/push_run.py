@@ -23,6 +23,7 @@ from scylla_gha.model.publication import Origin, RunIndexEntry, RunName
 from scylla_gha.model.readiness import REPORT_FILE, ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.publish.post import run_page_from
+from scylla_gha.report import Picture, SummaryLinks, step_summary
 from scylla_gha.report.branch_readme import (
     ReadinessBadge,
     badge_path,
@@ -34,7 +35,6 @@ from scylla_gha.report.branch_readme import (
     readiness_badge,
     trend_path,
 )
-from scylla_gha.report.markdown import Picture, SummaryLinks, step_summary
 from scylla_gha.report.readiness_text import MARKER, readiness_comment
 from scylla_gha.results_branch.clone import BranchClone, GitRemote
 from scylla_gha.results_branch.publish_run import PublishedRun, PushBackoff, RunToPublish, pack_run, publish_run

@@ -12,7 +12,7 @@ from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
 from scylla_gha.model.variant import Treatment, Variant
-from scylla_gha.report.markdown import markdown
+from scylla_gha.report import markdown
 from tests.support.records import make_cell, make_excluded_result, make_experiment, make_plan, make_result
 
 VARIANTS = ("T0/00-empty", "T0/01-vanilla", "T1/01-skill")

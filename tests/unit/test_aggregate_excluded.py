@@ -11,8 +11,8 @@ from scylla_gha.aggregate.warnings import excused_warnings, withheld_arms, witho
 from scylla_gha.model.analysis import Analysis, Contrast, Ruling
 from scylla_gha.model.report import ArmSummary, Counts, Excused
 from scylla_gha.model.trial import Outcome
+from scylla_gha.report import markdown
 from scylla_gha.report.comment import comment
-from scylla_gha.report.markdown import markdown
 from scylla_gha.report.terminal import terminal_report
 from tests.support.comments import facts
 from tests.support.records import make_cell, make_excluded_result, make_experiment, make_plan, make_result

@@ -8,8 +8,8 @@ from scylla_gha.aggregate import aggregate
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.report import Report
 from scylla_gha.model.variant import Treatment, Variant
+from scylla_gha.report import markdown
 from scylla_gha.report.comment import comment
-from scylla_gha.report.markdown import markdown
 from scylla_gha.report.terminal import terminal_report
 from tests.support.comments import facts
 from tests.support.records import make_cell, make_experiment, make_model_arm, make_plan, make_result

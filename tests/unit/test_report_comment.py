@@ -15,8 +15,8 @@ from scylla_gha.publish.edited_posts import (
     recovered_text,
     write_hidden_line,
 )
+from scylla_gha.report import markdown
 from scylla_gha.report.comment import MOST_BYTES, comment, marker, pointer
-from scylla_gha.report.markdown import markdown
 from tests.support.comments import HEAD, Made, facts, past, report_of
 from tests.support.golden import golden
 from tests.support.records import make_report, make_summary

@@ -14,8 +14,8 @@ from scylla_gha.evaluate.report_run import draw_charts
 from scylla_gha.model.analysis import Verdict
 from scylla_gha.model.experiment import Expectation
 from scylla_gha.publish.actions_output import outputs
+from scylla_gha.report import markdown
 from scylla_gha.report.comment import comment
-from scylla_gha.report.markdown import markdown
 from scylla_gha.report.page import PageParts, page
 from scylla_gha.report.page.trials import trial_table
 from scylla_gha.report.summary import conclusion, overall, title

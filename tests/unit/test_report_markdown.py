@@ -3,8 +3,7 @@ import re
 import pytest
 
 from scylla_gha.model.report import Comparison, Counts, Excluded, Report, ScenarioRow
-from scylla_gha.report import metrics
-from scylla_gha.report.markdown import glossary, markdown
+from scylla_gha.report import glossary, markdown, metrics
 from scylla_gha.report.metrics import title
 from tests.support.golden import golden
 from tests.support.records import make_report, make_summary

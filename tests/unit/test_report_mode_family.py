@@ -21,8 +21,8 @@ from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.model.variant import SystemPrompt, Treatment, Variant
 from scylla_gha.plan.cells import comparison_notes
+from scylla_gha.report import markdown
 from scylla_gha.report.comment import comment
-from scylla_gha.report.markdown import markdown
 from scylla_gha.report.page import PageParts, page
 from scylla_gha.report.page.trials import trial_table
 from scylla_gha.report.summary import title

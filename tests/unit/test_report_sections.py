@@ -5,8 +5,8 @@ import pytest
 
 from scylla_gha.model.analysis import Contrast, Outlier, ShrunkRate, Verdict
 from scylla_gha.model.report import Excluded, Failure, Report, ScenarioRow
+from scylla_gha.report import markdown
 from scylla_gha.report.comparisons import arrow, reading
-from scylla_gha.report.markdown import markdown
 from tests.support.records import make_report, make_summary
 from tests.support.reports import full_report, section
 

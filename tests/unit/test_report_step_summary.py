@@ -5,7 +5,7 @@ import re
 import pytest
 
 from scylla_gha.model.report import Comparison, Report
-from scylla_gha.report.markdown import SummaryLinks, markdown, step_summary
+from scylla_gha.report import SummaryLinks, markdown, step_summary
 from tests.support.comments import ORIGIN
 from tests.support.records import make_report, make_summary
 from tests.support.reports import full_report, hostile_rows_report

@@ -3,7 +3,7 @@
 from typing import Any
 
 from scylla_gha.aggregate import aggregate, question_of
-from scylla_gha.report.markdown import markdown
+from scylla_gha.report import markdown
 from tests.support.reports import section
 from tests.support.tier_reports import VANILLA, TierArm, tier_plan, tier_report, tier_rows
 

@@ -7,7 +7,7 @@ import pytest
 
 from scylla_gha.aggregate import aggregate
 from scylla_gha.errors import ConfigError
-from scylla_gha.report.markdown import markdown
+from scylla_gha.report import markdown
 from scylla_gha.store import write_lines
 from scylla_gha.store.rows import reports_of_same_github
 from tests.support.command import scylla

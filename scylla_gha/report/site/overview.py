@@ -5,11 +5,11 @@ from typing import Final
 
 from scylla_gha.counting import counted
 from scylla_gha.model.report import History
+from scylla_gha.report import glossary
 from scylla_gha.report.branch_readme import badge_values, decisive_arm
 from scylla_gha.report.charts.history import history
 from scylla_gha.report.charts.theme import Chart
 from scylla_gha.report.document import UNDEFINED, Bullets, Markdown, MarkdownPage, Section, Table, more, section
-from scylla_gha.report.markdown import glossary
 from scylla_gha.report.readiness_text import headline as readiness_headline
 from scylla_gha.report.sections import NOT_COMPARED, headline, verdict_bullets
 from scylla_gha.report.site import (
