@@ -198,7 +198,7 @@ def _mode_warnings(plan: Plan) -> Iterator[str]:
 
 
 def _unproved_warnings(plan: Plan) -> Iterator[str]:
-    """Yield a warning for each mode of which scenarios have no oracle."""
+    """Yield a warning for each mode with scenarios that have no oracle for it."""
     for mode, names in plan.unproved.items():
         yield (
             f"Mode {mode}: {counted(len(names), 'scenario')} of its arms without an oracle of it "

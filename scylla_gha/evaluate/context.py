@@ -98,7 +98,7 @@ class RunSettings:
 
     @property
     def judges(self) -> tuple[str, ...]:
-        """Ids of the judge models: the overrides', or else the experiment's."""
+        """Ids of the judge models: those of the overrides, or of the experiment if there are none."""
         return self.overrides.judges or self.plan.experiment.judges
 
     @functools.cached_property

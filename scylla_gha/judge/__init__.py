@@ -139,7 +139,7 @@ def _ask_panel(  # noqa: PLR0913 the panel's evidence
     *,
     github: TrialGitHub | None,
 ) -> PanelResult | None:
-    """Ask the panel; return None if there is no panel. Nobody is asked about an unchanged start state."""
+    """Ask the panel; return None if there is no panel. An unchanged start state is not sent to judges."""
     if context.panel is None:
         return None
     change = judged_change(trial, folder, github, answer=_answer(trial.last, prepared, folder))

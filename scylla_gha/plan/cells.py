@@ -329,7 +329,7 @@ def unproved_tasks(folders: Sequence[ScenarioFolder], arms: Sequence[Arm]) -> di
 
 
 def unproved_notes(tasks: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield a note for each mode with scenarios that have no oracle of it."""
+    """Yield a note for each mode with scenarios that have no oracle for it."""
     for mode, names in tasks.items():
         yield (
             f"mode {mode}: {counted(len(names), 'scenario')} without an oracle for it ({', '.join(names)}), so "

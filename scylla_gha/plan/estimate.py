@@ -1,4 +1,4 @@
-"""Estimate of cost and duration of cells, for agents and judges: from earlier trials, else from priors.
+"""Estimate of the cost and duration of cells, for agents and judges, from earlier trials, or from priors without any.
 
 The prior of an agent is a number of turns by the scenario's size; a turn is assumed to read 25,000 tokens from the
 cache, to write 1,500 to it, and to produce 400. The prior of a judge is the size of its prompt and of its answer in

@@ -282,7 +282,7 @@ def install_editable(tools: Tools, cache: Path) -> None:
 
 
 def add_packages(code: Path, requirements: tuple[str, ...]) -> None:
-    """Install what the test runner needs into the virtual environment that the command made, if there is one.
+    """Install the test runner's requirements into the virtual environment that the command made, if it made one.
 
     Raises:
         ToolError: a package cannot be installed.

@@ -247,7 +247,7 @@ def commit_of(fixture: Path) -> str:
 
 
 def changed_fixture(source: FixtureSource, fixture: Path) -> str | None:
-    """Return a message if a fixture's files are not the pinned commit, else None; do not use the cache."""
+    """Return a message if a fixture's files differ from the pinned commit; None if they are equal. No cache is used."""
     commit = commit_of(fixture)
     return None if commit == source.hash else _changed(fixture, commit, source.hash)
 

@@ -162,7 +162,7 @@ def tool_folders(tools: Tools, cache: Path) -> dict[str, Path]:
 
 @functools.cache
 def _go_library(version: str, cache: Path) -> Path:
-    """Return Go's own library, compiled once by a version of the toolchain; else each check would compile it again."""
+    """Return Go's standard library, compiled once for each version of the toolchain instead of by each check."""
 
     def compile_library(folder: Path) -> None:
         path = search_path(Tools(python={_GO: version}), cache)

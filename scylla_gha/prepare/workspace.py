@@ -118,7 +118,7 @@ def open_workspace(start: StartState, root: Path) -> Workspace:
 
 
 class NoPatchError(Exception):
-    """An agent's change of which git makes no patch that applies."""
+    """A change for which git cannot make a patch that applies."""
 
 
 def snapshot(

@@ -193,7 +193,7 @@ def mode_effects(view: ReportView) -> Section:
 
 
 def wholes(view: ReportView) -> Section:
-    """Return configurations beside what their parts add up to."""
+    """Return configurations, each beside the sum of its parts' effects."""
     return section("Wholes and their parts", tiers.wholes(view), is_news=True)
 
 
@@ -298,7 +298,7 @@ def scenarios(view: ReportView) -> Section:
 
 
 def matrix_blocks(matrix: outcomes.ScenarioMatrix) -> tuple[Block, ...]:
-    """Return a matrix of scenarios and arms after what its numbers are; empty without scenarios."""
+    """Return a matrix of scenarios and arms, after a sentence on its numbers; empty without scenarios."""
     if not matrix.table.rows:
         return ()
     hardest = f"The {len(matrix.table.rows)} hardest of {matrix.scenarios:,}.\n" if matrix.is_hardest else ""

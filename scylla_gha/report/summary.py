@@ -112,7 +112,7 @@ def _why(view: ReportView, comparison: Comparison) -> str:
 
 
 def hypothesis_line(report: Report) -> str:
-    """Return the hypothesis with what the verdicts say of it, in one line; empty if there is none."""
+    """Return the hypothesis and whether the verdicts support it, in one line; empty if there is no hypothesis."""
     reading = report.hypothesis
     if reading is None:
         return ""
@@ -278,7 +278,7 @@ def pass_cost(view: ReportView, arm: ArmSummary) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class NextCommand:
-    """Options that measure more, and what that takes.
+    """Options of a command that measures more, with its number of trials and its cost.
 
     Attributes:
         command: `evaluate` on this machine, with the branch if the report compares a change.

@@ -110,7 +110,7 @@ def best_subtests(view: ReportView) -> Table:
 
 
 def tier_tokens(view: ReportView) -> Table:
-    """Return what the requests of each tier consist of, in shares of their characters."""
+    """Return the parts of each tier's requests, as shares of their characters."""
     return _by_tier(view, (("tokens per trial", "tokens"), *REQUEST_SHARES))
 
 
@@ -132,14 +132,14 @@ def _by_tier(view: ReportView, columns: Sequence[tuple[str, str]]) -> Table:
 
 
 def wholes(view: ReportView) -> Table:
-    """Return configurations beside what their parts add up to, those with the most parts first."""
+    """Return configurations, each beside the sum of its parts' effects; those with the most parts come first."""
     return _interactions_table(
         view, ranked_wholes(view), ("together", "parts", "sum of the parts' effects"), "configuration"
     )
 
 
 def modes_by_models(view: ReportView) -> Table:
-    """Return modes with models beside what the mode alone and the model alone add up to."""
+    """Return modes with models, each beside the sum of the mode's own and the model's own effect."""
     return _interactions_table(view, _crossed(view), ("mode and model", "each alone", "sum of both alone"), "arm")
 
 

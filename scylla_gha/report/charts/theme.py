@@ -140,7 +140,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def not_drawn(count: int, noun: str) -> list[str]:
-    """Return a sentence on what there was no room for; none if all is drawn."""
+    """Return a sentence that names what did not fit; empty if everything is drawn."""
     return [f"{counted(count, f'more {noun} is', f'more {noun}s are')} not drawn."] if count > 0 else []
 
 
@@ -175,7 +175,7 @@ def _config() -> dict[str, object]:
 
 
 def _page_svg(svg: str, title: str, alternative: str) -> str:
-    """Return Vega's SVG with variables for colours, with title and description, and without what a page needs not."""
+    """Return Vega's SVG with variables for colours, with title and description, without unneeded parts."""
     ElementTree.register_namespace("", _SVG)
     root = ElementTree.fromstring(svg)  # noqa: S314 Vega wrote it, with all text escaped
     for element in root.iter():

@@ -38,7 +38,7 @@ _MOST_VERDICTS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class KeyFigure:
-    """One figure of the answer, with what it is of, and a note."""
+    """One figure of the answer, with its label and a note."""
 
     title: str
     figure: str

@@ -130,7 +130,7 @@ class SiteSection:
 
 
 def site_section(content: Section, *charts: Chart | None, widget: Widget = "") -> SiteSection:
-    """Return a section with those charts that there are."""
+    """Return a section with its charts; None stands for a missing chart."""
     return SiteSection(content, tuple(chart for chart in charts if chart), widget)
 
 
