@@ -30,7 +30,7 @@ from scylla_gha.analysis.frame import (
     tier_pairings,
 )
 from scylla_gha.analysis.interactions import ArmParts, interactions, mode_interactions
-from scylla_gha.analysis.metrics import arm_measures, best_subtests, slices, spreads, tier_measures
+from scylla_gha.analysis.metrics import arm_measures, best_subtests, slices, spreads, tier_measures, used_effects
 from scylla_gha.counting import counted
 from scylla_gha.model.analysis import (
     Agreement,
@@ -100,6 +100,7 @@ def analyse(frame: Frame, question: Question) -> Analysis:
         rulings=tuple(rule(contrast, question.margin) for contrast in compare(frame, pairs, paired_by, how)),
         answers=tuple(rule(contrast, question.margin) for contrast in answers),
         contrasts=others,
+        used_effects=tuple(used_effects(frame, pairs)),
         best=tuple(best_subtests(frame)),
         tiers=tier_measures(frame),
         interactions=(

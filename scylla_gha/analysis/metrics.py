@@ -3,16 +3,25 @@
 The metrics of the Scylla paper (section 5) are among them. Each has an interval if one can be computed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
 
 from scylla_gha.analysis.estimate import HERE, LIKE, Sample, over_scenarios, share
-from scylla_gha.analysis.frame import Frame, Groups, arms_by_tier, grouped
+from scylla_gha.analysis.frame import Frame, Groups, Pairing, arms_by_tier, grouped
 from scylla_gha.analysis.row_table import COMPONENTS, TOKENS, TREATMENT
-from scylla_gha.model.analysis import ArmMeasures, BestSubtest, Measure, Slice, Spread, SpreadMetric, TierMeasures
+from scylla_gha.model.analysis import (
+    ArmMeasures,
+    BestSubtest,
+    Measure,
+    Slice,
+    Spread,
+    SpreadMetric,
+    TierMeasures,
+    UsedEffect,
+)
 from scylla_gha.stats.arrays import Bools, Floats, Ints
 from scylla_gha.stats.means import (
     clustered,
@@ -28,6 +37,7 @@ from scylla_gha.stats.means import (
     wilson_effective,
     wilson_limits,
 )
+from scylla_gha.stats.ratios import fieller_interval
 
 _TAIL_TRIALS: Final = 20  # with fewer trials, the 90th percentile is one of the two largest values
 _MANY: Final = 2
@@ -35,6 +45,9 @@ _HALF: Final = 0.5
 _SEVERAL: Final = -1  # index of several arms together
 By = Literal["scenario", "category", "difficulty", "size", "tier"]
 _PARTS: Final[tuple[By, ...]] = ("category", "difficulty", "size")
+_OF_USED: Final = {"pass_rate": "passed", "score": "score"}  # metrics of effects where a treatment was used, by column
+_FEWEST_USED: Final = 6  # scenarios of such an effect
+_LEAST_UPTAKE: Final = 0.2
 _METRICS: Final[tuple[SpreadMetric, ...]] = ("seconds", "usd")
 _MOST_VALUES: Final = 1200  # of all arms together, on one metric
 _MOST_OF_ARM: Final = 60
@@ -67,6 +80,39 @@ def tier_measures(frame: Frame) -> tuple[TierMeasures, ...]:
     )
 
 
+def used_effects(frame: Frame, pairings: Sequence[Pairing]) -> Iterator[UsedEffect]:
+    """Yield the effects of arms where their treatment was used, those that the data bound.
+
+    The lower limit of the arm's uptake must be above 0.2, there must be six scenarios, and the interval must be
+    bounded. If all trials used the treatment, the effect is that of the comparison, and is left out.
+    """
+    columns = frame.columns
+    uses = np.where(columns["declared"] == 0, 0.0, columns["used"])
+    used = grouped(frame, uses).mean
+    for metric, column in _OF_USED.items():
+        values = grouped(frame, np.where(np.isnan(uses), np.nan, columns[column])).mean
+        for pairing in pairings:
+            first, second = pairing.first[0], pairing.second[0]
+            x, y = values[first] - values[second], used[first] - used[second]
+            known = ~np.isnan(x + y)
+            low = next((part.low for part in _Arm.of(frame, (first,)).uptake() if part.metric == "uptake"), None)
+            if known.sum() < _FEWEST_USED or (low or 0.0) <= _LEAST_UPTAKE or np.all(y[known] == 1):
+                continue
+            effect = fieller_interval(x[known], y[known])
+            if effect is None or effect.estimate is None or effect.low is None or effect.high is None:
+                continue
+            yield UsedEffect(
+                arm=pairing.arm,
+                baseline=pairing.baseline,
+                metric=metric,
+                value=min(1.0, max(-1.0, effect.estimate)),  # no share can change by more
+                low=max(-1.0, effect.low),
+                high=min(1.0, effect.high),
+                uptake=float(y[known].mean()),
+                scenarios=effect.n,
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class _Arm:
     """The judged rows of one arm, or of several arms together."""
@@ -90,13 +136,13 @@ class _Arm:
         yield from self._time()
         yield from self.spending()
         yield from self._tools()
-        yield from self._uptake()
+        yield from self.uptake()
         yield from self._ends()
 
     def of_tier(self) -> Iterator[Measure]:
         """Yield the metrics that tiers have."""
         yield from self.spending()
-        yield from self._uptake()
+        yield from self.uptake()
 
     def _success(self) -> Iterator[Measure]:
         passed, sample = self.column("passed"), self.sample
@@ -190,7 +236,7 @@ class _Arm:
         yield sample.ratio("tool_failure_rate", self.column("failed_tool_calls"), calls)
         yield sample.ratio("request_retry_rate", self.column("repeated_requests"), self.column("requests"))
 
-    def _uptake(self) -> Iterator[Measure]:
+    def uptake(self) -> Iterator[Measure]:
         """Yield the share of trials that used a declared resource, and the turn of the first use, if any is known."""
         if np.isnan(self.frame.columns["used"]).all():
             return

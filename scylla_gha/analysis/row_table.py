@@ -41,6 +41,7 @@ COLUMNS: Final = (
     "failed_tool_calls",
     "changes",
     "human_usd",
+    "declared",
     "used",
     "first_use",
 )

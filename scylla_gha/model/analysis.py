@@ -116,6 +116,23 @@ class Ruling(Record):
     )
 
 
+class UsedEffect(Record):
+    """Effect of a treatment where it was used: difference of a metric divided by the difference of uptake.
+
+    It is present only if at least six scenarios and enough uses bound it. It assumes that a treatment that is not used
+    changes nothing.
+    """
+
+    arm: str
+    baseline: str
+    metric: str
+    value: float
+    low: float
+    high: float
+    uptake: float = Field(description="Mean over scenarios of the difference of the shares of trials with a use")
+    scenarios: int
+
+
 class Interaction(Record):
     """Configuration compared with the sum of its parts, each tested alone.
 
@@ -281,6 +298,11 @@ class Analysis(Record):
         description="Verdicts of the declared family, if it is tiers or models",
     )
     contrasts: tuple[Contrast, ...]
+    used_effects: tuple[UsedEffect, ...] = Field(
+        default=(),
+        exclude_if=lambda effects: not effects,
+        description="Effects of arms where their treatment was used, if the data bound them",
+    )
     best: tuple[BestSubtest, ...] = ()
     tiers: tuple[TierMeasures, ...] = Field(
         default=(), exclude_if=lambda tiers: not tiers, description="Measures by tier, if there are at least two tiers"

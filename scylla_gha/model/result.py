@@ -264,6 +264,11 @@ class Result(Record):
         return None if self.files_changed is None else self.files_changed + (self.github_writes or 0)
 
     @property
+    def declared(self) -> int | None:
+        """Number of declared resources; None if their uses are unknown."""
+        return None if self.uses is None else len(self.uses)
+
+    @property
     def used(self) -> bool | None:
         """True if the trial used a declared resource; None: unknown, or it declared none."""
         return any(self.uses.values()) if self.uses else None

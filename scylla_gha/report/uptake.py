@@ -2,9 +2,20 @@
 
 from typing import Final
 
+from scylla_gha.model.analysis import UsedEffect
 from scylla_gha.model.report import ResourceUse
-from scylla_gha.report.document import UNDEFINED, Section, Table, introduced, number, percent, section
-from scylla_gha.report.metrics import metric_table
+from scylla_gha.report.document import (
+    UNDEFINED,
+    Columns,
+    Section,
+    Table,
+    introduced,
+    number,
+    percent,
+    section,
+    table_of,
+)
+from scylla_gha.report.metrics import metric_table, title, unit
 from scylla_gha.report.view import ReportView
 
 TITLE: Final = "Use of the treatment"
@@ -21,9 +32,14 @@ def uptake(view: ReportView) -> Section:
         "Trials that used at least one of the arm's skills, MCP servers or sub-agents. Rates and verdicts are over all "
         "trials, used or not."
     )
+    where_used = (
+        "Effect where it was used: the difference of all trials divided by the difference of the shares that used it. "
+        "It assumes that a treatment that is not used changes nothing:"
+    )
     return section(
         TITLE,
         *introduced(words, metric_table(view, _UPTAKE)),
+        *introduced(where_used, used_effects(view)),
         *introduced("Each resource, over the judged trials whose uses are known:", table),
         is_news=any(not use.used for arm in view.report.arms for use in arm.uses),
     )
@@ -35,6 +51,19 @@ def resource_table(view: ReportView) -> Table:
     rows = [(view.name(arm), *_resource_row(use)) for arm, use in uses[:_MOST_ROWS]]
     headings = ("arm", "resource", "used in", "of trials", "uses per trial", "only read in", "calls refused")
     return Table(headings, rows, max(0, len(uses) - _MOST_ROWS), "resource")
+
+
+def used_effects(view: ReportView) -> Table:
+    """Return the effects of arms where their treatment was used; they are known only with enough scenarios and uses."""
+    columns: Columns[UsedEffect] = {
+        "comparison": lambda effect: f"{view.name(effect.arm)} against {view.name(effect.baseline)}",
+        "metric": lambda effect: title(effect.metric),
+        "effect where used": lambda effect: f"{unit(effect.metric).step(effect.value)}{unit(effect.metric).step_unit}",
+        "95 %": lambda effect: f"[{unit(effect.metric).step(effect.low)}, {unit(effect.metric).step(effect.high)}]",
+        "more trials with a use": lambda effect: percent(effect.uptake),
+        "scenarios": lambda effect: str(effect.scenarios),
+    }
+    return table_of(view.analysis.used_effects if view.analysis else (), columns, _MOST_ROWS)
 
 
 def _resource_row(use: ResourceUse) -> tuple[str, ...]:

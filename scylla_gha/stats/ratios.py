@@ -33,6 +33,31 @@ def ratio_interval(x: ArrayLike, y: ArrayLike) -> Interval | None:
     return _delta_interval(*pair(x, y), "log-delta with t")
 
 
+def fieller_interval(x: ArrayLike, y: ArrayLike) -> Interval | None:
+    """Compute mean(x) / mean(y) of paired values, and its 95 % interval by Fieller's theorem with t.
+
+    None unless the interval is bounded: mean(y) must differ from 0 at the 5 % level. Values may be below 0.
+
+    Raises:
+        ValueError: the lengths differ.
+    """
+    top, bottom = pair(x, y)
+    n = top.size
+    if n < _FEWEST or not bottom.mean():
+        return None
+    t, mean = t_quantile(n - 1), float(bottom.mean())
+    a, b, scale = top - top.mean(), bottom - bottom.mean(), 1 / (n * (n - 1))
+    var_x, var_y, cov = scale * float(a @ a), scale * float(b @ b), scale * float(a @ b)
+    ratio, g = float(top.mean()) / mean, t**2 * var_y / mean**2
+    if g >= 1:
+        return None
+    of_x = var_x - (cov**2 / var_y if var_y > 0 else 0.0)  # the part of the variance that y does not explain
+    spread = var_x - 2 * ratio * cov + ratio**2 * var_y - g * of_x
+    half = t / abs(mean) * math.sqrt(spread) if spread > _NO_SPREAD**2 else math.nan
+    centre = ratio - (g * cov / var_y if var_y > 0 else 0.0)
+    return make_interval(ratio, ((centre - half) / (1 - g), (centre + half) / (1 - g)), "Fieller with t", n)
+
+
 def _delta_interval(top: Floats, bottom: Floats, method: str, floor: float = 0.0) -> Interval | None:
     """Use se^2 = var(x) / x^2 + var(y) / y^2 - 2 cov / (x y) of the ratio's logarithm; var(y) is at least `floor`."""
     n = top.size

@@ -14,6 +14,7 @@ import pytest
 from scylla_gha.config.library import toolkit_root
 from tests.support.claude_versions import NEWEST
 from tests.support.command import scylla
+from tests.support.git import shell
 from tests.support.materials import SERVER
 from tests.support.provider import Body, Fail, Provider, Say, serve, tool_results
 from tests.support.repository import write_tree
@@ -76,9 +77,8 @@ EXPECTED: dict[str, tuple[dict[str, int], int | None, list[str], dict[str, int]]
     "server": ({"mcp/clock": 1}, 1, [], {"mcp/clock": 1}),
     "forges": ({}, None, [], {}),
 }
-TREATMENT = (
-    "{{skills: [tally, other, forked], mcp_servers: [clock], agents: [helper], system_prompt: {{append: '{}'}}}}"
-)
+PARTS = "skills: [tally, other, forked], mcp_servers: [clock], agents: [helper]"
+TREATMENT = f"{{{{{PARTS}, system_prompt: {{{{append: '{{}}'}}}}}}}}"
 TIER = "id: T1\nname: Uptake\nfocus: What is used\nsub_tests:\n" + "".join(
     f"  - {{id: {number:02d}-{name}, description: {name}, treatment: {TREATMENT.format(f'Journey <{name}>.')}}}\n"
     for number, name in enumerate(JOURNEYS)
@@ -198,6 +198,25 @@ def test_a_skill_that_the_prompt_calls_by_name_is_used(tmp_path: Path, version: 
     assert uses(folder, arm_of("never")) == {"counts": {**NONE, "skill/tally": 1}, "first_turn": 1,
                                              "by_prompt": ["skill/tally"], "read": [], "refused": {}}  # fmt: skip
     assert rows(folder)[arm_of("never")]["uses_by_prompt"] == ["skill/tally"]
+
+
+def test_skills_of_the_repository_count(tmp_path: Path) -> None:
+    """The variant takes its skills, sub-agent and server from the files for agents of the repository."""
+    server = {"mcpServers": {"clock": {"command": "python3", "args": ["-c", SERVER]}}}
+    own = {f".claude/{name.removeprefix('config/')}": text for name, text in FILES.items() if name.endswith(".md")}
+    folder = write_tree(tmp_path, {
+        **own, ".mcp.json": json.dumps(server),
+        "config/tiers/T1.yaml": TIER.replace(PARTS, "agent_files: ['*']"),
+    })  # fmt: skip
+    shell(folder, "git init -q && git add -A && git commit -qm base")
+    experiment = EXPERIMENT.replace("SCENARIO", "001-hello-world").replace("AGENT", f"claude-code@{NEWEST}")
+    experiment = experiment.replace("BASELINE", arm_of("never"))
+    with serve(Journeys()) as provider:
+        evaluate(folder, provider, experiment.replace("VARIANTS", "T1/07-never, T1/02-other-first, T1/10-server"))
+    never, skills, clock = (rows(folder)[arm_of(name)] for name in ("never", "other-first", "server"))
+    assert never["uses"] == NONE
+    assert skills["uses"] == {**NONE, "skill/other": 1, "skill/tally": 1}
+    assert clock["uses"] == {**NONE, "mcp/clock": 1}
 
 
 def test_a_replay_tells_the_same_uses(tmp_path: Path) -> None:

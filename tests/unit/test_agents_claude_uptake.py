@@ -117,6 +117,23 @@ def test_no_use(resources: AgentResources, call: WatchedCall) -> None:
     assert uses(resources, call) == Uses(counts=NONE)
 
 
+@pytest.mark.parametrize(
+    ("call", "used"),
+    [
+        (made("Skill", None, skill="team:tally"), "skill/tally"),
+        (made("Skill", None, skill="Tally"), None),
+        (made("Skill", None), None),
+        (made("Agent", None, subagent_type="reader"), "agent/reader"),
+        (made("mcp__clock__now", None), "mcp/clock"),
+    ],
+)
+def test_a_call_at_which_the_gateway_ended_the_session(
+    resources: AgentResources, call: WatchedCall, used: str | None
+) -> None:
+    counts = {**NONE, **({used: 1} if used else {})}
+    assert uses(resources, call.model_copy(update={"is_last": True})).counts == counts
+
+
 def test_a_skill_is_read_only_if_it_is_never_used(resources: AgentResources) -> None:
     assert uses(resources, tally=2) == Uses(counts=NONE, read=("skill/tally",))
     found = uses(resources, made("Skill", skill="tally", turn=4), made("Skill", skill="tally", turn=2), tally=1)

@@ -71,7 +71,7 @@ def test_a_report_reads_as_its_golden_file(name: str, report: Report) -> None:
 @pytest.mark.parametrize(
     ("report", "tables"),
     [
-        (full_report(), 32),
+        (full_report(), 33),
         (report_without_statistics(), 3),
         (make_report(), 0),
         (hostile_report(), 1),

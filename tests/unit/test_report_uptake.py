@@ -91,3 +91,39 @@ def test_a_trial_used_its_treatment_if_it_used_one_part() -> None:
 
     assert [row(uses).used for uses in (None, {}, {"skill/a": 0}, {"skill/a": 0, "mcp/b": 1})] == [
         None, None, False, True]  # fmt: skip
+
+
+def effects(trials: int, used: int, scenarios: int = 8) -> Report:
+    """The baseline passes every third trial; the arm passes where it used its skill, and otherwise as the baseline."""
+    names = [f"{at:03d}-s" for at in range(scenarios)]
+    cells = [make_cell(arm, at, name) for arm in ("plain", "with") for name in names for at in range(1, trials + 1)]
+    rows = []
+    for cell in cells:
+        at = cell.repetition + int(cell.scenario[:3])
+        is_used = cell.arm == "with" and at % trials < used
+        rows.append(make_result(cell, passed=is_used or at % 3 == 0, score=0.5,
+                                uses={"skill/a": int(is_used)} if cell.arm == "with" else {}))  # fmt: skip
+    plan = make_plan(*cells, experiment=make_experiment(baseline="plain"))
+    return aggregate(plan, rows, question=question_of(plan))
+
+
+def test_the_effect_where_it_was_used_is_the_ratio_of_differences() -> None:
+    report = effects(trials=5, used=3)
+    assert report.analysis
+    (effect,) = (each for each in report.analysis.used_effects if each.metric == "pass_rate")
+    assert (effect.arm, effect.baseline, effect.scenarios, effect.uptake) == ("with", "plain", 8, pytest.approx(0.6))
+    (ruling,) = report.analysis.rulings
+    assert ruling.contrast.value
+    assert effect.value == pytest.approx(ruling.contrast.value / 0.6)
+    assert effect.low < effect.value < effect.high
+    assert any("effect where used" in line for line in section(report, TITLE))
+
+
+@pytest.mark.parametrize(
+    "report",
+    [effects(5, 3, scenarios=5), effects(5, 1), effects(5, 5), report_of({"skill/a": 1}, None)],
+    ids=["few scenarios", "little used", "used by all", "one scenario"],
+)
+def test_the_effect_is_left_out_unless_the_data_bound_it(report: Report) -> None:
+    assert report.analysis
+    assert report.analysis.used_effects == ()

@@ -10,6 +10,7 @@ from scipy import stats
 
 from scylla_gha.stats.ratios import (
     Attempts,
+    fieller_interval,
     macro_success_cost_interval,
     ratio_interval,
     success_cost_interval,
@@ -108,3 +109,31 @@ def test_what_is_infinite_free_or_alone_has_no_ratio_of_costs_or_no_limits() -> 
     found = success_cost_ratio(lone, lone)
     assert found is not None
     assert (found.estimate, found.low, found.status) == (1.0, None, "point")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_fieller_limits_are_the_ratios_that_a_t_test_just_rejects(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    y = rng.uniform(0.2, 1.0, 9)
+    x = 0.4 * y + rng.normal(0, 0.2, 9)
+    found = fieller_interval(x, y)
+    low, estimate, high = known(found)
+    assert estimate == pytest.approx(x.mean() / y.mean())
+    for limit in (low, high):
+        assert stats.ttest_1samp(x - limit * y, 0.0).pvalue == pytest.approx(0.05)
+
+
+def test_fieller_without_spread_of_the_bottom_is_the_interval_of_a_mean() -> None:
+    x = [0.1, 0.4, 0.3, 0.7]
+    found, mean = fieller_interval(x, [0.5] * 4), stats.ttest_1samp(x, 0.0).confidence_interval()
+    assert known(found)[::2] == (pytest.approx(mean.low / 0.5), pytest.approx(mean.high / 0.5))
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "status"),
+    [([1, 2, 3], [-1, 0, 1], None), ([1, 2, 3], [-0.1, 0.2, 0.1], None), ([1], [1], None), ([], [], None),
+     ([1, 1], [1, 1], "point"), ([1, -2, 1.5], [-1, -1.1, -0.9], "ok")],
+)  # fmt: skip
+def test_fieller_has_no_limits_unless_they_are_bounded(x: list[float], y: list[float], status: str | None) -> None:
+    found = fieller_interval(x, y)
+    assert (found.status if found else None) == status

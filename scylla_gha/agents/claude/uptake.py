@@ -10,7 +10,8 @@ Forms of versions 2.1.197 and 2.1.332, seen in requests (2026-11-28):
 | MCP server | `mcp__SERVER__TOOL`, or `ReadMcpResourceTool` with `server` | the server's own, which may be an error |
 | sub-agent | `Agent` (or `Task`) with `subagent_type`, in any case of letters | its answer, or that it was launched |
 
-A call that the CLI refuses has an error as its result: in `<tool_use_error>`, or `Agent type 'NAME' not found`.
+A call that the CLI refuses has an error as its result: in `<tool_use_error>`, or `Agent type 'NAME' not found`. If the
+gateway ended the session at the answer with a call, no result can follow, and a call with the exact name counts.
 """
 
 import re
@@ -67,9 +68,9 @@ def observed_uses(resources: AgentResources, watched: WatchedTraffic, request: P
         turns.append(1)
     for call in watched.calls:
         name = _resource(call, names, _server_prefixes(resources))
-        if name is None or call.result is None:
+        if name is None or (call.result is None and not _is_cut_off(call, name)):
             continue
-        if call.result.failed and (name.startswith("skill/") or call.result.text.startswith(_REFUSED)):
+        if call.result and call.result.failed and _is_refusal(name, call.result.text):
             refused[name] += 1
         else:
             counts[name] += 1
@@ -115,10 +116,25 @@ def _resource(call: WatchedCall, names: Iterable[str], servers: Mapping[str, str
         return _match(f"mcp/{call.arguments.get('server')}", names)
     for kind, tools in _ARGUMENTS.items():
         if call.tool in tools:
-            name = call.arguments.get(tools[call.tool], "").removeprefix("/").rpartition(":")[2]
-            return _match(f"{kind}/{name}", names)
+            return _match(f"{kind}/{_plain_name(call.arguments.get(tools[call.tool], ''))}", names)
     prefixes = [prefix for prefix in servers if call.tool.startswith(prefix)]
     return f"mcp/{servers[max(prefixes, key=len)]}" if prefixes else None
+
+
+def _is_refusal(resource: str, text: str) -> bool:
+    """Tell if an error is the CLI's own, and not one of a server or of a sub-agent that ran."""
+    return resource.startswith("skill/") or text.startswith(_REFUSED)
+
+
+def _is_cut_off(call: WatchedCall, resource: str) -> bool:
+    """Tell if a call with an exact name has no result because the gateway ended the session at its answer."""
+    name = resource.partition("/")[2]
+    return call.is_last and (resource.startswith("mcp/") or _plain_name(*call.arguments.values()) == name)
+
+
+def _plain_name(text: str = "") -> str:
+    """Return a name without the slash and the plug-in before it."""
+    return text.removeprefix("/").rpartition(":")[2]
 
 
 def _match(name: str, names: Iterable[str]) -> str | None:
