@@ -169,7 +169,8 @@ def comment(
 ) -> None:
     """Post the report of EXPERIMENT as a comment on a pull request, or edit the comment that is there.
 
-    A measurement of `readiness` has a comment of its own, with the flipped anchors first.
+    A measurement of `readiness` has a comment of its own, with the flipped anchors first. So has one of `skill` (the
+    run `skills`), with a row for each skill.
 
     \b
     scylla-gha publish comment quickstart --print
@@ -177,7 +178,7 @@ def comment(
     """  # noqa: D301
     from scylla_gha.model.plan import WavePacking
     from scylla_gha.publish.post import PullRequestInfo, post_report
-    from scylla_gha.publish.push_run import post_readiness, stored_readiness
+    from scylla_gha.publish.push_run import post_marked, stored_measurement
     from scylla_gha.store import read_record
     from scylla_gha.store.run_folder import WavePaths
 
@@ -185,8 +186,8 @@ def comment(
     if pull is None and not only_print:
         raise click.UsageError("give --pull N, the number of the pull request, or --print, which posts nothing")
     target = None if only_print else pull
-    if (measurement := stored_readiness(folder)) is not None:
-        post_readiness(measurement, target, author)
+    if (measurement := stored_measurement(folder)) is not None:
+        post_marked(*measurement, target, author)
         return
     has_chart = bool(results_branch and results_folder) and folder.forest.is_file()
     packing = read_record(WavePaths(folder.root).packing, WavePacking)

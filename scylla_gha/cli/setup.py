@@ -81,7 +81,7 @@ def _name(_: click.Context, __: click.Parameter, value: str | None) -> str | Non
     "stored in the scenarios, and runs in a copy of each start state.",
 )
 @click.option(
-    "--skills", is_flag=True, help="Write only a workflow that checks and measures the Agent Skills of the repository."
+    "--skills", is_flag=True, help="Write only the workflows that check and measure the Agent Skills of the repository."
 )
 @click.option("--example", is_flag=True, help="Write a small example, without reading commits or running tests.")
 @click.option("--dry-run", is_flag=True, help="List the files, and write none.")
@@ -161,7 +161,7 @@ def _init_suite(
 
 
 def _init_skills(root: Path, toolkit: "Toolkit", *, dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Write the workflow for the Agent Skills of a repository.
+    """Write the workflows for the Agent Skills of a repository.
 
     Raises:
         ConfigError: it has none.
@@ -173,7 +173,7 @@ def _init_skills(root: Path, toolkit: "Toolkit", *, dry_run: bool, yes: bool, as
     folders = [skill.shown(skill.folder) for skill in find_skills(root.resolve())[0]]
     if not folders:
         raise ConfigError(f"{root}: no SKILL.md in it or below it; write a skill first (docs/skills.md)")
-    states = file_states(root, [steps.skills_workflow(toolkit, folders)])
+    states = file_states(root, steps.skills_workflows(toolkit, folders))
     if not dry_run:
         _confirm_overwriting([file.path for file in states["overwritten"]], yes=yes)
         write_files(root, [*states["new"], *states["overwritten"]])

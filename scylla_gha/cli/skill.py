@@ -50,6 +50,15 @@ def _arms(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
     help="Branch, tag or hash with the last version of the skill (default: a pull request's merge base, else none).",
 )
 @click.option(
+    "--skill", "names", multiple=True, metavar="NAME", help="Skill to measure; may be repeated (default: all in PATH)."
+)
+@click.option(
+    "--changed",
+    is_flag=True,
+    help="Measure only skills that differ from their last version; their evals are those of the last version if both "
+    "differ, and new ones.",
+)
+@click.option(
     "--against",
     default="none,base",
     callback=_arms,
@@ -164,6 +173,7 @@ def _measured(path: Path, check: "SkillsCheck", only: object, values: dict[str, 
     """Run what there is a key for, in the order of the price."""
     from scylla_gha.model import one_line
     from scylla_gha.skills.evals import eval_parts
+    from scylla_gha.skills.pull_request import measure_changes
     from scylla_gha.skills.session import KINDS, SkillRequest, measure_skills, newest_agent
 
     library = options.library()
@@ -171,8 +181,16 @@ def _measured(path: Path, check: "SkillsCheck", only: object, values: dict[str, 
     kinds = tuple(kind for kind in KINDS if only in {None, kind})
     agent = newest_agent(library, str(values.pop("agent")))
     own = {"root": path, "library": library, "kinds": kinds, "model": model, "agent": agent}
+    only_changed, names = bool(values.pop("changed")), values.pop("names")
     request = SkillRequest(**own, **values)  # type: ignore[arg-type]
-    return measure_skills(request, (eval_parts,), check, lambda line: options.report(one_line(line)))
+
+    def say(line: str) -> None:
+        options.report(one_line(line))
+
+    def measure(chosen: "SkillsCheck") -> "SkillsAnswer":
+        return measure_skills(request, (eval_parts,), chosen, say)
+
+    return measure_changes(request, check, names, measure, say, only_changed=only_changed)  # type: ignore[arg-type]
 
 
 def _print_answer(check: "SkillsCheck", answer: "SkillsAnswer", *, as_json: bool) -> None:

@@ -44,7 +44,9 @@ from scylla_gha.validate.scenario import validate_scenario
 
 AFTER_SUITE: Final = "Now run: scylla-gha evaluate {}\nThen commit, push, and run: scylla-gha doctor"
 AFTER_SKILLS: Final = (
-    "Now run: scylla-gha skill .\nThen commit and push; each pull request that changes a skill is checked."
+    "Now run: scylla-gha skill .\nThen commit and push; each pull request that changes a skill is checked.\n"
+    "To measure skills there, store the model's key as scylla-gha doctor says; then set the label skill-eval on a pull "
+    "request, or comment /scylla skill"
 )
 _LONGEST_PAUSE: Final = 16.0  # seconds between two lines of progress
 
@@ -175,8 +177,8 @@ def workflow_files(name: str, toolkit: Toolkit, keys: Sequence[str] = ()) -> lis
     return [ScaffoldFile(f".github/workflows/{file}", filled(file, **words).encode()) for file in files]
 
 
-def skills_workflow(toolkit: Toolkit, folders: Iterable[str]) -> ScaffoldFile:
-    """Return the workflow for the Agent Skills of a repository.
+def skills_workflows(toolkit: Toolkit, folders: Iterable[str]) -> list[ScaffoldFile]:
+    """Return the workflows for the Agent Skills of a repository: checks and measurements, and the command for them.
 
     Args:
         toolkit: that it calls.
@@ -186,7 +188,8 @@ def skills_workflow(toolkit: Toolkit, folders: Iterable[str]) -> ScaffoldFile:
     patterns = sorted(f"{top[0]}/**" for top in tops if top and re.fullmatch(r"[\w.-]+", top[0]))
     paths = '"**"' if () in tops else ", ".join(map(json.dumps, ["**/SKILL.md", "**/evals/**", *patterns]))
     words = {"toolkit": toolkit.repository, "ref": toolkit.ref, "secrets": _passed([example_key()]), "paths": paths}
-    return ScaffoldFile(f".github/workflows/{SKILLS}", filled(SKILLS, **words).encode())
+    names = (SKILLS, "scylla-skills-comment.yml")
+    return [ScaffoldFile(f".github/workflows/{name}", filled(name, **words).encode()) for name in names]
 
 
 def _passed(keys: Sequence[str]) -> str:

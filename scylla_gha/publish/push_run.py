@@ -22,6 +22,8 @@ from scylla_gha.model.plan import Plan, WavePacking
 from scylla_gha.model.publication import Origin, RunIndexEntry, RunName
 from scylla_gha.model.readiness import REPORT_FILE, ReadinessReport
 from scylla_gha.model.report import Report
+from scylla_gha.model.skill_measurement import REPORT_FILE as SKILLS_FILE
+from scylla_gha.model.skill_measurement import SkillMeasurement
 from scylla_gha.publish.post import run_page_from
 from scylla_gha.report import Picture, SummaryLinks, step_summary
 from scylla_gha.report.branch_readme import (
@@ -36,6 +38,8 @@ from scylla_gha.report.branch_readme import (
     trend_path,
 )
 from scylla_gha.report.readiness_text import MARKER, readiness_comment
+from scylla_gha.report.skills_comment import MARKER as SKILLS_MARKER
+from scylla_gha.report.skills_comment import skills_comment
 from scylla_gha.results_branch.clone import BranchClone, GitRemote
 from scylla_gha.results_branch.publish_run import PublishedRun, PushBackoff, RunToPublish, pack_run, publish_run
 from scylla_gha.results_branch.stored_runs import StoredRun, last_waves
@@ -216,32 +220,35 @@ def _stored_reports(copy: BranchClone, runs: Sequence[RunIndexEntry]) -> list[tu
     return reports
 
 
-def stored_readiness(folder: RunFolder) -> ReadinessReport | None:
-    """Read the readiness report of a run's folder; None for other runs.
+def stored_measurement(folder: RunFolder) -> tuple[str, str] | None:
+    """Return the comment of a run of `readiness` or `skill`, and the mark that it begins with; None for other runs.
 
     Raises:
-        ConfigError: it cannot be read.
-    """
-    return read_record(folder.root / REPORT_FILE, ReadinessReport)
-
-
-def post_readiness(report: ReadinessReport, pull: int | None, author: str | None) -> None:
-    """Post the comment of a measurement on a pull request, or edit the existing comment; None: only print it.
-
-    Raises:
-        GitHubError: GitHub refused.
+        ConfigError: its record cannot be read.
     """
     try:
         url = run_page_from(os.environ).url
     except ConfigError:  # not a job of Actions, so there is no run to link to
         url = ""
-    body = readiness_comment(report, url)
+    if (readiness := read_record(folder.root / REPORT_FILE, ReadinessReport)) is not None:
+        return readiness_comment(readiness, url), MARKER
+    if (skills := read_record(folder.root / SKILLS_FILE, SkillMeasurement)) is not None:
+        return skills_comment(skills, url), SKILLS_MARKER
+    return None
+
+
+def post_marked(body: str, mark: str, pull: int | None, author: str | None) -> None:
+    """Post a comment on a pull request, or edit the existing one with the mark; None: only print it.
+
+    Raises:
+        GitHubError: GitHub refused.
+    """
     if pull is None:
         click.echo(body)
         return
     with open_repository() as repository:
         login = author or own_login(repository)
-        ours = find_marked(repository, pull, login, MARKER)
+        ours = find_marked(repository, pull, login, mark)
         posted = edit_comment(repository, ours[-1].id, body) if ours else None
         how = "edited" if posted else "posted"
         posted = posted or create_comment(repository, pull, body, login)

@@ -279,7 +279,9 @@ def test_the_workflow_for_skills_is_written_alone(tmp_path: Path) -> None:
     write_skill(root / "skills/tally")
     told = init(root, "--skills")
     assert "new: .github/workflows/scylla-skills.yml" in told.out
-    assert files(root).keys() - {"skills/tally/SKILL.md"} == {".github/workflows/scylla-skills.yml"}
+    assert files(root).keys() - {"skills/tally/SKILL.md"} == {
+        f".github/workflows/scylla-skills{end}.yml" for end in ("", "-comment")
+    }
     workflow = yaml.safe_load((root / ".github/workflows/scylla-skills.yml").read_text())
     assert "skills/**" in workflow[True]["pull_request"]["paths"]
     assert "nothing to do" in run(root, "init", "--skills").out  # the toolkit is the one that the workflow names

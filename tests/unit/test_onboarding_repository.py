@@ -8,7 +8,7 @@ import yaml
 
 from scylla_gha.errors import FixtureError
 from scylla_gha.mining import repository as user_repository
-from scylla_gha.onboarding.init import skills_workflow, workflow_files
+from scylla_gha.onboarding.init import skills_workflows, workflow_files
 from scylla_gha.onboarding.toolkit import (
     Toolkit,
     host_and_name,
@@ -173,7 +173,7 @@ def test_the_written_workflow_tells_which_toolkit_it_calls(tmp_path: Path) -> No
     assert toolkit_here(tmp_path) == toolkit
 
 
-WRITTEN = [*workflow_files("app", OURS), skills_workflow(OURS, ["skills/pdf", ".claude/skills/tally"])]
+WRITTEN = [*workflow_files("app", OURS), *skills_workflows(OURS, ["skills/pdf", ".claude/skills/tally"])]
 
 
 @pytest.mark.parametrize("path", [file.path for file in WRITTEN])
@@ -205,12 +205,12 @@ def test_every_input_that_is_offered_is_handed_on() -> None:
     ],
 )
 def test_checks_of_skills_start_by_the_folders_of_skills(folders: list[str], paths: list[str]) -> None:
-    workflow = yaml.safe_load(skills_workflow(OURS, folders).content)
+    workflow = yaml.safe_load(skills_workflows(OURS, folders)[0].content)
     assert workflow[True]["pull_request"]["paths"] == paths
 
 
 def test_what_a_pull_request_starts_holds_no_secret_and_what_holds_one_is_dispatched() -> None:
-    text = skills_workflow(OURS, ["skills/pdf"]).content.decode()
+    text = skills_workflows(OURS, ["skills/pdf"])[0].content.decode()
     jobs = yaml.safe_load(text)["jobs"]
     assert jobs["check"]["permissions"] == {"contents": "read"}
     assert all("secrets." not in json.dumps(job) for name, job in jobs.items() if name != "measure")
@@ -219,7 +219,7 @@ def test_what_a_pull_request_starts_holds_no_secret_and_what_holds_one_is_dispat
 
 def test_linters_find_nothing_in_written_workflows(tmp_path: Path) -> None:
     pinned = Toolkit("octo-org/scylla-gha", SHA)
-    for file in [*workflow_files("app", pinned), skills_workflow(pinned, ["skills/pdf"])]:
+    for file in [*workflow_files("app", pinned), *skills_workflows(pinned, ["skills/pdf"])]:
         write(tmp_path / file.path, file.content)
     folder = tmp_path / ".github/workflows"
     files = list(map(str, sorted(folder.iterdir())))

@@ -75,6 +75,8 @@ def test_only_who_reports_may_write_to_the_repository() -> None:
         "release publish": {"attestations", "id-token"},
         "release release": {"contents"},
         "release major": {"contents"},
+        "skills measure": {"id-token"},
+        "skills tell": {"pull-requests"},
         "regression look": {"issues"},
         "regression tell": {"issues"},
         "site deploy": {"id-token", "pages"},
@@ -84,11 +86,11 @@ def test_only_who_reports_may_write_to_the_repository() -> None:
 def test_secrets_are_only_in_the_job_of_an_environment_that_cannot_write() -> None:
     users = {f"{name} {job}" for name, job, node in jobs() if "uses" not in node
              and any("secrets." in text for text in texts(node))}  # fmt: skip
-    assert users == {"evaluate cell", "readiness measure"}
-    measure = WORKFLOWS["readiness"]["jobs"]["measure"]
-    assert not WRITES & {what for what, how in measure["permissions"].items() if how == "write"}
-    (keyed,) = (step for step in measure["steps"] if any("secrets." in text for text in texts(step)))
-    assert "scylla-gha readiness" in keyed["run"]
+    assert users == {"evaluate cell", "readiness measure", "skills measure"}
+    for measure in (WORKFLOWS[name]["jobs"]["measure"] for name in ("readiness", "skills")):
+        assert not WRITES & {what for what, how in measure["permissions"].items() if how == "write"}
+        (keyed,) = (step for step in measure["steps"] if any("secrets." in text for text in texts(step)))
+        assert re.search("scylla-gha (readiness|skill) ", keyed["run"])
     cell = WORKFLOWS["evaluate"]["jobs"]["cell"]
     assert cell["environment"]["name"] == "${{ inputs.environment }}"
     assert not WRITES & {what for what, how in cell["permissions"].items() if how == "write"}

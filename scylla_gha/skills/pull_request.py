@@ -1,0 +1,202 @@
+"""Measurement of a pull request's skills: those that it changes, with the evals of the version before."""
+
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from scylla_gha.counting import counted
+from scylla_gha.errors import ConfigError, ScyllaError
+from scylla_gha.model.skill_measurement import REPORT_FILE, RUN, SkillMeasurement, SkillRow
+from scylla_gha.skills.evals import base_version
+from scylla_gha.skills.read_evals import EvalFile, SkillEval, TriggerQuery
+from scylla_gha.skills.references import UNDELIVERED
+from scylla_gha.skills.report import CheckedSkill, SkillsCheck, check_skills
+from scylla_gha.skills.session import Print, SkillRequest, SkillsAnswer
+from scylla_gha.store import write_record
+
+
+@dataclass(frozen=True, slots=True)
+class SkillChange:
+    """A skill of a pull request, with the evals that measure it.
+
+    Attributes:
+        skill: to measure; if the pull request changes it and its evals, with those of the version before, and new ones.
+        is_changed: its files or its evals differ from the last version.
+        is_new: there is no last version.
+        notes: which evals are used, in words.
+    """
+
+    skill: CheckedSkill
+    is_changed: bool
+    is_new: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def row(self) -> SkillRow:
+        """Row of the skill, without an answer."""
+        levels = [finding.level for finding in self.skill.findings]
+        return SkillRow(
+            name=self.skill.name,
+            is_changed=self.is_changed,
+            is_new=self.is_new,
+            errors=levels.count("error"),
+            warnings=levels.count("warning"),
+            notes=self.notes,
+        )
+
+
+def skill_changes(check: SkillsCheck, base: Path | None) -> list[SkillChange]:
+    """Compare all skills with those of the version before.
+
+    Args:
+        check: the checked skills of the pull request's head.
+        base: the same folder in the version before; None: there is none, so that no skill counts as changed.
+    """
+    if base is None:
+        return [SkillChange(skill, is_changed=False) for skill in check.skills]
+    before = {skill.folder: skill for skill in _checked(base)}
+    return [_change(check.root, skill, base, before.get(skill.folder)) for skill in check.skills]
+
+
+def _checked(base: Path) -> Iterable[CheckedSkill]:
+    try:
+        return check_skills(base, None, lambda *_: None).skills
+    except ConfigError:  # it had no skill
+        return ()
+
+
+def _change(root: Path, skill: CheckedSkill, base: Path, before: CheckedSkill | None) -> SkillChange:
+    if before is None:
+        return SkillChange(skill, is_changed=True, is_new=True)
+    is_skill_changed = _files(root / skill.folder) != _files(base.resolve() / skill.folder)
+    old, new = _entries(before), _entries(skill)
+    changed = {name for name, value in old.items() if new.get(name) != value}
+    added = new.keys() - old.keys()
+    if not (is_skill_changed and changed):
+        return SkillChange(skill, is_changed=is_skill_changed or bool(added or changed))
+    kept = counted(len(changed), "eval or query is", "evals or queries are")
+    note = f"{kept} as before this pull request, which changes both them and the skill"
+    if added:
+        note += f"; {counted(len(added), 'is', 'are')} new"
+    return SkillChange(replace(skill, files=_merged(before, skill, added)), is_changed=True, notes=(f"{note}.",))
+
+
+def _merged(before: CheckedSkill, skill: CheckedSkill, added: set[str]) -> tuple[EvalFile, ...]:
+    """Return the files of the version before, with what is new."""
+    files = {Path(file.path).name: file for file in before.files}
+    for file in skill.files:
+        name = Path(file.path).name
+        old = files.get(name, replace(file, evals=[], queries=[]))
+        evals = [each for each in file.evals if _key(file, each) in added]
+        queries = [each for each in file.queries if _key(file, each) in added]
+        files[name] = replace(old, evals=[*old.evals, *evals], queries=[*old.queries, *queries])
+    return tuple(files.values())
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    """Return the content of a skill's files, without its evals and tests."""
+    paths = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    inner = {str(path.relative_to(folder)): path for path in paths}
+    return {
+        name: path.read_bytes()
+        for name, path in inner.items()
+        if not {*Path(name).parts} & {*UNDELIVERED, ".git", "evals.json"}
+    }
+
+
+def _entries(skill: CheckedSkill) -> dict[str, object]:
+    """Return what an agent and judges get of each eval and query, by its key."""
+    entries: dict[str, object] = {}
+    for file in skill.files:
+        for each in file.evals:
+            value = (each.prompt, each.expected, each.assertions, each.setup, _content(each))
+            entries[_key(file, each)] = value
+        entries |= {_key(file, query): query.label for query in file.queries}
+    return entries
+
+
+def _key(file: EvalFile, entry: SkillEval | TriggerQuery) -> str:
+    """Return what identifies an eval or a query of a skill in two versions."""
+    own = f"eval {entry.id}" if isinstance(entry, SkillEval) else f"query {entry.query}"
+    return f"{Path(file.path).name} {own}"
+
+
+def _content(skill_eval: SkillEval) -> list[tuple[str, bytes]]:
+    """Return the names and contents of an eval's files."""
+    found: list[tuple[str, bytes]] = []
+    for name, content in skill_eval.files.items():
+        if content is not None:
+            found.append((name, content.encode()))
+            continue
+        path = Path(name)
+        inner = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+        found += [(each.name, each.read_bytes()) for each in inner]
+    return found
+
+
+def measure_changes(
+    request: SkillRequest,
+    check: SkillsCheck,
+    names: Sequence[str],
+    measure: Callable[[SkillsCheck], SkillsAnswer],
+    say: Print,
+    *,
+    only_changed: bool,
+) -> SkillsAnswer:
+    """Measure some of the skills, and store the answer for a comment.
+
+    Args:
+        request: options.
+        check: all checked skills; those that are not measured are installed beside the others.
+        names: of the skills to measure; empty: all.
+        measure: measures skills.
+        say: prints a line.
+        only_changed: measure only those that differ from the last version.
+
+    Raises:
+        ConfigError: a name is not that of a skill, or there is no last version.
+    """
+    if unknown := set(names) - {skill.name for skill in check.skills}:
+        raise ConfigError(f"--skill: {', '.join(sorted(unknown))}: no skill in {request.root} has this name")
+    with tempfile.TemporaryDirectory() as folder:
+        base = base_version(request, check.root, Path(folder), say).root if only_changed else None
+        if only_changed and base is None:
+            raise ConfigError("--changed: there is no last version to compare with; give --base REF")
+        changes = skill_changes(check, base)
+        chosen = {
+            change.skill.folder
+            for change in changes
+            if (change.is_changed or not only_changed) and (not names or change.skill.name in names)
+        }
+        skills = [
+            change.skill if change.skill.folder in chosen else replace(change.skill, files=()) for change in changes
+        ]
+        for change in changes:
+            for note in change.notes:
+                say(f"{change.skill.name}: {note}")
+        rows = [change.row for change in changes]
+        try:
+            answer = measure(replace(check, skills=tuple(skills)))
+        except ScyllaError as error:
+            write_record(measurement_path(request), SkillMeasurement(rows=tuple(rows), failure=str(error)))
+            raise
+    write_record(measurement_path(request), _measurement(rows, answer))
+    return answer
+
+
+def measurement_path(request: SkillRequest) -> Path:
+    """Return the path of the stored answer."""
+    return request.run(RUN).root / REPORT_FILE
+
+
+def _measurement(rows: Sequence[SkillRow], answer: SkillsAnswer) -> SkillMeasurement:
+    sentences: dict[str, list[str]] = defaultdict(list)
+    worse = {part.skill for part, report in answer.reports if report.is_worse}
+    for part, report in answer.reports:
+        sentences[part.skill] += report.sentences
+    answered = [
+        row.model_copy(update={"sentences": tuple(sentences[row.name]), "is_worse": row.name in worse}) for row in rows
+    ]
+    return SkillMeasurement(rows=tuple(answered), failure=str(answer.failure or ""))
