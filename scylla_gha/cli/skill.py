@@ -194,15 +194,21 @@ def _measured(path: Path, check: "SkillsCheck", only: object, values: dict[str, 
 
 
 def _print_answer(check: "SkillsCheck", answer: "SkillsAnswer", *, as_json: bool) -> None:
+    from scylla_gha.github_api.actions import escape_command
+    from scylla_gha.model import one_line
+    from scylla_gha.report.document import plain_lines
     from scylla_gha.skills.report import check_data
 
     if as_json:
         measured = [{"skill": part.skill, "part": part.kind, **report.data} for part, report in answer.reports]
         click.echo(json.dumps({**check_data(check), "measured": measured}, indent=1))
         return
-    for _, report in answer.reports:
-        for sentence in report.sentences:
-            click.echo(sentence)
+    for part, report in answer.reports:
+        for line in plain_lines(report.sections):
+            click.echo(escape_command(line))
+        options.report(f"{part.skill}: {part.kind}: page of all trials: {part.suite.parent / 'report.html'}")
+    for sentence in (sentence for _, report in answer.reports for sentence in report.sentences):
+        click.echo(escape_command(one_line(sentence)))
 
 
 def _require_quality(path: Path, check: "SkillsCheck", answer: "SkillsAnswer", fail_on: object) -> None:

@@ -5,7 +5,7 @@ Text is escaped when it is shown or put into a template, except text that code m
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -202,6 +202,20 @@ def lines_of(table: Table) -> list[str]:
         ).rstrip()
         for row in cells
     ]
+
+
+def plain_lines(sections: Iterable["Section"]) -> Iterator[str]:
+    """Yield sections as lines of plain text, each under its title."""
+    for part in sections:
+        if part.blocks:
+            yield f"{one_line(part.title).removesuffix('?')}:"
+        yield from (f"  {line}" for block in part.blocks for line in _plain_block(block))
+
+
+def _plain_block(block: "Block") -> list[str]:
+    if isinstance(block, Table):
+        return [*lines_of(block), *([f"and {block.left_out} more, in {block.source}"] if block.left_out else [])]
+    return [f"- {one_line(item)}" for item in block.items] if isinstance(block, Bullets) else [one_line(block)]
 
 
 @dataclass(frozen=True, slots=True)

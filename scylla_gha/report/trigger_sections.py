@@ -17,8 +17,8 @@ from scylla_gha.report.document import (
     Table,
     clipped,
     escape,
-    lines_of,
     percent,
+    plain_lines,
     section,
     section_markdown,
     table_of,
@@ -77,18 +77,8 @@ def trigger_markdown(report: TriggerReport) -> str:
 
 
 def trigger_lines(report: TriggerReport) -> Iterator[str]:
-    """Yield the report for a terminal: the sentences, what was used first, and the queries that went wrong."""
-    for part in trigger_sections(report):
-        if part.blocks:
-            yield f"{one_line(part.title)}:"
-        for block in part.blocks:
-            yield from (f"  {line}" for line in _plain(block))
-
-
-def _plain(block: Block) -> list[str]:
-    if isinstance(block, Table):
-        return [*lines_of(block), *([f"and {block.left_out} more, in {block.source}"] if block.left_out else [])]
-    return [f"- {one_line(item)}" for item in block.items] if isinstance(block, Bullets) else [one_line(block)]
+    """Return the report for a terminal: the sentences, what was used first, and the queries that went wrong."""
+    return plain_lines(trigger_sections(report))
 
 
 def _answer(report: TriggerReport) -> Iterator[Block]:

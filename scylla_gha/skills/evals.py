@@ -4,24 +4,21 @@ import os
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from statistics import fmean
 from typing import Final
 
 from scylla_gha.config.materials import material_digest
-from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
 from scylla_gha.mining.repository import check_out, checkout_of, merge_base, resolved
 from scylla_gha.model import slug
 from scylla_gha.model.experiment import Experiment
-from scylla_gha.model.judgment import Judgment
-from scylla_gha.model.plan import Plan
+from scylla_gha.skills.eval_answer import help_report
 from scylla_gha.skills.find import top_of
 from scylla_gha.skills.prompt_calls import slash_call
 from scylla_gha.skills.report import CheckedSkill, SkillsCheck
-from scylla_gha.skills.session import PartReport, Print, SkillPart, SkillRequest
+from scylla_gha.skills.session import Print, SkillPart, SkillRequest
 from scylla_gha.skills.suites import (
-    ABOUT_SKILL,
     BASE,
     BASE_FOLDER,
     TIER,
@@ -34,8 +31,6 @@ from scylla_gha.skills.suites import (
     write_experiment,
     write_skills,
 )
-from scylla_gha.store import read_record
-from scylla_gha.store.run_folder import RunFolder
 
 _ALL: Final = "repo"
 _NO_OTHERS: Final = "none"
@@ -180,10 +175,7 @@ def _part(
         assertion.code and assertion.code.command for assertion in assertions
     )
 
-    def answer(plan: Plan, folder: RunFolder) -> PartReport:
-        return _answer(skill.name, plan, folder)
-
-    return SkillPart("evals", skill.name, name, suite, answer, runs_code=runs_code)
+    return SkillPart("evals", skill.name, name, suite, partial(help_report, skill.name), runs_code=runs_code)
 
 
 def arm_id(request: SkillRequest, variant: str) -> str:
@@ -209,14 +201,3 @@ def installed_beside(request: SkillRequest, check: SkillsCheck, names: Collectio
         else:
             folders[folder.name] = folder
     return list(folders.values())
-
-
-def _answer(name: str, plan: Plan, folder: RunFolder) -> PartReport:
-    shares: dict[str, list[float]] = {}
-    for cell in plan.cells:
-        judgment = read_record(folder.cell(cell.id).judgment, Judgment)
-        values = [item.value for item in judgment.items if item.id[0] != ABOUT_SKILL] if judgment else []
-        if known := [value for value in values if value is not None]:
-            shares.setdefault(plan.arm(cell.arm).id, []).append(fmean(known))
-    texts = [f"{fmean(values):.0%} in {arm} ({counted(len(values), 'trial')})" for arm, values in shares.items()]
-    return PartReport((f"{name}: share of assertions that hold: {', '.join(texts) or 'not enough data'}.",))

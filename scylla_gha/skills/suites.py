@@ -16,7 +16,7 @@ import functools
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -38,6 +38,7 @@ from scylla_gha.model.scenario import (
     ScenarioTask,
     Validation,
 )
+from scylla_gha.model.skill_help import SkillArm
 from scylla_gha.model.variant import SubTest, Tier, Treatment
 from scylla_gha.prepare.start_state import commit_of
 from scylla_gha.skills.find import SKILL_FILE
@@ -84,6 +85,13 @@ class EvalOfFile:
         is_number = name.isascii() and name.isdigit() and int(name) <= _LARGEST_NUMBER
         words = slug("-".join(filter(None, (self.stem, "eval" if is_number else name)))) or "eval"
         return f"{int(name) if is_number else 0:03d}-{words.replace('.', '-').replace('_', '-')[:80].strip('-')}"
+
+
+ARMS: Final[Mapping[str, SkillArm]] = {
+    f"{TIER}/{WITH}": "with",
+    f"{TIER}/{WITHOUT}": "without",
+    f"{TIER}/{BASE}": "base",
+}
 
 
 def suite_name(skill: str) -> str:

@@ -29,9 +29,12 @@ def test_evals_are_run_with_and_without_the_skill_and_paid_once(tmp_path: Path) 
         assert len(provider.requests) == paid, "the second run must ask no model"
     assert "tally: evals: 4 trials to run, $" in said.err
     assert "0 of 4 trials to run" in again.err
-    assert "100% in t1-01-with.claude-code.claude-sonnet-5 (2 trials)" in said.out
-    assert "33% in t1-02-without.claude-code.claude-sonnet-5 (2 trials)" in said.out
-    assert said.out.splitlines()[-1] == again.out.splitlines()[-1]
+    assert "  with it       2                 100 %     100 %" in said.out
+    assert "  without       2                  33 %       0 %" in said.out
+    last = said.out.splitlines()[-2:]
+    assert last[0].startswith("tally: Not enough data to compare it with no skill: 1 repetition of each eval")
+    assert last[1].startswith("tally: It costs 1.0 x")
+    assert last == again.out.splitlines()[-2:]
 
 
 def rows(root: Path) -> list[dict[str, Any]]:
@@ -93,3 +96,22 @@ def test_a_killed_command_is_resumed_and_nothing_is_paid_twice(tmp_path: Path) -
     assert trials
     assert later <= 8 - len(trials)
     assert len(rows(tmp_path)) == 8
+
+
+def test_three_repetitions_give_a_verdict_in_text_json_and_files(tmp_path: Path) -> None:
+    author(tmp_path)
+    with serve(adder) as provider:
+        said = measure(tmp_path, provider, "--json")
+        assert said.code == 0, said.err
+    (measured,) = json.loads(said.out)["measured"]
+    assert (measured["skill"], measured["part"], measured["evals"]) == ("tally", "evals", 2)
+    (contrast,) = measured["contrasts"]
+    assert contrast["here"]["verdict"] == "better"
+    assert contrast["too_few"] == "too few evals for more than these; add 4"
+    stored = json.loads((tmp_path / "runs/skill-tally/help.json").read_text())
+    assert stored["contrasts"] == measured["contrasts"]
+    text = (tmp_path / "runs/skill-tally/help.md").read_text()
+    assert "- With it 67 points more assertions hold on these 2 evals (+39 to +94)" in text
+    sent = json.dumps([body for body in provider.requests if not body.get("tools")])
+    assert "Expected result, which the agent did not see:" in sent
+    assert "t1-01-with" not in sent

@@ -1,0 +1,245 @@
+"""The report of a skill's help: sentences for each comparison, and sections that terminal, Markdown and page render."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from scylla_gha.counting import counted, dollars
+from scylla_gha.model import one_line
+from scylla_gha.model.analysis import Ruling
+from scylla_gha.model.skill_help import (
+    ArmTotals,
+    AssertionResult,
+    HelpContrast,
+    HereClaim,
+    Ratio,
+    SkillArm,
+    SkillHelp,
+)
+from scylla_gha.report.document import (
+    UNDEFINED,
+    Block,
+    Bullets,
+    Columns,
+    Section,
+    clipped,
+    escape,
+    number,
+    percent,
+    seconds,
+    section,
+    section_markdown,
+    table_of,
+    tidy,
+)
+from scylla_gha.report.summary import marked
+
+_LONGEST_TEXT: Final = 120
+_MOST_ASSERTIONS: Final = 80
+_NAMES: Final[dict[SkillArm, str]] = {"with": "with it", "without": "without", "base": "last version"}
+_AGAINST: Final = {"none": "without it", "base": "with its last version"}
+_COST_NAMES: Final = {"usd": "USD", "seconds": "seconds", "tokens": "tokens"}
+_GROUPS: Final = ("holds less", "tells apart", "no difference", "always holds", "never holds", "not judged")
+_MEANINGS: Final = {
+    "holds less": "holds less with the skill",
+    "tells apart": "tells the two apart",
+    "no difference": "no difference",
+    "always holds": "always holds in both, so it says nothing",
+    "never holds": "never holds in both: too hard, broken or vague",
+    "not judged": "has no judged trial of both",
+}
+
+
+def help_sentences(answer: SkillHelp) -> Iterator[str]:
+    """Yield the answer for a skill: a sentence on help and one on cost for each comparison."""
+    if not answer.contrasts:
+        yield "It was compared with nothing, so it is not known whether it helps."
+    for contrast in answer.contrasts:
+        yield f"{_help_text(contrast)}{_alike_text(contrast)}."
+    if text := _cost_text(answer):
+        yield text
+
+
+def _help_text(contrast: HelpContrast) -> str:
+    here, other = contrast.here, "" if contrast.against == "none" else " than with its last version"
+    if here is None:
+        return f"Not enough data to compare it with {_other_noun(contrast)}: {contrast.no_claim}"
+    evals = f"on these {counted(here.evals, 'eval')}" if here.evals > 1 else "on this eval"
+    limits = f"({_points(here.low)} to {_points(here.high)})"
+    size = counted(round(100 * abs(here.value)), "point")
+    if here.verdict == "equivalent":
+        return f"As many assertions hold with it as {_AGAINST[contrast.against]} {evals} {limits}"
+    if here.verdict == "not_enough_data":
+        than = _AGAINST[contrast.against]
+        seen = f"{_size(here.value)} {limits}"
+        return f"Not enough data to tell it from trials {than} {evals}: {seen}; {here.why}"
+    return f"With it {size} {'more' if here.value > 0 else 'fewer'} assertions hold{other} {evals} {limits}"
+
+
+def _other_noun(contrast: HelpContrast) -> str:
+    return "no skill" if contrast.against == "none" else "its last version"
+
+
+def _alike_text(contrast: HelpContrast) -> str:
+    alike = contrast.alike
+    if alike is None or alike.verdict == "not_enough_data":
+        return f"; {contrast.too_few}" if contrast.too_few and contrast.here else ""
+    value, low, high = (limit or 0.0 for limit in (alike.contrast.value, alike.contrast.low, alike.contrast.high))
+    return f", and on tasks like these {_points(value)} ({_points(low)} to {_points(high)})"
+
+
+def _points(value: float) -> str:
+    return f"{100 * value:+.0f}" if round(100 * value) else "0"
+
+
+def _size(value: float) -> str:
+    points = round(100 * value)
+    return counted(points, "point", form="+d" if points else "d")
+
+
+def _cost_text(answer: SkillHelp) -> str:
+    """Return what the skill costs against the first arm that it is compared with, and how often it was used."""
+    first = answer.contrasts[0] if answer.contrasts else None
+    ratio = first.ratios.get("usd") if first else None
+    parts = [f"costs {_ratio(ratio)} as much as trials {_AGAINST[first.against]}"] if first and ratio else []
+    own = next((arm for arm in answer.arms if arm.arm == "with"), None)
+    if own and own.uptake is not None:
+        parts.append(f"was used in {percent(own.uptake)}")
+    return f"It {' and '.join(parts)}." if parts else ""
+
+
+def _ratio(ratio: Ratio) -> str:
+    limits = "" if ratio.low is None or ratio.high is None else f" ({ratio.low:.1f} to {ratio.high:.1f})"
+    return f"{ratio.value:.1f} x{limits}"
+
+
+def help_sections(answer: SkillHelp) -> tuple[Section, ...]:
+    """Return the sections of a report, without its sentences."""
+    return (
+        section(f"Does {answer.skill} help?", *_answer(answer), is_news=True),
+        section("Assertions", *_assertions(answer)),
+        section("How to read the evals", Bullets([*answer.notes, *_legend(answer)])),
+    )
+
+
+def help_markdown(answer: SkillHelp) -> str:
+    """Return the whole report as Markdown."""
+    parts = (section_markdown(part, is_open=part.is_news) for part in help_sections(answer))
+    sentences = "\n".join(f"- {escape(sentence)}" for sentence in help_sentences(answer))
+    return tidy("\n\n".join((f"# {escape(f'Evals of {answer.skill}')}", sentences, *parts)))
+
+
+def _answer(answer: SkillHelp) -> Iterator[Block]:
+    yield table_of(
+        answer.arms,
+        {
+            "arm": lambda arm: _NAMES[arm.arm],
+            "trials": lambda arm: str(arm.trials),
+            "assertions that hold": lambda arm: percent(arm.share),
+            "all hold": lambda arm: percent(arm.all_hold),
+            "used": _uptake,
+            "USD": lambda arm: dollars(arm.usd),
+            "time": lambda arm: seconds(arm.seconds),
+            "tokens": lambda arm: UNDEFINED if arm.tokens is None else f"{arm.tokens:,.0f}",
+        },
+    )
+    for contrast in answer.contrasts:
+        yield Bullets([f"against {_other_noun(contrast)}: {line}" for line in _lines(contrast)])
+
+
+def _uptake(arm: ArmTotals) -> str:
+    if arm.uptake is None:
+        return UNDEFINED
+    has_limits = arm.uptake_low is not None and arm.uptake_high is not None
+    limits = f" [{100 * (arm.uptake_low or 0):.0f}, {100 * (arm.uptake_high or 0):.0f}]" if has_limits else ""
+    return f"{percent(arm.uptake)}{limits}"
+
+
+def _lines(contrast: HelpContrast) -> Iterator[str]:
+    if contrast.here:
+        yield _claim("on these evals", contrast.here)
+    if contrast.informative:
+        yield _claim("without assertions that always or never hold", contrast.informative)
+    if contrast.all_hold:
+        yield _claim("trials in which all assertions hold", contrast.all_hold)
+    if contrast.alike:
+        yield _ruling(contrast.alike)
+    if contrast.too_few:
+        yield f"on tasks like these: {contrast.too_few}"
+    if used := contrast.where_used:
+        yield (
+            f"effect where it was used: {_size(used.value)} ({_points(used.low)} to {_points(used.high)}), "
+            "if a description that is not followed changes nothing"
+        )
+    costs = [f"{_COST_NAMES[name]} {_ratio(ratio)}" for name, ratio in contrast.ratios.items()]
+    if costs:
+        yield f"cost: {', '.join(costs)}"
+
+
+def _claim(what: str, claim: HereClaim) -> str:
+    shown = f"{_size(claim.value)} [{_points(claim.low)}, {_points(claim.high)}], p {number(claim.p, 3)}"
+    verdict = claim.verdict.replace("_", " ")
+    return marked(claim.verdict, f"{what}: {verdict}: {shown}{f'; {claim.why}' if claim.why else ''}")
+
+
+def _ruling(ruling: Ruling) -> str:
+    why = ruling.why.replace("scenarios", "evals").replace("scenario", "eval")
+    return marked(ruling.verdict, f"on tasks like these: {ruling.verdict.replace('_', ' ')}: {why}")
+
+
+def _assertions(answer: SkillHelp) -> Iterator[Block]:
+    results = [each for each in answer.assertions if not each.assertion.about_skill]
+    counts = Counter(each.group for each in results)
+    yield Bullets([f"{_MEANINGS[group]}: {counts[group]}" for group in _GROUPS if counts[group]])
+    unclear = [each for each in answer.assertions if each.is_unclear]
+    if unclear:
+        yield Bullets([f"judges disagree on {counted(len(unclear), 'assertion')} (alpha below 0.4): reword them"])
+    ordered = sorted(results, key=lambda each: (_GROUPS.index(each.group), -abs(each.difference or 0.0)))
+    yield table_of(ordered, _columns(answer), _MOST_ASSERTIONS, "assertion", "help.json")
+    about = [each for each in answer.assertions if each.assertion.about_skill]
+    if about:
+        yield Bullets(["About the skill itself, so not in the comparison with no skill:"])
+        yield table_of(about, _columns(answer), _MOST_ASSERTIONS, "assertion", "help.json")
+
+
+def _columns(answer: SkillHelp) -> Columns[AssertionResult]:
+    columns: Columns[AssertionResult] = {
+        "eval": lambda each: each.assertion.eval,
+        "assertion": lambda each: clipped(one_line(each.assertion.text), _LONGEST_TEXT),
+        "by": lambda each: "code" if each.assertion.by_code else "judges",
+    }
+    for arm in (arm.arm for arm in answer.arms):
+        columns = {**columns, _NAMES[arm]: lambda each, arm=arm: _held(each, arm)}  # type: ignore[misc]
+    return {
+        **columns,
+        "difference": _difference,
+        "agreement": lambda each: UNDEFINED if each.alpha is None else f"{each.alpha:.2f}",
+        "group": lambda each: f"{each.group}{', judges disagree' if each.is_unclear else ''}",
+    }
+
+
+def _held(result: AssertionResult, arm: SkillArm) -> str:
+    held, judged = result.counts.get(arm, (0, 0))
+    return f"{held}/{judged}" if judged else UNDEFINED
+
+
+def _difference(result: AssertionResult) -> str:
+    if result.difference is None or result.low is None or result.high is None:
+        return UNDEFINED
+    return f"{_points(result.difference)} [{_points(result.low)}, {_points(result.high)}]"
+
+
+def _legend(answer: SkillHelp) -> Iterator[str]:
+    judged = sum(arm.trials for arm in answer.arms)
+    yield (
+        f"{answer.model} by {answer.agent}, {counted(answer.evals, 'eval')}; {answer.planned} planned, "
+        f"{counted(judged, 'judged trial')}. All trials count, whether the skill was used or not."
+    )
+    yield (
+        "The measure is the share of assertions that hold, mean over evals. On these evals: the repetitions are the "
+        "random units, and nothing is said about other tasks. On tasks like these: the evals are, so it takes six or "
+        "more of them."
+    )
+    yield (
+        "Assertions that always or never hold are not removed from the verdict, since that would select on the outcome."
+    )

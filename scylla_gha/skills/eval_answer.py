@@ -1,0 +1,86 @@
+"""Answer of a run of evals: its judged trials are read, compared, and written as `help.json` and `help.md`."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from scylla_gha.analysis.skill_help import HelpData, arm_totals, assertion_results, contrast_of
+from scylla_gha.model.judgment import Judgment
+from scylla_gha.model.plan import Plan
+from scylla_gha.model.result import Result
+from scylla_gha.model.skill_help import AssertionText, EvalTrial, SkillArm, SkillHelp
+from scylla_gha.report.help_sections import help_markdown, help_sections, help_sentences
+from scylla_gha.skills.session import PartReport
+from scylla_gha.skills.suites import ABOUT_SKILL, ARMS
+from scylla_gha.store import read_lines, read_record, write_record, write_text
+from scylla_gha.store.run_folder import RunFolder
+
+HELP_FILE: Final = "help.json"
+_TOKENS: Final = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+
+
+def help_report(name: str, plan: Plan, folder: RunFolder) -> PartReport:
+    """Return the answer of a run, complete or not, and write it beside the run's own report."""
+    answer = skill_help(name, plan, folder)
+    write_record(folder.root / HELP_FILE, answer)
+    write_text(folder.root / "help.md", help_markdown(answer))
+    return PartReport(
+        sentences=tuple(f"{name}: {sentence}" for sentence in help_sentences(answer)),
+        sections=help_sections(answer),
+        data=answer.model_dump(mode="json"),
+        is_worse=any(contrast.here and contrast.here.verdict == "worse" for contrast in answer.contrasts),
+    )
+
+
+def skill_help(name: str, plan: Plan, folder: RunFolder) -> SkillHelp:
+    """Compare the arms of a run by the judged trials that it has."""
+    judged = list(_judged(plan, folder))
+    texts = {(text.eval, text.id): text for _, judgment, eval_id in judged for text in _texts(judgment, eval_id)}
+    trials = [_trial(row, judgment, ARMS[plan.arm(row.arm).variant.id]) for row, judgment, _ in judged]  # type: ignore[union-attr]
+    data = HelpData(trials, sorted(texts.values(), key=lambda text: (text.eval, int(text.id[1:]))))
+    others: list[SkillArm] = [arm for arm in data.arms if arm != "with"] if "with" in data.arms else []
+    arm = plan.arms[0]
+    return SkillHelp(
+        skill=name,
+        agent=" ".join(filter(None, (arm.agent, arm.version))),
+        model=arm.model or "",
+        evals=len({cell.scenario for cell in plan.cells}),
+        planned=len(plan.cells),
+        arms=tuple(arm_totals(data, arm) for arm in data.arms),
+        contrasts=tuple(contrast_of(data, other) for other in others),
+        assertions=tuple(assertion_results(data, others[-1] if others else None)),
+    )
+
+
+def _judged(plan: Plan, folder: RunFolder) -> Iterator[tuple[Result, Judgment, str]]:
+    """Yield the rows of judged trials with their judgments and the ids of their evals."""
+    rows = {row.cell: row for row in read_lines(folder.results, Result)} if folder.results.exists() else {}
+    for cell in plan.cells:
+        row, judgment = rows.get(cell.id), read_record(folder.cell(cell.id).judgment, Judgment)
+        if row and row.measures_agent and row.judged and judgment and judgment.trial_key == cell.key:
+            yield row, judgment, cell.scenario
+
+
+def _texts(judgment: Judgment, eval_id: str) -> Iterator[AssertionText]:
+    for item in judgment.items:
+        is_about = item.id.startswith(ABOUT_SKILL)
+        yield AssertionText(
+            eval=eval_id, id=item.id, text=item.text or item.id, by_code=item.by == "check", about_skill=is_about
+        )
+
+
+def _trial(row: Result, judgment: Judgment, arm: SkillArm) -> EvalTrial:
+    tokens = [getattr(row, name) for name in _TOKENS]
+    votes = {
+        item.id: tuple(score.value if (score := answer.score(item.id)) else None for answer in judgment.answers)
+        for item in judgment.items
+        if item.by == "judge" and judgment.answers
+    }
+    return EvalTrial(
+        eval=row.scenario,
+        arm=arm,
+        items={item.id: item.value for item in judgment.items},
+        votes=votes,
+        usd=row.usd,
+        seconds=row.seconds,
+        tokens=row.total_tokens if None in tokens else sum(tokens),
+    )
