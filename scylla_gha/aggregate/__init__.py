@@ -22,8 +22,7 @@ from scylla_gha.aggregate.warnings import (
     withheld_arms,
     without_verdicts,
 )
-from scylla_gha.analysis import has_statistics
-from scylla_gha.analysis.row_table import RowTable
+from scylla_gha.analysis import RowTable, has_statistics
 from scylla_gha.counting import counted
 from scylla_gha.model.analysis import FAMILIES, PAIRED, Analysis, Ruling, Verdict
 from scylla_gha.model.experiment import Expectation, Experiment

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import fmean
 
-from scylla_gha.analysis.row_table import TOKENS, RowTable
+from scylla_gha.analysis import TOKENS, RowTable
 from scylla_gha.model.github_requests import GitHubServer
 from scylla_gha.model.report import ApiUse, Counts, ResourceUse
 from scylla_gha.model.result import Result

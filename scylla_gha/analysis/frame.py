@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from scylla_gha.analysis.row_table import NO_NAMES, TOKENS, RowTable, ScenarioFacts
+from scylla_gha.analysis import NO_NAMES, TOKENS, RowTable, ScenarioFacts
 from scylla_gha.model.analysis import FAMILIES
 from scylla_gha.model.result import Result
 from scylla_gha.stats.arrays import Bools, Floats, Ints

@@ -9,9 +9,9 @@ from typing import Final, Literal
 
 import numpy as np
 
+from scylla_gha.analysis import COMPONENTS, TOKENS, TREATMENT
 from scylla_gha.analysis.estimate import HERE, LIKE, Sample, over_scenarios, share
 from scylla_gha.analysis.frame import Frame, Groups, Pairing, arms_by_tier, grouped
-from scylla_gha.analysis.row_table import COMPONENTS, TOKENS, TREATMENT
 from scylla_gha.model.analysis import (
     ArmMeasures,
     BestSubtest,

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from scylla_gha import errors
-from scylla_gha.analysis.row_table import COMPONENTS, TOKENS
+from scylla_gha.analysis import COMPONENTS, TOKENS
 from scylla_gha.model.experiment import SandboxName
 from scylla_gha.report import metrics
 from scylla_gha.sandboxes import SANDBOXES
