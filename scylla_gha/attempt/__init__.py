@@ -294,6 +294,7 @@ def _attempt(
         subscription=traffic.subscription,
         network=traffic.network,
         uses=traffic.uses,
+        stopped=traffic.account.end,
         turns=summary.turns if traffic.network is None else account.turns,  # without a session, the agent's own count
         tool_calls=dict(Counter(call.name for call in calls)),
         failed_tool_calls=sum(1 for call in calls if call.failed),

@@ -97,6 +97,32 @@ def _arms(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
     help="Number of repetitions of each eval with and without the skill.",
 )
 @click.option(
+    "--query",
+    "queries",
+    multiple=True,
+    metavar="TEXT",
+    help="Trigger queries to run: those that have this text; may be repeated (default: all).",
+)
+@click.option(
+    "--trigger-repetitions",
+    type=click.IntRange(1, 999),
+    default=3,
+    show_default=True,
+    help="Number of repetitions of each trigger query.",
+)
+@click.option(
+    "--trigger-turns",
+    type=click.IntRange(1, 99),
+    default=5,
+    show_default=True,
+    help="Number of answers of the model after which a query counts as not triggered, if it still works.",
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Count a skill as triggered only if the Skill tool called it, not if its SKILL.md was read.",
+)
+@click.option(
     "--budget-usd",
     type=click.FloatRange(0, min_open=True),
     default=5.0,
@@ -132,7 +158,8 @@ def _arms(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
 def skill(path: Path, **values: object) -> None:
     """Check the skill in PATH, or all skills below it, and measure whether they help.
 
-    Each eval is run with the skill and without it. Without a key, only the checks are made, and the cost of the rest is
+    Each eval is run with the skill and without it. Each trigger query is asked until the model has called the skill, or
+    has worked on without it. Without a key, only the checks are made, and the cost of the rest is
     estimated. The same command resumes a run, and pays for nothing twice. In GitHub
     Actions, errors and warnings of checks are shown beside their lines.
 
@@ -143,6 +170,7 @@ def skill(path: Path, **values: object) -> None:
     scylla-gha skill .claude/skills
     scylla-gha skill skills/pdf --only check --sarif skill.sarif
     scylla-gha skill skills/pdf --repetitions 5 --budget-usd 10
+    scylla-gha skill skills/pdf --only triggers --trigger-repetitions 5
     """  # noqa: D301
     from scylla_gha.agents import AGENTS
     from scylla_gha.github_api.actions import escape_command
@@ -175,6 +203,7 @@ def _measured(path: Path, check: "SkillsCheck", only: object, values: dict[str, 
     from scylla_gha.skills.evals import eval_parts
     from scylla_gha.skills.pull_request import measure_changes
     from scylla_gha.skills.session import KINDS, SkillRequest, measure_skills, newest_agent
+    from scylla_gha.skills.triggers import trigger_parts
 
     library = options.library()
     model = next(iter(library.model_ids([str(values.pop("model"))]).values()))
@@ -188,7 +217,7 @@ def _measured(path: Path, check: "SkillsCheck", only: object, values: dict[str, 
         options.report(one_line(line))
 
     def measure(chosen: "SkillsCheck") -> "SkillsAnswer":
-        return measure_skills(request, (eval_parts,), chosen, say)
+        return measure_skills(request, (trigger_parts, eval_parts), chosen, say)
 
     return measure_changes(request, check, names, measure, say, only_changed=only_changed)  # type: ignore[arg-type]
 

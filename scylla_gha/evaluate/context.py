@@ -60,6 +60,7 @@ class RunOptions:
         fresh: stored trials and judgments are not reused.
         judging: trials are judged.
         keep: workspaces that stay after the run.
+        first_alone: the first cell without a trial runs alone, so that the provider's cache serves the others.
     """
 
     workers: int = 1
@@ -67,6 +68,7 @@ class RunOptions:
     fresh: bool = False
     judging: bool = True
     keep: Keep = "none"
+    first_alone: bool = False
 
 
 @dataclass(frozen=True)

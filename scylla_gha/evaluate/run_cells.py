@@ -149,8 +149,13 @@ def run_cells(context: RunContext, cells: Iterable[Cell], on_done: OnCellDone) -
     Raises:
         KeyboardInterrupt: the user interrupted; finished cells are stored.
     """
-    queue = iter(list(_unjudged_first(context.settings, cells)))  # two threads never get the same cell of a list
-    jobs = context.settings.options.workers
+    settings, ordered = context.settings, list(_unjudged_first(context.settings, cells))
+    jobs = settings.options.workers
+    if settings.options.first_alone:
+        first = next((cell for cell in ordered if settings.stored_trial(cell) is None), None)
+        ordered = [cell for cell in ordered if cell is not first]
+        _work(context, iter([first] if first else []), on_done)
+    queue = iter(ordered)  # two threads never get the same cell of a list
     run_at_once([functools.partial(_work, context, queue, on_done)] * jobs, jobs, context.state.cancel.set)
 
 

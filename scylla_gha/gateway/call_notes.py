@@ -14,12 +14,12 @@ from scylla_gha.model.traffic import (
     CallResult,
     RequestRecord,
     ResponseRecord,
-    SessionEnd,
     StopRule,
     ToolWatch,
     WatchedCall,
     WatchedTraffic,
 )
+from scylla_gha.model.trial import SessionEnd
 from scylla_gha.providers.base import ToolRequest, ToolResult
 
 _LONGEST: Final = 200  # characters of an id, a name, an argument, or the beginning of a result

@@ -17,8 +17,8 @@ from pydantic import Field, TypeAdapter
 from scylla_gha.gateway.call_notes import watched_traffic
 from scylla_gha.gateway.evidence import ProviderEvidence, is_whole, provider_evidence
 from scylla_gha.model import Record
-from scylla_gha.model.traffic import Component, RequestRecord, ResponseRecord, SessionEnd, WatchedTraffic
-from scylla_gha.model.trial import NO_USAGE, Usage
+from scylla_gha.model.traffic import Component, RequestRecord, ResponseRecord, WatchedTraffic
+from scylla_gha.model.trial import NO_USAGE, SessionEnd, Usage
 from scylla_gha.store import open_journal, read_journal
 
 UNMATCHED: Final = "unmatched_request"

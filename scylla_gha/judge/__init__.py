@@ -62,7 +62,7 @@ def judge_trial(trial: Trial, prepared: PreparedScenario, folder: CellFolder, co
             check_seconds = round(time.monotonic() - started, 3)
             panel = _ask_panel(trial, prepared, folder, context, tree, results, github=github)
             update = {"checks": results, "check_seconds": check_seconds, **_panel_fields(panel, last, folder)}
-            changed = bool(last.diff.files or answer or (github and github.journal))
+            changed = bool(last.diff.files or answer or last.stopped or (github and github.journal))
             return judgment.model_copy(update=update | _score_fields(last, prepared, results, panel, changed=changed))
     except (FixtureError, ToolError, OSError) as error:
         return judgment.model_copy(update={"error": str(error)[:1000]})

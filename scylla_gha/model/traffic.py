@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from scylla_gha.model import Amounts, Record, Slug, Text
-from scylla_gha.model.trial import Usage
+from scylla_gha.model.trial import SessionEnd, Usage
 
 _MILLION = 1_000_000
 _USD_OF_A_SEARCH: Final = 0.01  # $10 for 1,000 (platform.claude.com/docs, pricing, web search tool, 2026-11-22)
@@ -192,9 +192,6 @@ class ToolWatch(Record):
             return names
         starts = (start for start in self.tools if start.endswith("*") and tool.startswith(start[:-1]))
         return next((self.tools[start] for start in starts), None)
-
-
-SessionEnd = Literal["decided", "undecided"]
 
 
 class StopRule(Record):

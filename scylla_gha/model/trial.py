@@ -311,6 +311,9 @@ class GitHubUse(GitHubTraffic):
     writes: int = Field(default=0, description="Number of changed records and refs")
 
 
+SessionEnd = Literal["decided", "undecided"]
+
+
 class Uses(Record):
     """Uses of the declared resources in an attempt; resources are `skill/NAME`, `mcp/NAME` or `agent/NAME`."""
 
@@ -325,6 +328,11 @@ class Uses(Record):
         default=(), description="Skills whose text a tool's result had, and that were never used"
     )
     refused: dict[str, int] = Field(default={}, description="Number of calls that the agent CLI refused, by resource")
+    turns: dict[str, int] = Field(
+        default={},
+        description="Turn of the main conversation in which each used or read resource was first used or read, those "
+        "that are not declared included",
+    )
 
 
 class Attempt(Record):
@@ -386,6 +394,9 @@ class Attempt(Record):
         default=None,
         description="Uses of the declared skills, MCP servers and sub-agents; None: the agent CLI has no such notion, "
         "or it is unknown",
+    )
+    stopped: SessionEnd | None = Field(
+        default=None, description="How the scenario's stop rule ended the attempt; None: the agent ended it"
     )
     base_commit: str | None = None
     workspace_digest: str | None = None

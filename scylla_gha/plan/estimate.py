@@ -22,6 +22,7 @@ from scylla_gha.model.traffic import ModelInfo, Tokens
 
 Guess = tuple[float, float, float]
 _TURNS: Final[dict[Size, Guess]] = {"small": (3, 10, 30), "medium": (8, 25, 80), "large": (20, 60, 200)}
+_TURNS_TO_CALL: Final = 2  # a skill is called in the first answer or never, and others work on
 _PROMPT_TOKENS: Final[dict[Size, tuple[int, int, int]]] = {
     "small": (3_000, 6_000, 20_000),
     "medium": (5_000, 12_000, 50_000),
@@ -180,7 +181,7 @@ class _Estimator:
         turn = self._price(group.arm.model, _TURN)
         if costs or turn is None:
             return _measured(costs)
-        low, likely, high = _TURNS[group.folder.scenario.size]
+        low, likely, high = _turns(group)
         return low * turn, likely * turn, high * turn
 
     def minutes(self, group: CellGroup) -> Guess:
@@ -190,7 +191,7 @@ class _Estimator:
         if group.arm.model is None:
             return _BUILT_IN_MINUTES, _BUILT_IN_MINUTES, _BUILT_IN_MINUTES
         limit = self._limit(group)
-        low, likely, high = (min(limit, turns * _MINUTES_PER_TURN) for turns in _TURNS[group.folder.scenario.size])
+        low, likely, high = (min(limit, turns * _MINUTES_PER_TURN) for turns in _turns(group))
         return low, likely, high
 
     def _limit(self, group: CellGroup) -> float:
@@ -227,6 +228,12 @@ class _Estimator:
     def _price(self, name: str, tokens: Tokens) -> float | None:
         model = self.models.get(name)
         return model.price.usd(tokens) if model and model.price else None
+
+
+def _turns(group: CellGroup) -> Guess:
+    """Return the guessed answers of an agent; a trial that ends at the calls of skills has few."""
+    stop = group.folder.scenario.stop
+    return (1, min(_TURNS_TO_CALL, stop.answers), stop.answers) if stop else _TURNS[group.folder.scenario.size]
 
 
 def prior_tokens(size: Size) -> int:

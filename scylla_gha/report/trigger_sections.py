@@ -18,7 +18,6 @@ from scylla_gha.report.document import (
     clipped,
     escape,
     percent,
-    plain_lines,
     section,
     section_markdown,
     table_of,
@@ -74,11 +73,6 @@ def trigger_markdown(report: TriggerReport) -> str:
     """Return the whole report as Markdown."""
     parts = (section_markdown(part, is_open=part.is_news) for part in trigger_sections(report))
     return tidy("\n\n".join((f"# {escape('Triggers of skills')}", *parts)))
-
-
-def trigger_lines(report: TriggerReport) -> Iterator[str]:
-    """Return the report for a terminal: the sentences, what was used first, and the queries that went wrong."""
-    return plain_lines(trigger_sections(report))
 
 
 def _answer(report: TriggerReport) -> Iterator[Block]:

@@ -59,6 +59,10 @@ class SkillRequest:
         against: what the skill is compared with: `none`, `base`, or both.
         distractors: `repo`: all other skills in the folder are installed too; `none`: no other; else their folder.
         evals: ids of the evals to run; empty: all.
+        trigger_repetitions: of each query.
+        trigger_turns: answers of the model after which a query counts as not triggered.
+        queries: parts of the texts of the queries to run; empty: all.
+        strict: a skill whose SKILL.md was read without the Skill tool does not count as triggered.
     """
 
     root: Path
@@ -73,6 +77,10 @@ class SkillRequest:
     against: tuple[str, ...]
     distractors: str
     evals: tuple[str, ...]
+    trigger_repetitions: int
+    trigger_turns: int
+    queries: tuple[str, ...]
+    strict: bool
     budget_usd: float
     sandbox: SandboxWish
     jobs: int
@@ -120,6 +128,7 @@ class SkillPart:
         suite: folder of its configuration.
         report: makes the answer of the run's folder, when all or some cells are done.
         runs_code: commands of the evals are run.
+        first_alone: its first trial runs alone, so that the provider's cache serves the others.
     """
 
     kind: Kind
@@ -128,6 +137,7 @@ class SkillPart:
     suite: Path
     report: Callable[[Plan, RunFolder], PartReport]
     runs_code: bool = False
+    first_alone: bool = False
 
     def library(self, request: SkillRequest) -> Library:
         """Return its configuration, with that of the project and of the toolkit behind it."""
@@ -252,7 +262,7 @@ def _price(part: SkillPart, request: SkillRequest) -> PartPrice:
             "raise --budget-usd to go on, or begin another folder with --out"
         )
     planned = part.planned(request, left)
-    settings = open_run(planned, _NOTHING, RunOptions(request.jobs))
+    settings = open_run(planned, _NOTHING, RunOptions(request.jobs, first_alone=part.first_alone))
     due, plan = due_work(settings), settings.plan
     estimate = estimate_cells(plan.experiment, settings.library, plan.arms, due, past_costs(settings.folder))
     minutes = wall_minutes(plan.model_copy(update={"estimate": estimate}), request.jobs)

@@ -142,6 +142,7 @@ def rows(folder: Path, run: str = "uptake") -> dict[str, dict[str, Any]]:
 def uses(folder: Path, arm: str) -> dict[str, Any]:
     (path,) = folder.glob(f"runs/uptake/*--{arm}--r01/trial.json")
     found: dict[str, Any] = json.loads(path.read_text())["attempts"][-1]["uses"]
+    del found["turns"]
     return found
 
 

@@ -47,8 +47,34 @@ def made(tool: str, text: str | None = "ok", *, failed: bool = False, turn: int 
 
 
 def uses(resources: AgentResources, *calls: WatchedCall, **shown: int) -> Uses:
+    """The uses without the turns of each resource."""
+    return whole_uses(resources, *calls, **shown).model_copy(update={"turns": {}})
+
+
+def whole_uses(resources: AgentResources, *calls: WatchedCall, **shown: int) -> Uses:
     texts = {f"skill/{name}": turn for name, turn in shown.items()}
     return observed_uses(resources, WatchedTraffic(calls=calls, shown=texts), Path("/nowhere/first-request.json"))
+
+
+def test_the_first_turn_of_each_resource_is_known_and_of_skills_that_are_not_declared(
+    resources: AgentResources,
+) -> None:
+    calls = [made("Skill", skill="tally", turn=4), made("Skill", skill="/tally", turn=2), made("mcp__clock__now"),
+             made("Skill", "Launching skill: commit", skill="commit", turn=1), made("Skill", "Launching skill: x"),
+             made("Skill", "<tool_use_error>", failed=True, skill="nope")]  # fmt: skip
+    found = whole_uses(resources, *calls, other=5)
+    assert found.turns == {"skill/tally": 2, "mcp/clock": 3, "skill/commit": 1, "skill/other": 5}
+    assert (found.first_turn, found.read) == (2, ("skill/other",))
+
+
+@pytest.mark.parametrize(
+    ("name", "count"), [("tally", 1), ("/tally", 1), ("books:tally", 1), ("Tally", 0), ("nope", 0)]
+)
+def test_the_call_that_ended_the_session_has_no_result_and_counts_by_its_exact_name(
+    resources: AgentResources, name: str, count: int
+) -> None:
+    call = made("Skill", None, skill=name).model_copy(update={"is_last": True})
+    assert uses(resources, call).counts["skill/tally"] == count
 
 
 def test_each_declared_resource_is_watched_and_counted(resources: AgentResources) -> None:
@@ -161,7 +187,8 @@ def test_a_skill_of_the_prompt(
     request = tmp_path / "first-request.json"
     request.write_text(json.dumps({"messages": messages}))
     found = observed_uses(resources, WatchedTraffic(), request)
-    assert found == Uses(counts={**NONE, **dict.fromkeys(names, 1)}, first_turn=1 if names else None, by_prompt=names)
+    assert found == Uses(counts={**NONE, **dict.fromkeys(names, 1)}, first_turn=1 if names else None, by_prompt=names,
+                         turns=dict.fromkeys(names, 1))  # fmt: skip
     request.write_text("[1")
     assert observed_uses(resources, WatchedTraffic(), request) == Uses(counts=NONE)
 

@@ -336,4 +336,4 @@ def test_the_examples_of_the_help_work(tmp_path: Path, monkeypatch: pytest.Monke
         write_skill(tmp_path / folder, "name: pdf\ndescription: Use it when asked.")
     monkeypatch.chdir(tmp_path)
     lines = [line.split() for line in run("--help").stdout.splitlines() if line.startswith("  scylla-gha skill")]
-    assert [run(*words[2:]).exit_code for words in lines] == [0, 0, 0]
+    assert [run(*words[2:]).exit_code for words in lines] == [0, 0, 0, 0]

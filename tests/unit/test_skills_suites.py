@@ -39,6 +39,7 @@ def made(root: Path, **options: Any) -> tuple[list[SkillPart], list[str]]:
         "root": root / "skills", "out": root / "runs", "library": Library.here(ROOT), "kinds": ("evals",),
         "model": "claude-sonnet-5", "agent": "claude-code@2.1.332", "judges": ("claude-opus-5", "claude-sonnet-5"),
         "repetitions": 3, "base": "", "against": ("none", "base"), "distractors": "repo", "evals": (),
+        "trigger_repetitions": 3, "trigger_turns": 5, "queries": (), "strict": False,
         "budget_usd": 5.0, "sandbox": "auto", "jobs": 1, "yes": True, "allow_exposed_keys": False,
     }  # fmt: skip
     request = SkillRequest(**{**values, **options})

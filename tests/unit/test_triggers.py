@@ -16,7 +16,7 @@ from scylla_gha.analysis.triggers import (
 )
 from scylla_gha.model.triggers import LabelledQuery, QueryCounts, SkillTriggers, TriggerReport, TriggerTrial
 from scylla_gha.report.page.html import blocks_html
-from scylla_gha.report.trigger_sections import trigger_lines, trigger_markdown, trigger_sections, trigger_sentence
+from scylla_gha.report.trigger_sections import trigger_markdown, trigger_sections, trigger_sentence
 from scylla_gha.stats.means import few_clusters_rate, macro_rate
 from tests.benchmarks.trigger_coverage import PROMISED, Population, bimodal, coverage, false_verdicts, smooth
 from tests.support.golden import golden
@@ -200,7 +200,7 @@ def report() -> TriggerReport:
 def test_the_report_is_written_once_and_shown_in_all_forms() -> None:
     whole = report()
     assert trigger_markdown(whole) == golden("triggers.md", trigger_markdown(whole))
-    lines = "".join(f"{line}\n" for line in trigger_lines(whole))
+    lines = "".join(f"{line}\n" for line in plain_lines(trigger_sections(whole)))
     assert lines == golden("triggers.txt", lines)
     html = "".join(blocks_html(part.blocks, part.title) for part in trigger_sections(whole))
     assert "quiet|&lt;b&gt;" in html

@@ -61,26 +61,29 @@ def observed_uses(resources: AgentResources, watched: WatchedTraffic, request: P
         request: body of the first request, which may be missing.
     """
     names = _declared(resources)
-    counts, refused, turns = Counter(dict.fromkeys(names, 0)), Counter[str](), list[int]()
+    counts, refused, turns = Counter(dict.fromkeys(names, 0)), Counter[str](), dict[str, int]()
     by_prompt = [name for skill in _expanded_skills(request) if (name := _match(f"skill/{skill}", names))]
     for name in by_prompt:
         counts[name] += 1
-        turns.append(1)
+        turns[name] = 1
     for call in watched.calls:
         name = _resource(call, names, _server_prefixes(resources))
         if name is None or (call.result is None and not _is_cut_off(call, name)):
             continue
         if call.result and call.result.failed and _is_refusal(name, call.result.text):
-            refused[name] += 1
+            refused.update({name} & counts.keys())
         else:
-            counts[name] += 1
-            turns.append(max(1, call.turn))
+            counts.update({name} & counts.keys())
+            turn = max(1, call.turn)
+            turns[name] = min(turns.get(name, turn), turn)
+    read = tuple(name for name in watched.shown if not counts[name])
     return Uses(
         counts=dict(counts),
-        first_turn=min(turns, default=None),
+        first_turn=min((turns[name] for name in counts if name in turns), default=None),
         by_prompt=tuple(dict.fromkeys(by_prompt)),
-        read=tuple(name for name in watched.shown if not counts[name]),
+        read=read,
         refused=dict(refused),
+        turns={**turns, **{name: max(1, watched.shown[name]) for name in read}},
     )
 
 
@@ -111,12 +114,14 @@ def _server_prefixes(resources: AgentResources) -> dict[str, str]:
 
 
 def _resource(call: WatchedCall, names: Iterable[str], servers: Mapping[str, str]) -> str | None:
-    """Return the declared resource that a call is for; None if it is for another one."""
+    """Return the resource that a call is for, a skill even if it is not declared; None if it is for another one."""
     if call.tool == _READ_RESOURCE:
         return _match(f"mcp/{call.arguments.get('server')}", names)
     for kind, tools in _ARGUMENTS.items():
         if call.tool in tools:
-            return _match(f"{kind}/{_plain_name(call.arguments.get(tools[call.tool], ''))}", names)
+            called = _plain_name(call.arguments.get(tools[call.tool], ""))
+            name = _match(f"{kind}/{called}", names)
+            return name or (f"skill/{called}" if kind == "skill" and called else None)
     prefixes = [prefix for prefix in servers if call.tool.startswith(prefix)]
     return f"mcp/{servers[max(prefixes, key=len)]}" if prefixes else None
 
