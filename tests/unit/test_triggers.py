@@ -15,6 +15,7 @@ from scylla_gha.analysis.triggers import (
     trigger_notes,
 )
 from scylla_gha.model.triggers import LabelledQuery, QueryCounts, SkillTriggers, TriggerReport, TriggerTrial
+from scylla_gha.report.document import plain_lines
 from scylla_gha.report.page.html import blocks_html
 from scylla_gha.report.trigger_sections import trigger_markdown, trigger_sections, trigger_sentence
 from scylla_gha.stats.means import few_clusters_rate, macro_rate
