@@ -1,9 +1,10 @@
 """Protocol of agents: the command that starts an agent, and readers of its transcript and delivery."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from scylla_gha.agents.skill_listing import SkillListing
 from scylla_gha.model.experiment import TrialLimits
@@ -12,6 +13,8 @@ from scylla_gha.model.traffic import StopRule, ToolWatch, WatchedTraffic
 from scylla_gha.model.trial import Declared, Observed, Outcome, SafetyNetSummary, Trajectory, Uses
 from scylla_gha.model.variant import AgentResources, ServerCommand, Treatment
 from scylla_gha.system.process import FinishedProcess
+
+_COMMAND: Final = re.compile(r"/([A-Za-z0-9:_-]+)(?=\s|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,12 @@ class AgentPackage:
     aliases: Mapping[str, str] = field(default_factory=dict)
 
 
+def called_command(prompt: str) -> str:
+    """Return the NAME of a prompt that begins with `/NAME` and is not a path; empty for other prompts."""
+    name = _COMMAND.match(prompt)
+    return name[1] if name and not Path(f"/{name[1]}").exists() else ""
+
+
 class Agent(Protocol):
     """An agent CLI, or a built-in agent."""
 
@@ -161,6 +170,10 @@ class Agent(Protocol):
     @property
     def skills_folder(self) -> str | None:
         """Folder of skills in a repository, each in a folder of its name; None: it knows no skills."""
+
+    @property
+    def prompt_commands(self) -> tuple[str, ...] | None:
+        """Own commands that ask the model if a prompt begins with `/NAME`, beside skills; None: it is plain text."""
 
     def path_aliases(self, workspace: str) -> Mapping[str, str]:
         """Return the names that it derives from the workspace's path, with their neutral names in recordings."""

@@ -41,6 +41,7 @@ class NopAgent:
     api_styles: Final = ()
     skill_listing: Final = None
     skills_folder: Final = None
+    prompt_commands: Final = None
 
     def path_aliases(self, workspace: str) -> dict[str, str]:  # noqa: ARG002 the Protocol's signature
         """Return no aliases."""

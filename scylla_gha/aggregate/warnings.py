@@ -149,6 +149,7 @@ def report_warnings(plan: Plan, arms: Sequence[ArmSummary], counts: RowCounts, *
         )
     yield from _isolation_warnings(counts)
     yield from _server_tool_warnings(plan, counts)
+    yield from _listing_warnings(plan, counts)
     for name, unverified in sorted((name, text) for name, texts in counts.texts.items() for text in texts.unverified):
         yield f"{name}: not all of its treatment could be verified: {unverified}."
     yield from _event_warnings(arms, counts)
@@ -219,6 +220,20 @@ def _isolation_warnings(counts: RowCounts) -> Iterator[str]:
         yield (
             f"keys: exposed. In {counts.exposed} of {counted(counts.with_model, 'trial')} the agent could have read "
             "the keys that processes and files of this user hold."
+        )
+
+
+def _listing_warnings(plan: Plan, counts: RowCounts) -> Iterator[str]:
+    """Yield a warning for each arm with skills of which the CLI, by its own limit, would list the names only."""
+    for arm in plan.arms:
+        names = plan.name_only_skills.get(arm.id, ())
+        if not names or not counts.arm(arm.id):
+            continue
+        is_cut = arm.variant is not None and arm.variant.treatment.skill_listing == "default"
+        how = "these trials too" if is_cut else "these trials listed all descriptions, which its users do not get"
+        yield (
+            f"{arm.id}: by its own limit, {arm.agent} lists {counted(len(names), 'skill')} by name only "
+            f"({first_of(names, _MOST_PATHS)}); {how}."
         )
 
 

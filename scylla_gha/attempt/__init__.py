@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from scylla_gha.agents.base import ModelAccess, ProcessResult, TranscriptSummary
+from scylla_gha.agents.base import ModelAccess, ProcessResult, TranscriptSummary, called_command
 from scylla_gha.attempt.classify_outcome import AttemptTraffic, classify_outcome
 from scylla_gha.attempt.equip import (
     GIT,
@@ -155,6 +155,11 @@ def _ended_by(
     return runner.gateway.ending(session, runner.cancel)
 
 
+def _command(runner: AgentRunner, prepared: PreparedScenario) -> str:
+    """Return the command with which the prompt begins; empty if it is text to the agent."""
+    return "" if runner.agent.prompt_commands is None else called_command(prepared.folder.prompt)
+
+
 def _run_process(
     runner: AgentRunner,
     prepared: PreparedScenario,
@@ -185,7 +190,7 @@ def _run_process(
     if delivery is not None:
         delivery = delivery.model_copy(update={"loaded_tools": traffic.account.loaded_tools})
     traffic = replace(traffic, kept_waiting=traffic.account.evidence.kept_waiting(started, finished.seconds))
-    summary = classify_outcome(summary, finished, delivery, traffic, runner.limits.turns)
+    summary = classify_outcome(summary, finished, delivery, traffic, runner.limits.turns, _command(runner, prepared))
     _write_trajectory(summary.trajectory, prepared.folder.prompt, folder)
     attempt = _attempt(folder.number, started, finished, summary, traffic, delivery)
     return attempt.model_copy(

@@ -68,6 +68,7 @@ class _Case:
     delivery: Delivery | None
     traffic: AttemptTraffic
     turns: int | None
+    command: str
 
     @property
     def has_answer(self) -> bool:
@@ -81,6 +82,7 @@ def classify_outcome(
     delivery: Delivery | None,
     traffic: AttemptTraffic,
     turns: int | None = None,
+    command: str = "",
 ) -> TranscriptSummary:
     """Return the summary with the outcome of the first rule whose evidence is present.
 
@@ -90,8 +92,9 @@ def classify_outcome(
         delivery: proof of the treatment; None if there is nothing to prove.
         traffic: traffic, as the gateway saw it.
         turns: the trial's limit of turns; None: no limit.
+        command: name of the command with which the prompt begins; empty: it begins with none.
     """
-    case = _Case(summary, finished, delivery, traffic, turns)
+    case = _Case(summary, finished, delivery, traffic, turns, command)
     for rule in _RULES:
         if (classified := rule(case)) is not None:
             return _with_stated_reason(classified)
@@ -114,6 +117,18 @@ def _lost_sandbox(case: _Case) -> TranscriptSummary | None:
         return None
     note = case.finished.note or "it left no note"
     return _with(case, Outcome.SANDBOX_ERROR, f"the sandbox was lost: {note}", retryable=True)
+
+
+def _unasked_command(case: _Case) -> TranscriptSummary | None:
+    """Detect a prompt that the CLI took as a command of its own, or as an unknown one, so that no model was asked."""
+    if not case.command or case.traffic.account.requests or case.summary.outcome is not Outcome.COMPLETED:
+        return None
+    said = case.summary.trajectory.final_message or "it said nothing"
+    reason = (
+        f"the prompt begins with /{case.command}, and the CLI ended without a request to the model "
+        f"({said[:_NOTE_CHARACTERS]}): neither a skill of the arm nor a command of the start state has this name"
+    )
+    return _with(case, Outcome.FIXTURE_ERROR, reason)
 
 
 def _wrong_delivery(case: _Case) -> TranscriptSummary | None:
@@ -213,6 +228,7 @@ def _full_output(case: _Case) -> TranscriptSummary | None:
 _RULES: Final[tuple[Callable[[_Case], TranscriptSummary | None], ...]] = (
     _cancelled,
     _lost_sandbox,
+    _unasked_command,
     _wrong_delivery,
     _dead_gateway,
     _missing_recording,

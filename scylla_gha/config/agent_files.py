@@ -28,6 +28,8 @@ _FOLDERS_OF_THE_TOOLKIT: Final = ("fixtures", "runs", "scenarios")
 _SERVER_NAME: Final = re.compile(r"[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*")
 _SKILL: Final = re.compile(r"\.(claude|agents)/skills/[^/]+/SKILL\.md")
 _DESCRIPTION: Final = re.compile(r"^description:[ \t]*(\S|[>|])", re.MULTILINE)
+_TRUE: Final = frozenset({"true", "yes", "on"})
+_NO: Final = frozenset({"false", "no", "off"})
 _FIELD: Final = re.compile(r"^([A-Za-z][\w-]*):[ \t]+(.*)$", re.MULTILINE)
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
 
@@ -105,6 +107,20 @@ def front_fields(file: Path) -> dict[str, object]:
     except (yaml.YAMLError, ValueError):
         return {name: value.strip().strip("'\"") for name, value in _FIELD.findall(head)}
     return fields if isinstance(fields, dict) else {}
+
+
+def skill_exposure(file: Path, *, is_of_plugin: bool = False) -> tuple[bool, bool]:
+    """Return whether Claude Code offers a skill to users and to its model at the start, by its SKILL.md.
+
+    With `paths`, it offers the skill only when the agent reads a matching file; skills of plugins at once.
+    """
+    fields = front_fields(file)
+    paths, text = fields.get("paths"), {name: str(value).lower() for name, value in fields.items()}
+    is_for_paths = bool(paths) and paths not in ("**", ["**"]) and not is_of_plugin
+    is_for_users = text.get("user-invocable") not in _NO
+    is_for_model = text.get("disable-model-invocation") not in _TRUE  # 2.1.197 ignores `yes` and `on` here
+    is_offered = not is_for_paths and (is_for_users or is_for_model)
+    return is_offered and is_for_users, is_offered and is_for_model
 
 
 def agent_file_digests(files: dict[str, Path]) -> dict[str, str]:

@@ -155,6 +155,11 @@ class Plan(Record):
         exclude_if=lambda change: not change,
         description="What a change alters in files for agents and in variants, as a unified diff, which may be cut",
     )
+    name_only_skills: dict[str, tuple[str, ...]] = Field(
+        default={},
+        exclude_if=lambda arms: not arms,
+        description="Skills that the agent CLI would list without their descriptions, by its own limit, by arm",
+    )
     not_possible: tuple[ImpossibleTask, ...] = Field(
         default=(),
         exclude_if=lambda tasks: not tasks,

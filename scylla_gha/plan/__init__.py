@@ -30,6 +30,7 @@ from scylla_gha.plan.checks import alias_notes, check_models, choice_notes, mode
 from scylla_gha.plan.estimate import History, PastCost
 from scylla_gha.plan.reuse_results import changed_skill_notes, judging_of, stored_rows
 from scylla_gha.plan.selection import CellSelection, best_sub_tests, select
+from scylla_gha.plan.skills import listing_notes, name_only_skills
 from scylla_gha.prepare.start_state import changed_fixture
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store import read_lines
@@ -106,6 +107,7 @@ class Planning:
         facts = {
             "not_before": _oldest(self.request.experiment, now),
             "judging": judging_of(plan, library),
+            "name_only_skills": name_only_skills(plan, ConfigSources.of(library, head)),
             "change": change_diff(library, Library.here(head)) if head else "",
         }
         plan = plan.model_copy(update=facts)
@@ -123,6 +125,7 @@ class Planning:
         if head and (note := change_note(request.library, Library.here(head))):
             yield note
         yield from skill_notes(plan, {"": request.library.roots[0], **({"head": head} if head else {})})
+        yield from listing_notes(plan)
         yield from impossible_notes(plan.not_possible)
         yield from unproved_notes(plan.unproved)
         yield from alias_notes(request.experiment, request.library)

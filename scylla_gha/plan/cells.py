@@ -9,7 +9,7 @@ from typing import Final
 from scylla_gha.agents import InstalledAgent
 from scylla_gha.config import did_you_mean
 from scylla_gha.config.keys import group_key, trial_key
-from scylla_gha.config.library import Library
+from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.config.scenario_folder import ScenarioFolder, check_variants
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
@@ -23,6 +23,7 @@ from scylla_gha.plan.changed_arms import changed_arms
 from scylla_gha.plan.checks import with_model_ids
 from scylla_gha.plan.estimate import DueCells, History, estimate_cells
 from scylla_gha.plan.selection import CellSelection, select, select_cells, select_scenarios
+from scylla_gha.plan.skills import check_prompts
 from scylla_gha.prepare.tools import toolbox_digest
 from scylla_gha.sandboxes import SANDBOXES
 
@@ -94,6 +95,7 @@ def expand(
         experiment = experiment.model_copy(update={"baseline": next(arm.against for arm in arms if arm.side)})
     folders = tuple(library.scenario(name) for name in select_scenarios(experiment.scenarios, library))
     check_modes(experiment, folders, [arm.variant for arm in arms if arm.variant], library)
+    check_prompts(folders, arms, ConfigSources.of(library, choice.head))
     if experiment.github != "hub":
         from scylla_gha.plan.github_com import check_github_com
 

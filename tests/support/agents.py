@@ -87,6 +87,10 @@ class ShellAgent:
     def skills_folder(self) -> None:
         return None
 
+    @property
+    def prompt_commands(self) -> None:
+        return None
+
     def watch(self, resources: AgentResources) -> ToolWatch:  # noqa: ARG002 the Protocol's signature
         return ToolWatch()
 

@@ -52,8 +52,9 @@ def classified(reading: TranscriptSummary, **given: Any) -> TranscriptSummary:
     given = dict(given)
     ends = {name: given.pop(name) for name in ("cancelled", "hits", "timed_out", "note") if name in given}
     delivery, lost, waiting, turns = (given.pop(name, None) for name in ("delivery", "lost", "waiting", "limit"))
+    command = given.pop("command", "")
     traffic = AttemptTraffic(TrafficSummary(**given), lost=bool(lost), kept_waiting=waiting or 0.0)
-    return classify_outcome(reading, FinishedProcess(0, 60.0, **ends), delivery, traffic, turns)
+    return classify_outcome(reading, FinishedProcess(0, 60.0, **ends), delivery, traffic, turns, command)
 
 
 BLANK_CASES: list[dict[str, Any]] = [
@@ -88,25 +89,26 @@ def test_no_delivery_that_is_not_proved_is_without_a_reason() -> None:
 CASES: dict[int, Outcome] = {
     2: ruled(DONE, cancelled=True),
     3: ruled(DONE, hits=frozenset({LimitHit.LOST}), evidence=BEGAN),
-    4: ruled(DONE, delivery=Delivery(proved=False, missing=("tool x (first request)",)), evidence=BEGAN),
-    5: ruled(DIED, delivery=Delivery(proved=False, claimed=("tool x (start event)",))),
-    6: ruled(DONE, lost=True, evidence=BEGAN),
-    7: ruled(DONE, unmatched=1),
-    8: ruled(DONE, errors={"budget_exceeded:trial": 1}, evidence=BEGAN),
-    9: ruled(DONE, errors={"budget_exceeded:experiment": 1}, evidence=BEGAN),
-    10: ruled(DIED, evidence=ProviderEvidence(fault="401", is_lasting=True)),
-    11: ruled(DIED, evidence=ProviderEvidence(answers=1, has_begun=True, fault="529 overloaded_error")),
-    12: ruled(LATE, timed_out=True, waiting=0.1, evidence=ProviderEvidence(awaits_first=True)),
-    13: ruled(LATE, timed_out=True, waiting=30.0, evidence=BEGAN),
-    14: ruled(DIED, hits=frozenset({LimitHit.OUTPUT}), evidence=BEGAN),
-    15: ruled(EARLY),
-    16: ruled(EARLY, evidence=BEGAN),
-    17: ruled(DONE, turns=2, limit=2, evidence=ProviderEvidence(answers=2, has_begun=True, wants_tool=True)),
-    18: ruled(LATE, timed_out=True, waiting=29.0, evidence=BEGAN),
-    19: ruled(TranscriptSummary(Outcome.REFUSED, "no"), evidence=BEGAN),
-    20: ruled(TranscriptSummary(Outcome.BUDGET_EXCEEDED, "turns"), evidence=BEGAN),
-    21: ruled(DONE, evidence=ProviderEvidence(answers=1, has_begun=True, fault="529 overloaded_error")),
-    22: ruled(DIED, evidence=BEGAN),
+    4: ruled(DONE, command="nosuch", delivery=Delivery(proved=False)),
+    5: ruled(DONE, delivery=Delivery(proved=False, missing=("tool x (first request)",)), evidence=BEGAN),
+    6: ruled(DIED, delivery=Delivery(proved=False, claimed=("tool x (start event)",))),
+    7: ruled(DONE, lost=True, evidence=BEGAN),
+    8: ruled(DONE, unmatched=1),
+    9: ruled(DONE, errors={"budget_exceeded:trial": 1}, evidence=BEGAN),
+    10: ruled(DONE, errors={"budget_exceeded:experiment": 1}, evidence=BEGAN),
+    11: ruled(DIED, evidence=ProviderEvidence(fault="401", is_lasting=True)),
+    12: ruled(DIED, evidence=ProviderEvidence(answers=1, has_begun=True, fault="529 overloaded_error")),
+    13: ruled(LATE, timed_out=True, waiting=0.1, evidence=ProviderEvidence(awaits_first=True)),
+    14: ruled(LATE, timed_out=True, waiting=30.0, evidence=BEGAN),
+    15: ruled(DIED, hits=frozenset({LimitHit.OUTPUT}), evidence=BEGAN),
+    16: ruled(EARLY),
+    17: ruled(EARLY, evidence=BEGAN),
+    18: ruled(DONE, turns=2, limit=2, evidence=ProviderEvidence(answers=2, has_begun=True, wants_tool=True)),
+    19: ruled(LATE, timed_out=True, waiting=29.0, evidence=BEGAN),
+    20: ruled(TranscriptSummary(Outcome.REFUSED, "no"), evidence=BEGAN),
+    21: ruled(TranscriptSummary(Outcome.BUDGET_EXCEEDED, "turns"), evidence=BEGAN),
+    22: ruled(DONE, evidence=ProviderEvidence(answers=1, has_begun=True, fault="529 overloaded_error")),
+    23: ruled(DIED, evidence=BEGAN),
 }
 
 
@@ -191,6 +193,14 @@ def test_before_the_time_limit_a_wait_for_the_first_answer_excuses_nothing() -> 
 def test_a_claim_of_the_cli_excuses_nothing_once_a_part_of_an_answer_had_come() -> None:
     claimed = Delivery(proved=False, claimed=("tool x (start event)",))
     assert ruled(EARLY, evidence=PART) is ruled(DIED, delivery=claimed, evidence=PART) is Outcome.AGENT_ERROR
+
+
+@pytest.mark.parametrize(
+    ("reading", "given"),
+    [(DIED, {}), (DONE, {"command": ""}), (DONE, {"requests": 1}), (DONE, {"evidence": BEGAN, "requests": 1})],
+)
+def test_a_command_explains_only_an_end_without_any_request(reading: TranscriptSummary, given: dict[str, Any]) -> None:
+    assert ruled(reading, **{"command": "nosuch", **given}) is not Outcome.FIXTURE_ERROR
 
 
 def test_only_a_fault_before_any_answer_stops_the_arm() -> None:

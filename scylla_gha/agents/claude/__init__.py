@@ -104,6 +104,8 @@ class ClaudeCode:
     )
 
     skills_folder: Final = SKILLS_FOLDER
+    # Others end the session without a request, as `/clear` and `/context` do (2.1.197 and 2.1.332, 2026-11-28).
+    prompt_commands: Final = ("goal", "init", "insights", "review", "security-review", "team-onboarding")
 
     def path_aliases(self, workspace: str) -> dict[str, str]:
         """Return the name of the session folder: the path with a dash for each character but letters and digits."""

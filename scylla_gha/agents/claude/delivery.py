@@ -21,20 +21,17 @@ from typing import Final, NamedTuple
 from scylla_gha.agents.base import AgentTask
 from scylla_gha.agents.claude.safety_hook import Json, observed_hooks
 from scylla_gha.agents.claude.transcript import events_with
-from scylla_gha.config.agent_files import front_fields, front_matter, skills_without_description
+from scylla_gha.config.agent_files import front_matter, skill_exposure, skills_without_description
 from scylla_gha.model.trial import Declared, Observed, Source
 from scylla_gha.model.variant import AgentResources
 from scylla_gha.providers.base import objects, parse_object
 from scylla_gha.safety_net import hook
 
 _LEAST_TOOLS: Final = ("Agent", "Bash", "Edit", "Read", "Skill", "Write")
-_TRUE: Final = frozenset({"true", "yes", "on"})
-_NO: Final = frozenset({"false", "no", "off"})
 _MCP_TOOLS: Final = ("ListMcpResourcesTool", "ReadMcpResourceDirTool", "ReadMcpResourceTool", "WaitForMcpServers")
 _RENAMED: Final = {"Task": "Agent"}  # names in the request by names in the start event
 _ALL_TOOLS: Final = "default"  # value of --tools for the CLI's own selection
 _SOURCES: Final = ("user", "project", "local")
-_SOURCES_OF_SKILLS: Final[tuple[Source, ...]] = ("start event", "first request")
 _GONE: Final = frozenset({"failed", "disabled", "needs-auth"})  # statuses of servers without any tools
 _MCP_TOOL: Final = re.compile(r"mcp__([A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*)__.")
 _BILLING: Final = re.compile(r"x-anthropic-billing-header:")
@@ -149,19 +146,10 @@ def _unlisted_skills(task: AgentTask, skills: Mapping[str, str]) -> dict[str, tu
 
 
 def _unlisted(file: Path, *, is_of_plugin: bool = False) -> tuple[Source, ...]:
-    """Return the sources that do not list a skill because of the settings in its SKILL.md.
-
-    With `paths`, no source lists it until the agent reads a matching file; skills of plugins are listed at once.
-    """
-    fields = front_fields(file)
-    paths, text = fields.get("paths"), {name: str(value).lower() for name, value in fields.items()}
-    is_for_paths = bool(paths) and paths not in ("**", ["**"]) and not is_of_plugin
-    is_for_users = text.get("user-invocable") not in _NO
-    is_for_model = text.get("disable-model-invocation") not in _TRUE  # 2.1.197 ignores `yes` and `on` here
-    shows = {"start event": is_for_users, "first request": is_for_model}
-    if not is_for_users and not is_for_model:
-        shows = {}
-    return tuple(source for source in _SOURCES_OF_SKILLS if is_for_paths or not shows.get(source, False))
+    """Return the sources that do not list a skill because of the settings in its SKILL.md."""
+    for_users, for_model = skill_exposure(file, is_of_plugin=is_of_plugin)
+    shows: dict[Source, bool] = {"start event": for_users, "first request": for_model}
+    return tuple(source for source, is_shown in shows.items() if not is_shown)
 
 
 def _repeated_skills(skills: Mapping[str, str], workspace: Path) -> tuple[str, ...]:

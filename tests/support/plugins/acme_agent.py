@@ -18,6 +18,7 @@ class AcmeCli:
     api_styles: Final = ("openai-chat",)
     skill_listing: Final = None
     skills_folder: Final = None
+    prompt_commands: Final = None
 
     def path_aliases(self, workspace: str) -> dict[str, str]:  # noqa: ARG002 the Protocol's signature
         """Return no aliases."""
