@@ -135,7 +135,8 @@ class SessionStop:
 
 def watched_traffic(records: Iterable[RequestRecord | ResponseRecord]) -> WatchedTraffic:
     """Return the noted calls of a log with their results, in order of the answers."""
-    calls: dict[str, WatchedCall] = {}
+    calls: list[WatchedCall] = []
+    latest: dict[str, int] = {}  # a provider may repeat an id: a result belongs to the last call before it
     shown: dict[str, int] = {}
     turn = 0
     for record in records:
@@ -143,9 +144,11 @@ def watched_traffic(records: Iterable[RequestRecord | ResponseRecord]) -> Watche
             shown |= {name: turn for name in record.shown if name not in shown}  # it was asked for before this turn
             turn = max(turn, record.turn or 0)
             for result in record.results:
-                if result.call in calls:
-                    calls[result.call] = calls[result.call].model_copy(update={"result": result})
-        for call in record.calls if isinstance(record, ResponseRecord) else ():
-            is_last = isinstance(record, ResponseRecord) and record.ends is not None
-            calls.setdefault(call.id, WatchedCall(tool=call.tool, arguments=call.arguments, turn=turn, is_last=is_last))
-    return WatchedTraffic(calls=tuple(calls.values()), shown=shown)
+                if (at := latest.get(result.call)) is not None:
+                    calls[at] = calls[at].model_copy(update={"result": result})
+            continue
+        for call in record.calls:
+            latest[call.id] = len(calls)
+            is_last = record.ends is not None
+            calls.append(WatchedCall(tool=call.tool, arguments=call.arguments, turn=turn, is_last=is_last))
+    return WatchedTraffic(calls=tuple(calls), shown=shown)

@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 
 from scylla_gha.stats import Interval
 from scylla_gha.stats.means import macro_rate, mean_limits, wilson_limits
-from scylla_gha.stats.ratios import Attempts, macro_success_cost_interval, success_cost_interval, success_cost_ratio
+from scylla_gha.stats.ratios import (
+    Attempts,
+    fieller_interval,
+    macro_success_cost_interval,
+    success_cost_interval,
+    success_cost_ratio,
+)
 
 SEED: Final = 20261122
 ALIKE: Final = 2.0  # alpha + beta of the Beta distribution of true rates: an ICC of 1 / 3
@@ -130,6 +136,22 @@ def cost_in_cell(rng: Rng, datasets: int, n: int) -> float:
     return covered / datasets
 
 
+def used_effect(rng: Rng, datasets: int, clusters: int, repetitions: int) -> float:
+    """Of the effect .3 of a treatment that a share of trials uses, if it is shown: as `used_effects` decides."""
+    covered = shown = 0
+    shape = (clusters, repetitions)
+    for uptake in rng.uniform(0.3, 0.95, datasets):
+        rates = 0.7 * cluster_rates(rng, 0.5, clusters)[:, None]
+        used = rng.random(shape) < cluster_rates(rng, uptake, clusters)[:, None]
+        gain = (rng.random(shape) < rates + 0.3 * used).mean(axis=1) - (rng.random(shape) < rates).mean(axis=1)
+        share = macro_rate(used.ravel().astype(np.float64), np.repeat(np.arange(clusters), repetitions))
+        found = fieller_interval(gain, used.mean(axis=1))
+        if found is not None and share is not None and (share.low or 0.0) > 0.2 and not used.all():
+            shown += 1
+            covered += covers(found, 0.3)
+    return covered / shown
+
+
 def skewed_mean(rng: Rng, datasets: int, n: int) -> float:
     _, low, high = mean_limits(rng.lognormal(0, 1.2, (datasets, n)))
     return within((low, high), math.exp(1.2**2 / 2))
@@ -152,6 +174,10 @@ def promised(datasets: int) -> Iterator[Row]:
         for what, method, simulate in CLUSTERED:
             rng = np.random.default_rng([SEED, clusters, repetitions])
             yield Row(what, f"{clusters} x {repetitions}", method, simulate(rng, datasets, clusters, repetitions))
+    for clusters, repetitions in ((6, 3), (8, 5), (20, 5)):
+        rng = np.random.default_rng([SEED, clusters, repetitions])
+        share = used_effect(rng, datasets, clusters, repetitions)
+        yield Row("effect where used, if shown", f"{clusters} x {repetitions}", "Fieller, t over clusters", share)
 
 
 def tiny(datasets: int) -> Iterator[Row]:

@@ -83,6 +83,17 @@ def test_names_by_their_beginning_and_calls_in_one_piece(tmp_path: Path) -> None
     )
 
 
+def test_a_provider_that_repeats_ids_hides_no_call(tmp_path: Path) -> None:
+    with shared(tmp_path, lambda _: USE) as (_, host):
+        session = host.open(watch=WATCH)
+        whole = {"stream": False}  # the scripted provider then gives all calls the same id
+        for body in (question("Work."), continued("Launching skill: tally"), continued("two")):
+            ask(session, {**body, **whole})
+        made = host.gateway.close(session)
+    texts = [call.result.text if call.result else None for call in made.watched.calls]
+    assert texts == ["Launching skill: tally", "two", None]
+
+
 def conversation(session: SessionHandle, folder: str) -> None:
     ask(session, question(f"Work in {folder}."))
     ask(session, continued(f"Launching skill: tally\nBase directory: {folder}", first=f"Work in {folder}."))

@@ -7,7 +7,18 @@ from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.result import AttemptRecord
 from scylla_gha.model.sandbox import HostContact
 from scylla_gha.model.traffic import RequestRecord, Tokens
-from scylla_gha.model.trial import NO_USAGE, Delivery, DiffStat, GitHubUse, Outcome, Step, ToolCall, Trajectory, Usage
+from scylla_gha.model.trial import (
+    NO_USAGE,
+    Delivery,
+    DiffStat,
+    GitHubUse,
+    Outcome,
+    Step,
+    ToolCall,
+    Trajectory,
+    Usage,
+    Uses,
+)
 from scylla_gha.report.trial import TrialViewOptions
 from tests.support.dossiers import CELL, answered, asked, conversation, judgment, make_dossier, make_whole, shown
 from tests.support.golden import golden
@@ -115,6 +126,16 @@ def test_traffic_of_judges_alone_is_shown() -> None:
 def test_the_proof_of_the_treatment_is_told(delivery: Delivery, said: str) -> None:
     trial = make_trial(CELL, make_attempt(delivery=delivery))
     assert said in head(shown(make_dossier(trial=trial)), "delivery")
+
+
+def test_the_uses_of_the_treatment_are_told() -> None:
+    counts = {"skill/tally": 2, "skill/other": 0, "skill/read": 0, "mcp/clock": 1}
+    found = Uses(counts=counts, first_turn=3, read=("skill/read",), refused={"skill/other": 1})
+    assert head(shown(make_dossier(trial=make_trial(CELL, make_attempt(uses=found)))), "used") == (
+        "skill/tally 2, mcp/clock 1 (first in turn 3); only read: skill/read; never: skill/other; "
+        "refused: skill/other 1"
+    )
+    assert "used  " not in shown(make_dossier(trial=make_trial(CELL, make_attempt(uses=Uses(counts={})))))
 
 
 def test_files_for_agents_at_the_start_are_told() -> None:
