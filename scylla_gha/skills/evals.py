@@ -25,6 +25,7 @@ from scylla_gha.skills.suites import (
     WITH,
     WITHOUT,
     EvalOfFile,
+    copy_skill,
     suite_name,
     write_arms,
     write_eval,
@@ -89,19 +90,28 @@ def _why_not(entry: EvalOfFile, installed: Collection[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BaseVersion:
-    """The repository at the last version: its folder of skills, and functions that print."""
+    """The repository at the last version.
+
+    Attributes:
+        root: its folder of skills; None: there is no last version.
+        say: prints a line.
+        staging: a folder for skills whose folder has another name.
+    """
 
     root: Path | None
     say: Print
+    staging: Path = Path()
 
     def folder(self, skill: CheckedSkill, current: Path) -> Path | None:
         """Return the folder of a skill there; None if it is not there or is equal."""
         if self.root is None:
             return None
-        folder = self.root / skill.folder
-        if not (folder / Path(skill.file).name).is_file():
+        file = self.root / skill.file
+        if not file.is_file():
             self.say(f"{skill.name}: is new, so there is no last version to compare with")
-        elif fault := skill_fault(folder):
+            return None
+        folder = named_folder(file.parent, skill.name, self.staging)
+        if fault := skill_fault(folder):
             self.say(f"{skill.name}: its last version is not run: {fault}")
         elif material_digest("skills", folder) == material_digest("skills", current):
             self.say(f"{skill.name}: is equal to its last version, which is not run")
@@ -135,8 +145,18 @@ def base_version(request: SkillRequest, root: Path, folder: Path, say: Print) ->
         return BaseVersion(None, say)
     if not request.base:
         commit = merge_base(checkout, commit, "HEAD") or commit
-    check_out(checkout, commit, folder)
-    return BaseVersion(folder / root.relative_to(top), say)
+    (folder / "base").mkdir()
+    check_out(checkout, commit, folder / "base")
+    return BaseVersion(folder / "base" / root.relative_to(top), say, folder / "named")
+
+
+def named_folder(folder: Path, name: str, staging: Path) -> Path:
+    """Return a skill's folder under its own name: a copy in `staging` if a whole clone is the skill."""
+    if folder.name == name and not (folder / ".git").exists():
+        return folder
+    if not (staging / name).exists():
+        copy_skill(folder, staging / name)
+    return staging / name
 
 
 def _part(

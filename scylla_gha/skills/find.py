@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha.config.materials import plugin_name
+from scylla_gha.model.skill_measurement import REPORT_FILE, RUN
 from scylla_gha.skills import SkillFinding
 from scylla_gha.skills.json_source import MOST_BYTES
 from scylla_gha.skills.skill_file import read_skill_file
@@ -62,7 +63,7 @@ def find_skills(root: Path) -> tuple[list[SkillFolder], list[SkillFinding]]:
     findings: list[SkillFinding] = []
     for text, folders, files in os.walk(root):
         folder = Path(text)
-        folders[:] = sorted(name for name in folders if _is_open(name))
+        folders[:] = sorted(name for name in folders if _is_open(name) and not holds_runs(folder / name))
         links = [folder / name for name in folders if (folder / name).is_symlink()]
         findings += [_link_finding(root, link) for link in links if (link / SKILL_FILE).is_file()]
         names = sorted((name for name in files if name.lower() == SKILL_FILE.lower()), key=lambda name: name.lower())
@@ -89,6 +90,11 @@ def command_names(root: Path) -> set[str]:
 
 def _is_open(name: str) -> bool:
     return name not in _CLOSED and (not name.startswith(".") or name in _SHOWN_HIDDEN)
+
+
+def holds_runs(folder: Path) -> bool:
+    """Return True if this command stores its runs in a folder; they hold copies of skills."""
+    return any(folder.glob("skill-*/plan.json")) or (folder / RUN / REPORT_FILE).is_file()
 
 
 def _link_finding(root: Path, link: Path) -> SkillFinding:

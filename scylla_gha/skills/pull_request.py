@@ -1,5 +1,6 @@
 """Measurement of a pull request's skills: those that it changes, with the evals of the version before."""
 
+import os
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -9,7 +10,8 @@ from pathlib import Path
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, ScyllaError
 from scylla_gha.model.skill_measurement import REPORT_FILE, RUN, SkillMeasurement, SkillRow
-from scylla_gha.skills.evals import base_version
+from scylla_gha.skills.evals import base_version, named_folder
+from scylla_gha.skills.find import holds_runs
 from scylla_gha.skills.read_evals import EvalFile, SkillEval, TriggerQuery
 from scylla_gha.skills.references import UNDELIVERED
 from scylla_gha.skills.report import CheckedSkill, SkillsCheck, check_skills
@@ -97,13 +99,14 @@ def _merged(before: CheckedSkill, skill: CheckedSkill, added: set[str]) -> tuple
 
 def _files(folder: Path) -> dict[str, bytes]:
     """Return the content of a skill's files, without its evals and tests."""
-    paths = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
-    inner = {str(path.relative_to(folder)): path for path in paths}
-    return {
-        name: path.read_bytes()
-        for name, path in inner.items()
-        if not {*Path(name).parts} & {*UNDELIVERED, ".git", "evals.json"}
-    }
+    found: dict[str, bytes] = {}
+    for text, folders, names in os.walk(folder):
+        inside = Path(text)
+        closed = {name for name in folders if name in UNDELIVERED or name == ".git" or holds_runs(inside / name)}
+        folders[:] = [name for name in folders if name not in closed]
+        paths = (inside / name for name in names if name != "evals.json")
+        found |= {str(path.relative_to(folder)): path.read_bytes() for path in paths if path.is_file()}
+    return found
 
 
 def _entries(skill: CheckedSkill) -> dict[str, object]:
@@ -177,13 +180,20 @@ def measure_changes(
             for note in change.notes:
                 say(f"{change.skill.name}: {note}")
         rows = [change.row for change in changes]
+        named = [_under_its_name(check.root, skill, Path(folder) / "head") for skill in skills]
         try:
-            answer = measure(replace(check, skills=tuple(skills)))
+            answer = measure(replace(check, skills=tuple(named)))
         except ScyllaError as error:
             write_record(measurement_path(request), SkillMeasurement(rows=tuple(rows), failure=str(error)))
             raise
     write_record(measurement_path(request), _measurement(rows, answer))
     return answer
+
+
+def _under_its_name(root: Path, skill: CheckedSkill, staging: Path) -> CheckedSkill:
+    """Return a skill whose folder has its name, which that of a clone may not have."""
+    folder = named_folder(root / skill.folder, skill.name, staging) if skill.files else root / skill.folder
+    return skill if folder == root / skill.folder else replace(skill, folder=str(folder))
 
 
 def measurement_path(request: SkillRequest) -> Path:
@@ -195,7 +205,7 @@ def _measurement(rows: Sequence[SkillRow], answer: SkillsAnswer) -> SkillMeasure
     sentences: dict[str, list[str]] = defaultdict(list)
     worse = {part.skill for part, report in answer.reports if report.is_worse}
     for part, report in answer.reports:
-        sentences[part.skill] += report.sentences
+        sentences[part.skill] += (sentence.removeprefix(f"{part.skill}: ") for sentence in report.sentences)
     answered = [
         row.model_copy(update={"sentences": tuple(sentences[row.name]), "is_worse": row.name in worse}) for row in rows
     ]

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from scylla_gha.counting import counted, first_of
 from scylla_gha.model.variant import holds_answers
 from scylla_gha.skills import Level, SkillFinding
-from scylla_gha.skills.find import SKILL_FILE, SkillFolder
+from scylla_gha.skills.find import SKILL_FILE, SkillFolder, holds_runs
 from scylla_gha.skills.skill_file import SkillFile
 
 _LINK: Final = re.compile(r"\]\(<?([^)\s<>]+)>?(?:\s+\"[^\"]*\")?\)")
@@ -61,7 +61,8 @@ def skill_content(skill: SkillFolder) -> SkillContent:
             folders.clear()  # another skill
             continue
         closed = {name for name in folders if folder == skill.folder and holds_answers(name)} | UNDELIVERED
-        folders[:] = sorted(name for name in folders if name not in closed and not name.startswith("."))
+        closed |= {name for name in folders if name.startswith(".") or holds_runs(folder / name)}
+        folders[:] = sorted({*folders} - closed)
         for name in (*folders, *sorted(names)):
             path = folder / name
             if path.is_symlink():

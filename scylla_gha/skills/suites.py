@@ -41,7 +41,7 @@ from scylla_gha.model.scenario import (
 from scylla_gha.model.skill_help import SkillArm
 from scylla_gha.model.variant import SubTest, Tier, Treatment
 from scylla_gha.prepare.start_state import commit_of
-from scylla_gha.skills.find import SKILL_FILE
+from scylla_gha.skills.find import SKILL_FILE, holds_runs
 from scylla_gha.skills.prompt_calls import calls, without_calls
 from scylla_gha.skills.read_assertions import CodeCheck, EvalAssertion
 from scylla_gha.skills.read_evals import SkillEval
@@ -106,24 +106,27 @@ def write_yaml(path: Path, record: Record) -> None:
 
 
 def write_skills(suite: Path, folders: Iterable[Path], into: str = "skills") -> tuple[str, ...]:
-    """Copy skills into a folder of a suite's configuration, as they are installed; return their names.
-
-    Links are left out.
-    """
+    """Copy skills into a folder of a suite's configuration, as they are installed; return their names."""
     names = []
     for folder in folders:
-        target = suite / "config" / into / folder.name
-        shutil.copytree(folder, target, ignore=_ignored)
-        lower = next(path for path in target.iterdir() if path.name.lower() == SKILL_FILE.lower())
-        if lower.name != SKILL_FILE:
-            lower.rename(target / SKILL_FILE)
+        copy_skill(folder, suite / "config" / into / folder.name)
         names.append(folder.name)
     return tuple(names)
 
 
-def _ignored(folder: str, names: list[str]) -> set[str]:
-    ignored = shutil.ignore_patterns(*_LEFT_OUT)(folder, names)
-    return ignored | {name for name in names if Path(folder, name).is_symlink()}
+def copy_skill(folder: Path, target: Path) -> None:
+    """Copy a skill as it is installed; links, and what holds the target or runs of this command, are left out."""
+
+    def ignored(inside: str, names: list[str]) -> set[str]:
+        runs = {name for name in names if holds_runs(Path(inside, name))}
+        links = {name for name in names if Path(inside, name).is_symlink()}
+        above = {name for name in names if target.is_relative_to(Path(inside, name))}
+        return shutil.ignore_patterns(*_LEFT_OUT)(inside, names) | runs | links | above
+
+    shutil.copytree(folder, target, ignore=ignored)
+    lower = next(path for path in target.iterdir() if path.name.lower() == SKILL_FILE.lower())
+    if lower.name != SKILL_FILE:
+        lower.rename(target / SKILL_FILE)
 
 
 def write_arms(suite: Path, name: str, others: Sequence[str]) -> None:

@@ -1,6 +1,7 @@
 """`scylla-gha skill` with the real Claude Code CLI and a scripted provider, as the author of a skill runs it."""
 
 import json
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -115,3 +116,25 @@ def test_three_repetitions_give_a_verdict_in_text_json_and_files(tmp_path: Path)
     sent = json.dumps([body for body in provider.requests if not body.get("tools")])
     assert "Expected result, which the agent did not see:" in sent
     assert "t1-01-with" not in sent
+
+
+def test_a_repository_that_is_a_skill_is_measured_under_its_own_name(tmp_path: Path) -> None:
+    """A clone may have any name, and the runs in it are no part of the skill."""
+    skill = author(tmp_path / "other")
+    root = tmp_path / "clone"
+    shutil.copytree(skill, root)
+    shell(root, "git init -q && git add -A && git -c user.name=a -c user.email=a@b commit -qm one")
+    (root / "SKILL.md").write_text((root / "SKILL.md").read_text() + "Name both sums.\n")
+    env = {"ANTHROPIC_API_KEY": KEY}
+    options = ("--yes", "--only", "evals", "--repetitions", "1", "--base", "HEAD")
+    with serve(adder) as provider:
+        env["ANTHROPIC_BASE_URL"] = provider.url
+        said = scylla("skill", ".", *options, cwd=root, env=env)
+        assert said.code == 0, said.err
+        assert "tally: evals: 6 trials to run" in said.err
+        again = scylla("skill", ".", *options, cwd=root, env=env)
+    assert "0 of 6 trials to run" in again.err
+    assert "1 skill: 0 errors" in again.out
+    installed = root / "runs/skill-tally/suite/config/skills"
+    assert [path.name for path in installed.iterdir()] == ["tally"]
+    assert {path.name for path in (installed / "tally").iterdir()} == {"SKILL.md"}
