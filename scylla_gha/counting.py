@@ -1,4 +1,4 @@
-"""Counts, durations and amounts of money in sentences and tables."""
+"""Counts, durations and amounts of money in sentences and tables; and texts that are cut, with counts of the cut."""
 
 import math
 from collections.abc import Iterable
@@ -58,3 +58,19 @@ def dollars(value: float | None, sign: str = "") -> str:
 def duration(seconds: float) -> str:
     """Return seconds, or minutes from two minutes on, with their unit."""
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"  # noqa: PLR2004 two minutes
+
+
+def head_and_tail(text: str, room: int) -> str:
+    """Return the text, or its head and tail with a line between them that states what is cut."""
+    if len(text) <= room:
+        return text
+    half = max(0, room) // 2
+    head, tail = text[:half], text[len(text) - half :]
+    # On whole lines where there are any, so that nobody reads half a line as a whole one.
+    head = head[: head.rfind("\n") + 1] or head
+    tail = tail[tail.find("\n") + 1 :] or tail
+    lost = text[len(head) : len(text) - len(tail)]
+    return (
+        f"{head.rstrip(chr(10))}\n[cut here: {counted(lost.count(chr(10)) or 1, 'line')}, "
+        f"{counted(len(lost), 'character')}]\n{tail}"
+    )

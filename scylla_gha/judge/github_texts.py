@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, head_and_tail
 from scylla_gha.errors import ToolError
 from scylla_gha.judge.github_checks import ShownText, shown_texts
 from scylla_gha.judge.github_trial import Fields, TrialGitHub
-from scylla_gha.model import head_and_tail, one_line, visible
+from scylla_gha.model import one_line, visible
 
 NO_FILES: Final = "No file of the working directory was changed."
 LEGEND: Final = (

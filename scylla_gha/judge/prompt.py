@@ -30,8 +30,9 @@ from string import Template
 from typing import Final
 
 from scylla_gha.config.materials import PromptTexts
+from scylla_gha.counting import head_and_tail
 from scylla_gha.judge.github_texts import LEGEND, NO_FILES
-from scylla_gha.model import head_and_tail, visible
+from scylla_gha.model import visible
 from scylla_gha.model.judgment import PROMPT_BYTES, CheckResult
 from scylla_gha.model.scenario import Item, Rubric, Scenario
 from scylla_gha.path_patterns import PathPatterns

@@ -11,8 +11,6 @@ from typing import Annotated, Final, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
-from scylla_gha.counting import counted
-
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([._-][a-z0-9]+)*$", max_length=120)]
 Sha = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -94,19 +92,3 @@ def one_line(text: str) -> str:
 def visible(text: str) -> str:
     """Replace every hidden character by its code; tabs and newlines stay."""
     return HIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
-def head_and_tail(text: str, room: int) -> str:
-    """Return the text, or its head and tail with a line between them that states what is cut."""
-    if len(text) <= room:
-        return text
-    half = max(0, room) // 2
-    head, tail = text[:half], text[len(text) - half :]
-    # On whole lines where there are any, so that nobody reads half a line as a whole one.
-    head = head[: head.rfind("\n") + 1] or head
-    tail = tail[tail.find("\n") + 1 :] or tail
-    lost = text[len(head) : len(text) - len(tail)]
-    return (
-        f"{head.rstrip(chr(10))}\n[cut here: {counted(lost.count(chr(10)) or 1, 'line')}, "
-        f"{counted(len(lost), 'character')}]\n{tail}"
-    )

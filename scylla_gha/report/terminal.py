@@ -15,8 +15,8 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from scylla_gha.counting import dollars
-from scylla_gha.model import head_and_tail, one_line, visible
+from scylla_gha.counting import dollars, head_and_tail
+from scylla_gha.model import one_line, visible
 from scylla_gha.model.analysis import Contrast
 from scylla_gha.model.judgment import JudgeControl, JudgingSummary, PanelSummary
 from scylla_gha.model.report import ArmPair, Flip, Report, ResultComparison

@@ -1,6 +1,7 @@
 import pytest
 
-from scylla_gha.model import head_and_tail, one_line, printable, visible
+from scylla_gha.counting import head_and_tail
+from scylla_gha.model import one_line, printable, visible
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from scylla_gha.counting import counted, dollars
-from scylla_gha.model import head_and_tail
+from scylla_gha.counting import counted, dollars, head_and_tail
 from scylla_gha.model.trial import Step
 from scylla_gha.report.page.html import html
 from scylla_gha.report.trial import value_text

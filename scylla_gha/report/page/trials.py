@@ -13,7 +13,8 @@ from typing import Any, Final, Literal
 
 import orjson
 
-from scylla_gha.model import Record, head_and_tail, one_line, visible
+from scylla_gha.counting import head_and_tail
+from scylla_gha.model import Record, one_line, visible
 from scylla_gha.model.judgment import CheckResult, ItemScore, JudgeAnswer, Judgment
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.report import Report
