@@ -88,7 +88,7 @@ class _Server:
                 stdout=subprocess.PIPE,
             )
         except OSError as error:
-            raise ServerError(f"it does not start: {error}") from None
+            raise ServerError(f"the server does not start: {error}") from None
         self._timer = threading.Timer(self._seconds, self._process.kill)
 
     def __enter__(self) -> "_Server":

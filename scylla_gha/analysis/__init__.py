@@ -99,8 +99,8 @@ class RowTable:
     and `rows` the indices of each arm's rows.
 
     Args:
-        arms: the planned ones, in their order; arms that only rows name follow.
-        planned_variants: by arm, so that an arm without rows still belongs to its tier.
+        arms: the planned arms, in their order; arms that only occur in rows follow.
+        planned_variants: variants by arm, so that an arm without rows still belongs to its tier.
     """
 
     def __init__(self, arms: Iterable[str] = (), planned_variants: Mapping[str, str] = NO_NAMES) -> None:
@@ -114,7 +114,7 @@ class RowTable:
         self.about: dict[str, ScenarioFacts] = {}
         self.variants: dict[str, str | None] = {arm: of for arm, of in planned_variants.items() if arm in self.arms}
         self.tools: dict[str, Counter[str]] = defaultdict(Counter)  # calls in judged rows, by arm
-        self.scores: dict[str, array[float]] = {}  # by judge; a column may end before the last row
+        self.scores: dict[str, array[float]] = {}  # scores by judge; a column may end before the last row
         self.rows: dict[str, list[int]] = defaultdict(list)
 
     def add(self, row: Result) -> None:

@@ -51,37 +51,39 @@ from scylla_gha.stats.differences import cliffs_delta, holm, kendall_w, kruskal_
 from scylla_gha.stats.resampling import Resampling, bca_limits
 from scylla_gha.stats.shrinkage import FEWEST, shrink
 
-_COMPARED: Final = {"passed": "pass_rate", "score": "score", "usd": "usd", "seconds": "seconds"}  # column: metric
+_COMPARED: Final = {"passed": "pass_rate", "score": "score", "usd": "usd", "seconds": "seconds"}  # metrics by column
 _FEWEST_ARMS: Final = 3
-_MOST_UNPAIRED: Final = 40  # arms: all pairs are compared
-_FENCE: Final = 3.0  # interquartile ranges above the third quartile
+_MOST_UNPAIRED: Final = 40  # arms; the time grows with the number of pairs
+_FENCE: Final = 3.0  # outliers lie more interquartile ranges above the third quartile
 _FEWEST_IN_GROUP: Final = 5
-_LEAST_RATIO: Final = 2.0  # to the median, since values just above a narrow interquartile range are no outliers
+_LEAST_RATIO: Final = 2.0  # of an outlier to the median; values just above a narrow interquartile range are normal
 _MOST_OUTLIERS: Final = 50
 _FEW_SCENARIOS: Final = 10
-_MOST_SHRUNK: Final = 200  # arms or scenarios: the fit takes minutes at 1,000
-_GRADES: Final = (0.2, 0.4, 0.6, 0.8)  # limits between F, D, C, B and A; S needs more than a score
-_SCENARIOS: Final = 20  # clusters that a bootstrap needs
+_MOST_SHRUNK: Final = 200  # arms or scenarios; with 1,000, the fit takes minutes
+_GRADES: Final = (0.2, 0.4, 0.6, 0.8)  # limits between the grades F, D, C, B and A; a score alone never gives S
+_SCENARIOS: Final = 20  # smallest number of clusters for a bootstrap
 _DIGITS: Final = 9
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The question of an experiment: which arms are compared, and which difference counts as none."""
+    """The question of an experiment: the arms to compare, and the difference that counts as none."""
 
     baseline: str
     models: Mapping[str, str | None]
     margin: float
     seed: int = 0
-    pairs: Mapping[str, str] | None = None  # arm to compare with, by arm; None: all with the baseline
+    pairs: Mapping[str, str] | None = None  # baseline of each arm; None: the same for all
     family: Family = "baseline"  # comparisons that answer the question
-    parts: Mapping[str, ArmParts] = field(default_factory=dict)  # of the arms' treatments, if they are known
-    modes: Mapping[str, str] = field(default_factory=dict)  # by arm
-    crossed: Mapping[str, ArmParts] = field(default_factory=dict)  # mode and model of each arm, if modes are compared
+    parts: Mapping[str, ArmParts] = field(default_factory=dict)  # parts of each arm's treatment; empty if unknown
+    modes: Mapping[str, str] = field(default_factory=dict)  # mode by arm
+    crossed: Mapping[str, ArmParts] = field(
+        default_factory=dict
+    )  # mode and model as parts of each arm, if modes are compared
 
 
 def analyse(frame: Frame, question: Question) -> Analysis:
-    """Compute the complete analysis; a value is null, with a reason, if there are too few rows for it."""
+    """Compute the complete analysis; a value that needs more rows is null, with the reason."""
     how = Resampling(seed=question.seed)
     pairs = baseline_pairings(frame, question.baseline, question.pairs)
     tiers = compare(frame, tier_pairings(frame), TIERS, how)
@@ -144,29 +146,31 @@ def _shrunk(frame: Frame) -> tuple[ShrunkRate, ...]:
 def _warnings(frame: Frame, question: Question) -> Iterator[str]:
     scenarios = np.unique(frame.scenario[frame.judged]).size
     if scenarios == 1:
-        yield "All trials are of one scenario: what is said holds for it alone, and no comparison has a p."
+        yield (
+            "All trials are of one scenario: the results hold for this scenario only, and comparisons have no p value."
+        )
     elif 0 < scenarios < _FEW_SCENARIOS:
         yield (
-            f"{counted(scenarios, 'scenario is', 'scenarios are')} few: intervals over scenarios are wide, and "
-            "where costs are skewed they cover less than they say."
+            f"{counted(scenarios, 'scenario is', 'scenarios are')} few: intervals over scenarios are wide, and with "
+            "skewed costs their real confidence is below the stated one."
         )
     groups = grouped(frame, frame.columns["passed"]).n
     tried = groups[groups > 0]
     if tried.size and tried.min() != tried.max():
         yield (
-            f"Repetitions differ between groups ({tried.min()} to {tried.max()}): scenarios still weigh the same, "
-            "and the pooled rate is another number than the headline."
+            f"Repetitions differ between groups ({tried.min()} to {tried.max()}): scenarios keep equal weights, "
+            "so the pooled rate differs from the headline rate."
         )
     gaps = int(((groups == 0) & (groups.sum(axis=0, keepdims=True) > 0)).sum())
     if gaps:
-        yield f"No judged trial in {gaps} of {counted(groups.size, 'group')}: comparisons leave those scenarios out."
+        yield f"{gaps} of {counted(groups.size, 'group')} have no judged trial: comparisons skip their scenarios."
     models = len(set(question.models.values()) - {None})
     if models > MOST_MODELS:
-        yield f"{models} are too many models to compare each with each: they are compared with the baseline alone."
+        yield f"{models} models are too many to compare all pairs: each is compared with the baseline only."
 
 
 def omnibus(frame: Frame) -> Iterator[Omnibus]:
-    """Apply Friedman's test to each metric of three arms or more, on the scenarios that all of them have."""
+    """Apply Friedman's test to each metric of three arms or more, on the scenarios that all arms have."""
     for column in _COMPARED:
         means = grouped(frame, frame.columns[column]).mean
         means = means[~np.isnan(means).all(axis=1)]
@@ -223,9 +227,9 @@ def _unpaired_arm(name: str, x: Floats, how: Resampling) -> UnpairedArm:
 
 
 def outliers(frame: Frame) -> tuple[Outlier, ...]:
-    """Find at most fifty outliers, in the order of cells."""
+    """Find at most fifty outliers, sorted by cell."""
     idle = frame.judged & (frame.columns["passed"] == 1) & (frame.columns["changes"] == 0)
-    unusual = {(frame.cells[row], "passed, and changed nothing") for row in np.flatnonzero(idle)}
+    unusual = {(frame.cells[row], "passed without a change") for row in np.flatnonzero(idle)}
     for name, unit in (("seconds", "s"), ("usd", "USD"), ("turns", "turns")):
         unusual.update(_far_out(frame, name, unit, frame.columns[name]))
     return tuple(Outlier(cell=cell, what=what) for cell, what in sorted(unusual)[:_MOST_OUTLIERS])
@@ -250,12 +254,12 @@ def _far_out(frame: Frame, name: str, unit: str, values: Floats) -> Iterator[tup
         for row in group_rows[values[group_rows] > limits[at]]:
             yield (
                 frame.cells[row],
-                f"{name}: {values[row]:.4g} {unit}, where the median of its group is {middle[at]:.4g}",
+                f"{name}: {values[row]:.4g} {unit}; the median of its group is {middle[at]:.4g}",
             )
 
 
 def _quantiles(ordered: Floats, starts: Ints, sizes: Ints, q: float) -> Floats:
-    """Compute the quantile of each stretch of sorted values, type 7 of Hyndman & Fan 1996."""
+    """Compute the quantile of each run of sorted values, type 7 of Hyndman & Fan 1996."""
     position = q * (sizes - 1)
     under = np.floor(position).astype(np.int64)
     low, high = ordered[starts + under], ordered[starts + np.minimum(under + 1, sizes - 1)]
@@ -265,7 +269,7 @@ def _quantiles(ordered: Floats, starts: Ints, sizes: Ints, q: float) -> Floats:
 def agreement(frame: Frame, how: Resampling) -> Agreement | None:
     """Compute the agreement of the judges' scores, trial by trial; None without a panel."""
     judges = tuple(frame.scores)
-    if len(judges) < 2:  # noqa: PLR2004 agreement takes two
+    if len(judges) < 2:  # noqa: PLR2004 agreement needs two judges
         return None
     table = np.column_stack([frame.scores[judge] for judge in judges])
     rows = frame.judged & ((~np.isnan(table)).sum(axis=1) > 1)
@@ -299,7 +303,7 @@ def _pairs(judges: tuple[str, ...], table: Floats) -> tuple[Pair, ...]:
 
 
 def _kappa(table: Floats) -> float | None:
-    """Average over pairs of judges; pairs without a spread have none."""
+    """Average kappa over the pairs of judges; pairs without a spread are skipped."""
     grades = np.digitize(np.round(table, _DIGITS), _GRADES)
     known, kappas = ~np.isnan(table), []
     for a, b in combinations(range(table.shape[1]), 2):

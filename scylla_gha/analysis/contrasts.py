@@ -1,7 +1,7 @@
-"""Comparisons of arms, paired by scenario: intervals, p values, effect sizes, and the verdicts that they give.
+"""Comparisons of arms, paired by scenario: intervals, p values, effect sizes, and verdicts.
 
-The main value is the mean difference of scenario means (for costs and times the geometric mean of their ratios). It is
-about scenarios like these; the exact stratified p (`p_here`) is about these scenarios alone.
+The main value is the mean difference of scenario means (for costs and times the geometric mean of their ratios). It
+holds for scenarios like these; the exact stratified p (`p_here`) holds for these scenarios only.
 """
 
 import math
@@ -34,7 +34,7 @@ from scylla_gha.stats.resampling import DRAWS, Resampling, least_p_drawn, least_
 Scale = Literal["difference", "ratio"]
 PASS: Final = "pass_rate"  # noqa: S105 no password
 WIDE: Final = 0.95
-INNER: Final = 0.90  # confidence of the interval that two one-sided tests at 0.05 give
+INNER: Final = 0.90  # confidence of the interval of two one-sided tests at 0.05
 # Metrics that are compared beside the pass rate: name, column, scale.
 _SCREENED: Final[tuple[tuple[str, str, Scale], ...]] = (
     ("score", "score", "difference"),
@@ -47,9 +47,9 @@ _SCREENED: Final[tuple[tuple[str, str, Scale], ...]] = (
 _BOUNDED: Final = frozenset({PASS, "score", "progress_rate"})  # between 0 and 1
 _LIMITS: Final = ("low", "high", "inner_low", "inner_high", "equal_low", "equal_high")
 _TWO: Final = 2
-_FEWEST_UNBOUNDED: Final = 10  # scenarios for equivalence by t: with fewer, skewed data look too much alike
-_SIGN_FLIP_FACTOR: Final = 1.08  # a verdict's smallest effect over that of a t-test
-_LARGEST: Final = 700.0  # whose exponential a double still holds
+_FEWEST_UNBOUNDED: Final = 10  # scenarios for equivalence by t; with fewer, skewed data look more equal than they are
+_SIGN_FLIP_FACTOR: Final = 1.08  # smallest effect of a verdict, divided by the smallest effect of a t-test
+_LARGEST: Final = 700.0  # its exponential still fits into a double
 ALPHA: Final = 0.05
 LESS_IS_BETTER: Final = frozenset({"usd", "tokens", "seconds"})
 _MOST_SCENARIOS: Final = 64
@@ -66,7 +66,7 @@ class _Metric:
 def compare(
     frame: Frame, pairings: Sequence[Pairing], family: str, how: Resampling, metric: str = PASS
 ) -> tuple[Contrast, ...]:
-    """Compare the pass rate of each pairing, or another metric; p adjusted by Holm for these pairings."""
+    """Compare the pass rate (or another metric) of each pairing; p is adjusted by Holm for these pairings."""
     return holm_adjusted(_contrasts(frame, _metric(frame, metric), pairings, how, len(pairings)), family)
 
 
@@ -78,19 +78,19 @@ def holm_adjusted(contrasts: Sequence[Contrast], family: str) -> tuple[Contrast,
 def compare_each(
     frame: Frame, pairings: Sequence[Pairing], name: str, how: Resampling, family: int
 ) -> tuple[Contrast, ...]:
-    """Compare the pass rate of each pairing, p adjusted as the strictest one of a Holm family of the given size."""
+    """Compare the pass rate of each pairing; p is adjusted like the smallest p of a Holm family of the given size."""
     contrasts = _contrasts(frame, _metric(frame, PASS), pairings, how, family)
     return tuple(strictest(contrast, family).model_copy(update={"family": name}) for contrast in contrasts)
 
 
 def strictest(contrast: Contrast, family: int) -> Contrast:
-    """Adjust p as the strictest one of a Holm family of that size."""
+    """Adjust p like the smallest p of a Holm family of that size."""
     p = None if contrast.p is None else min(1.0, contrast.p * family)
     return contrast.model_copy(update={"p_adjusted": p, "family_size": family, "adjustment": "Holm"})
 
 
 def screen(frame: Frame, pairings: Sequence[Pairing], how: Resampling) -> tuple[Contrast, ...]:
-    """Compare all other metrics of each pairing, for exploration; p adjusted by Benjamini-Hochberg over all of them."""
+    """Compare all other metrics of each pairing, for exploration; p is adjusted by Benjamini-Hochberg for all."""
     contrasts = [contrast for metric in _screened(frame) for contrast in _contrasts(frame, metric, pairings, how, 1)]
     adjusted = benjamini_hochberg([contrast.p for contrast in contrasts])
     return _adjusted(contrasts, adjusted, "screening", "Benjamini-Hochberg")
@@ -125,7 +125,7 @@ def _screened(frame: Frame) -> list[_Metric]:
 def _contrasts(
     frame: Frame, metric: _Metric, pairings: Sequence[Pairing], how: Resampling, family: int
 ) -> list[Contrast]:
-    """Compare all pairings of one metric; a side of several arms has their mean, NaN if an arm has no value."""
+    """Compare all pairings of one metric; a side of several arms has their mean, or NaN if one lacks a value."""
     if not pairings:
         return []
     means = metric.groups.mean
@@ -148,19 +148,19 @@ def _contrasts(
 def paired_contrasts(
     first: Floats, second: Floats, metric: str, scale: Scale, how: Resampling, family: int = 1
 ) -> list[Contrast]:
-    """Compare the scenario means of many pairs at once, with the same sign flips; without names and effect sizes.
+    """Compare the scenario means of many pairs with the same sign flips; names and effect sizes are left empty.
 
     Args:
         first: means of the first sides, shape (pairs, scenarios), NaN if a side has no value.
         second: means of the second sides, likewise.
-        metric: its name, which decides whether values lie between 0 and 1.
+        metric: name of the metric; it decides whether values lie between 0 and 1.
         scale: whether differences or ratios are compared.
         how: draws and seed of the sign-flip test.
         family: number of comparisons, for which equivalence and the smallest effect are adjusted (Bonferroni).
     """
     d = np.log(first) - np.log(second) if scale == "ratio" else first - second
     mean, limits = _limits(d, metric, family)
-    # Scenarios without a difference in any pair are left out, so that few are left to enumerate exactly.
+    # Scenarios without a difference in any pair are left out, so that an exact enumeration takes less time.
     nonzero = d[:, np.any(~np.isnan(d) & (d != 0), axis=0)]
     p, least = sign_flip_p(nonzero, how)
     test = "sign-flip, exact" if nonzero.shape[1] <= MOST_EXACT else f"sign-flip, {counted(how.draws, 'draw')}"
@@ -176,7 +176,7 @@ def paired_contrasts(
             scenarios=x.size,
             dropped=int(np.sum(np.isnan(first[at]) != np.isnan(second[at]))),
             wins=(int((x > 0).sum()), int((x == 0).sum()), int((x < 0).sum())),
-            note="" if x.size else "the two share no scenario with a known value",
+            note="" if x.size else "the two sides share no scenario with a known value",
         )
         known = _estimate(x, float(mean[at]), limits[at], blank, family) if x.size else {}
         if known:
@@ -187,7 +187,7 @@ def paired_contrasts(
 
 
 def _limits(d: Floats, metric: str, family: int) -> tuple[Floats, Floats]:
-    """Return means, and limits at 95 %, at 90 %, and of equivalence (90 % adjusted for the family), two each."""
+    """Return means, and pairs of limits: at 95 %, at 90 %, and of equivalence (90 %, adjusted for the family)."""
     mean, low, high = mean_limits(d, WIDE)
     confidence = 1 - (1 - INNER) / family
     if metric in _BOUNDED:
@@ -200,7 +200,7 @@ def _limits(d: Floats, metric: str, family: int) -> tuple[Floats, Floats]:
 
 
 def _estimate(d: Floats, mean: float, limits: Floats, blank: Contrast, family: int) -> dict[str, object]:
-    """Return value, limits, method and smallest effect of a contrast; `d` has the known differences."""
+    """Return value, limits, method and smallest effect of a contrast; `d` contains the known differences."""
     is_ratio, is_bounded = blank.scale == "ratio", blank.metric in _BOUNDED
     spread = float(d.std(ddof=1)) if d.size >= _TWO else 0.0
     unit = likely_effect(d.size, family) if spread > 0 and can_show(d.size, family) else None
@@ -239,7 +239,7 @@ def likely_effect(n: int, family: int) -> float | None:
 
 
 def _effects(frame: Frame, metric: _Metric, pairing: Pairing, first: Floats, second: Floats) -> dict[str, float | None]:
-    """Compute effect sizes of trials, and of the scenario means of both sides."""
+    """Compute effect sizes for trials, and for the scenario means of both sides."""
     trials, baseline_trials = _trials(frame, metric, pairing.first), _trials(frame, metric, pairing.second)
     shared = ~np.isnan(first) & ~np.isnan(second)
     d, j = cohens_d(trials, baseline_trials), hedges_correction(trials.size + baseline_trials.size - 2)
@@ -270,7 +270,7 @@ def rule(contrast: Contrast, margin: float) -> Ruling:
     """Decide on one arm compared with its baseline.
 
     Args:
-        contrast: of the pass rate (or another metric), p adjusted within its family.
+        contrast: contrast of the pass rate (or another metric), with p adjusted for its family.
         margin: largest difference of shares, or largest relative difference of ratios, that counts as none.
     """
     verdict, why = _verdict(contrast, margin)
@@ -296,7 +296,7 @@ def _verdict(contrast: Contrast, margin: float) -> tuple[Verdict, str]:
 
 
 def _is_equivalent(contrast: Contrast, margin: float) -> bool:
-    """Return whether the limits of equivalence lie within the margin; those of differences in USD or time never do."""
+    """Return whether the limits of equivalence lie within the margin; for differences in USD or time they never do."""
     low, high = contrast.equal_low, contrast.equal_high
     if low is None or high is None or (contrast.scale == "difference" and contrast.metric in LESS_IS_BETTER):
         return False
@@ -313,18 +313,18 @@ def _equivalence_limits(contrast: Contrast) -> str:
 
 
 def _missing_scenarios(contrast: Contrast, margin: float) -> str:
-    """Name the number of scenarios that equivalence needs, even if all are alike; empty if there are enough."""
+    """Describe how many scenarios equivalence needs, even if all are equal; empty if there are enough."""
     need = scenarios_for_equivalence(margin, contrast.family_size)
     is_share = contrast.scale == "difference" and contrast.metric not in LESS_IS_BETTER
     if not is_share or contrast.scenarios >= need or abs(contrast.value or 0.0) >= margin:
         return ""
-    return f"; equivalent within {_margin(contrast, margin)} takes {counted(need, 'scenario')} or more"
+    return f"; equivalent within {_margin(contrast, margin)} needs at least {counted(need, 'scenario')}"
 
 
 def scenarios_for_equivalence(margin: float, family: int) -> int:
-    """Return the fewest scenarios that can show equivalence of shares, if all are alike.
+    """Return the smallest number of scenarios that can show equivalence of shares, if all are equal.
 
-    Suppose that the arms differ by 100 points in just so many scenarios that the mean moves by the margin. Then the
+    Suppose that the arms differ by 100 points in so many scenarios that the mean moves by the margin. Then the
     chance that no sampled scenario shows it must be at most 5 % over the family.
     """
     return math.floor(math.log(ALPHA / family) / math.log1p(-margin)) + 1
@@ -351,7 +351,7 @@ def _missing_evidence(contrast: Contrast) -> str:
         differ = contrast.wins[0] + contrast.wins[2]
         among = f"each of {counted(contrast.family_size, 'comparison')}" if contrast.family_size > 1 else "a verdict"
         return (
-            f"{differ} of {counted(contrast.scenarios, 'scenario')} differ, and {among} takes at least {need} that "
+            f"{differ} of {counted(contrast.scenarios, 'scenario')} differ, and {among} needs at least {need} that "
             "differ"
         )
     effect = contrast.smallest_effect

@@ -1,6 +1,6 @@
 """Power of designs and plans: the smallest effect that they detect, their cost, and whether a gate can be passed.
 
-Variances are those of a pilot's rows, or typical ones. All is computed before the first paid request.
+Variances come from a pilot's rows, or are typical ones. Everything is computed before the first paid request.
 """
 
 import bisect
@@ -25,11 +25,13 @@ from scylla_gha.model.report import Design, PairVariance, Power
 from scylla_gha.stats.differences import Split, split_variance
 from scylla_gha.stats.resampling import DRAWS, least_p_drawn
 
-_IDLE_CHANCE: Final = 0.1  # an arm a whole margin worse passes with 0.05
-_MOST_NEEDED: Final = 100_000  # scenarios
-# Rates that are uniform over scenarios, and correlated by 0.8 between two arms.
+_IDLE_CHANCE: Final = (
+    0.1  # chance; below it a gate is pointless, since an arm worse by the margin passes with a chance of 0.05
+)
+_MOST_NEEDED: Final = 100_000  # the search for enough scenarios stops here
+# Typical variances: rates are uniform over scenarios, and correlated by 0.8 between two arms.
 USUAL_SPLIT: Final = Split(between=1 / 30, within_x=1 / 6, within_y=1 / 6)
-USUAL_BASIS: Final = "typical variation (w^2 1/30, s^2 1/6), because there are no earlier trials with repetitions"
+USUAL_BASIS: Final = "typical variation, because there are no earlier trials with repetitions"
 _SCENARIOS: Final = (5, 10, 20, 50, 100, 200)
 _REPETITIONS: Final = (1, 3, 5, 10)
 _MOST_REPETITIONS: Final = 100
@@ -52,7 +54,7 @@ class PowerQuestion:
     scenarios: int
     repetitions: int
     effect: float
-    comparisons: int | None = None  # that answer the question; None: of each other arm with the baseline
+    comparisons: int | None = None  # None: each other arm is compared with the baseline
 
     @property
     def family(self) -> int:
@@ -61,11 +63,11 @@ class PowerQuestion:
 
 
 def pair_variances(frame: Frame, pairs: Mapping[str, str]) -> tuple[PairVariance, ...]:
-    """Estimate the variances of arms and of what they are compared with.
+    """Estimate the variances of each arm and of the arm that it is compared with.
 
     Args:
         frame: rows of a pilot.
-        pairs: the arm to compare with, by arm; pairs without repetitions or a shared scenario are skipped.
+        pairs: baseline of each arm; a pair without repetitions or without a shared scenario is skipped.
     """
     tables = {arm: passes_by_repetition(frame, at) for at, arm in enumerate(frame.arms)}
     variances = []
@@ -89,14 +91,14 @@ def pair_variances(frame: Frame, pairs: Mapping[str, str]) -> tuple[PairVariance
 
 
 def split_of(variance: PairVariance) -> Split:
-    """Convert the variances of a pilot to those of a paired design."""
+    """Convert a pilot's variances to the variances of a paired design."""
     return Split(variance.between, variance.within, variance.within_baseline, variance.rate_baseline)
 
 
 def repetition_cost(frame: Frame, arms: Sequence[str]) -> RepetitionCost:
-    """Sum over the arms the mean cost, judges included, and the mean time of a trial that measures the agent.
+    """Sum the arms' mean cost (with judges) and mean time of a trial that measures the agent.
 
-    A sum is unknown if it is unknown for one arm.
+    A sum is unknown if the value of one arm is unknown.
     """
     columns = frame.columns
     usd, minutes = 0.0, 0.0
@@ -110,13 +112,13 @@ def repetition_cost(frame: Frame, arms: Sequence[str]) -> RepetitionCost:
 
 
 def power(wanted: PowerQuestion, variances: tuple[PairVariance, ...], price: RepetitionCost, basis: str) -> Power:
-    """Compute the table of designs; of several arms, the one that is hardest to distinguish decides."""
+    """Compute the table of designs; with several arms, the one that is hardest to distinguish decides."""
     splits = sorted((split_of(variance) for variance in variances), key=lambda split: -split.of_difference(1, 1))
-    splits = splits or [USUAL_SPLIT]  # the hardest first, which alone shows that most designs are too small
+    splits = splits or [USUAL_SPLIT]  # hardest first: most designs that are too small already fail for it
     scenarios = sorted({*_SCENARIOS, max(1, wanted.scenarios)})
     repetitions = sorted({*_REPETITIONS, max(1, wanted.repetitions)})
     designs = tuple(_design(c, k, wanted, splits, price) for c in scenarios for k in repetitions)
-    # Sorted by cost, then trials, then scenarios, which somebody has to write
+    # By cost, then by trials, then by scenarios, since somebody has to write them
     cheapest = min(
         (design for design in designs if design.sees),
         key=lambda design: (design.usd or 0.0, design.trials, design.scenarios),
@@ -156,25 +158,23 @@ def own_scenarios(wanted: PowerQuestion, splits: Sequence[Split]) -> str:
     c, points = wanted.scenarios, counted(100 * wanted.effect, "point", form="g")
     size = counted(c, "scenario")
     if not can_show(c, wanted.family):
-        return f"the {size} at hand can show no effect: {why_no_p(c, wanted.family)}"
+        return f"the {size} at hand cannot show any effect: {why_no_p(c, wanted.family)}"
 
     def sees(repetitions: int) -> bool:
         layout = Layout(c, repetitions, repetitions)
         return all(power_to_differ(split, layout, wanted.effect, wanted.family) >= POWER for split in splits)
 
     if not sees(_MOST_REPETITIONS):
-        return (
-            f"the {size} at hand cannot show {points}, not with {_MOST_REPETITIONS} repetitions: it takes more of them"
-        )
+        return f"the {size} at hand cannot show {points} even with {_MOST_REPETITIONS} repetitions; add scenarios"
     fewest = bisect.bisect_left(range(_MOST_REPETITIONS), x=True, lo=1, key=sees)
     return f"the {size} at hand can show {points} with {counted(fewest, 'repetition')}"
 
 
 def why_no_p(scenarios: int, family: int) -> str:
-    """Explain why no p can be small enough, and what is needed."""
+    """Explain why no p value can be small enough, and how many scenarios are needed."""
     if family * least_p_drawn(DRAWS) > ALPHA:
         return (
-            f"{counted(family, 'comparison')} in one family are more than {DRAWS} draws of the test can tell; "
+            f"the test's {DRAWS} draws are too few for {counted(family, 'comparison')} in one family; "
             "compare fewer arms"
         )
     need = scenarios_needed(family)
@@ -184,7 +184,7 @@ def why_no_p(scenarios: int, family: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlannedComparison:
-    """A planned arm, tier or model and its baseline: variances, shared scenarios, mean (harmonic) repetitions."""
+    """A planned arm, tier or model and its baseline: variances, shared scenarios, harmonic mean of repetitions."""
 
     arm: str
     split: Split
@@ -197,7 +197,7 @@ class PlannedComparison:
 
 
 def planned_comparisons(plan: Plan, variances: Sequence[PairVariance]) -> tuple[PlannedComparison, ...]:
-    """List the comparisons that answer the question; with typical variances if the pilot has none of the arm."""
+    """List the comparisons that answer the question; an arm that the pilot lacks gets typical variances."""
     known = {variance.arm: split_of(variance) for variance in variances}
     repetitions: dict[str, Counter[str]] = defaultdict(Counter)  # by arm and scenario
     for cell in plan.cells:
@@ -212,7 +212,7 @@ def planned_comparisons(plan: Plan, variances: Sequence[PairVariance]) -> tuple[
 
 
 def _sides(plan: Plan) -> dict[str, tuple[list[str], list[str]]]:
-    """Return the arms on both sides of each comparison that answers the question, by the name of the comparison."""
+    """Return, by name, the arms on both sides of each comparison that answers the question."""
     planned = dict.fromkeys(cell.arm for cell in plan.cells)
     arms = [plan.arm(name) for name in planned]
     names: set[str] = set()
@@ -229,19 +229,19 @@ def _sides(plan: Plan) -> dict[str, tuple[list[str], list[str]]]:
 
 
 def _fewest(counts: Sequence[Counter[str]]) -> Counter[str]:
-    """Return for each scenario the fewest repetitions in any of several arms, as a cautious size of their mean."""
+    """Return the smallest number of repetitions of each scenario in any arm, a cautious value for their mean."""
     return functools.reduce(operator.and_, counts)
 
 
 def plan_notes(plan: Plan, variances: Sequence[PairVariance], basis: str) -> Iterator[str]:
-    """Yield notes on a plan: the smallest effect that it can detect, and how likely its gate is passed.
+    """Yield notes on a plan: the smallest effect that it can detect, and how likely it is to pass its gate.
 
-    There are none without an arm to compare.
+    Yield nothing if no arm is compared.
 
     Args:
-        plan: to be run.
-        variances: of a pilot, if there is one.
-        basis: their source.
+        plan: the plan.
+        variances: a pilot's variances; empty if there is no pilot.
+        basis: where the variances come from, in words.
     """
     comparisons = planned_comparisons(plan, variances)
     if not comparisons:
@@ -255,11 +255,11 @@ def plan_notes(plan: Plan, variances: Sequence[PairVariance], basis: str) -> Ite
     scenarios = layout.scenarios
     size = f"{counted(scenarios, 'scenario')}, {counted(family, 'comparison')}"
     if not can_show(scenarios, family):
-        yield f"no difference of pass rates can be shown, however large: {why_no_p(scenarios, family)}"
+        yield f"no difference of pass rates can be shown, even the largest: {why_no_p(scenarios, family)}"
     elif effect is None:
-        yield f"no difference of pass rates is likely to be shown ({size}; by {basis}); `scylla-gha power` tells more"
+        yield f"probably no difference of pass rates can be shown ({size}; by {basis}); see `scylla-gha power`"
     else:
-        yield f"smallest difference of pass rates seen with 80 % power: {100 * effect:.1f} points ({size}; by {basis})"
+        yield f"smallest detectable pass rate difference (80 % power): {100 * effect:.1f} points ({size}; by {basis})"
     if plan.experiment.gate == "not_worse":
         yield from _low_chance(comparisons, plan.experiment.margin)
 
@@ -269,19 +269,19 @@ def _low_chance(comparisons: Sequence[PlannedComparison], margin: float) -> Iter
     chance = worst.pass_chance(margin)
     if _IDLE_CHANCE <= chance < POWER:
         yield (
-            f"gate not_worse: an arm as good as the baseline passes it with a chance of {100 * chance:.0f} % only "
+            f"gate not_worse: an arm as good as the baseline passes it with a chance of only {100 * chance:.0f} % "
             f"({worst.arm}); {_needed(worst, margin)}"
         )
 
 
 def why_gate_impossible(plan: Plan, variances: Sequence[PairVariance], basis: str) -> str | None:
-    """Explain why a plan's gate can never, or hardly ever, be passed, and what is needed; None if it can."""
+    """Explain why passing a plan's gate is impossible or very unlikely, and what to do; None if it is likely."""
     gate, comparisons = plan.experiment.gate, planned_comparisons(plan, variances)
     if gate == "none":
         return None
     if not comparisons:
         baseline = plan.experiment.baseline
-        return f"gate {gate}: no arm is planned beside the baseline {baseline}; plan one, or set gate: none"
+        return f"gate {gate}: no arm is planned besides the baseline {baseline}; plan another, or set gate: none"
     if gate == "not_worse":
         return _never_not_worse(comparisons, plan.experiment.margin, basis)
     fewest = min(comparisons, key=lambda comparison: comparison.layout.scenarios)
@@ -295,14 +295,14 @@ def why_gate_impossible(plan: Plan, variances: Sequence[PairVariance], basis: st
 
 def _never_not_worse(comparisons: Sequence[PlannedComparison], margin: float, basis: str) -> str | None:
     worst = min(comparisons, key=lambda comparison: comparison.pass_chance(margin))
-    if worst.layout.scenarios < 2:  # noqa: PLR2004 a spread takes two
-        few = f"a spread takes more scenarios than the {worst.layout.scenarios} that the baseline has too"
+    if worst.layout.scenarios < 2:  # noqa: PLR2004 an interval needs two
+        few = f"an interval needs 2 scenarios that the baseline has too (planned: {worst.layout.scenarios})"
         return f"gate not_worse: {worst.arm} can never pass it: {few}; {_needed(worst, margin)}; or set gate: none"
     chance = worst.pass_chance(margin)
     if chance >= _IDLE_CHANCE:
         return None
     return (
-        f"gate not_worse: {worst.arm}, were it as good as the baseline, would pass it with a chance of "
+        f"gate not_worse: even if {worst.arm} is as good as the baseline, it passes with a chance of only "
         f"{100 * chance:.0f} % (margin {counted(100 * margin, 'point', form='g')}, "
         f"{counted(worst.layout.scenarios, 'scenario')}; by {basis}); "
         f"{_needed(worst, margin)}; or widen the margin, or set gate: none"
@@ -310,15 +310,15 @@ def _never_not_worse(comparisons: Sequence[PlannedComparison], margin: float, ba
 
 
 def _needed(comparison: PlannedComparison, margin: float) -> str:
-    """Name the number of scenarios at which the planned repetitions give enough power."""
+    """Describe how many scenarios give enough power with the planned repetitions."""
     high = 2
     while comparison.pass_chance(margin, high) < POWER:
         high *= 2
         if high > _MOST_NEEDED:
-            return "no number of scenarios that anybody runs would do"
+            return "no practical number of scenarios is enough"
 
     def is_enough(scenarios: int) -> bool:
         return comparison.pass_chance(margin, scenarios) >= POWER
 
     need = bisect.bisect_left(range(high), x=True, lo=high // 2 + 1, key=is_enough)
-    return f"with as many repetitions, {counted(need, 'scenario')} would make that {100 * POWER:g} %"
+    return f"a chance of {100 * POWER:g} % needs {counted(need, 'scenario')} with the same repetitions"

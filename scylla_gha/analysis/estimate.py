@@ -1,8 +1,8 @@
 """Estimates of arms with intervals, and the cost of a pass: ratios, the cheapest arm, and the Pareto set.
 
-Scenarios, not trials, are the independent units. With two or more scenarios, intervals use the spread of the scenarios'
-means and are about scenarios like these; with one scenario, they use the spread of its repetitions and are about it
-alone.
+The independent units are scenarios. With two or more scenarios, intervals use the spread of the scenarios'
+means and hold for scenarios like these; with one scenario, they use the spread of its repetitions and hold for this
+scenario only.
 """
 
 import math
@@ -42,9 +42,9 @@ from scylla_gha.stats.resampling import Resampling
 
 HERE: Final[Target] = "these scenarios"
 LIKE: Final[Target] = "scenarios like these"
-_UNKNOWN: Final = "no trial knows it"
-_NO_WHOLE: Final = "there is nothing that it could be a share of"
-_FEWEST: Final = 20  # scenarios for limits by resampling
+_UNKNOWN: Final = "unknown in every trial"
+_NO_WHOLE: Final = "the whole is 0, so there is no share"
+_FEWEST: Final = 20  # smallest number of scenarios for resampled limits
 _METRIC: Final = "cost_of_pass"
 
 
@@ -56,7 +56,7 @@ class Sample:
 
     @classmethod
     def of(cls, scenario: Ints) -> "Sample":
-        """Build it from the index of each trial's scenario, shape (trials,)."""
+        """Build the sample from the index of each trial's scenario, shape (trials,)."""
         return cls(cluster_index(scenario))
 
     @property
@@ -65,11 +65,11 @@ class Sample:
         return self.scenarios.index.size
 
     def only(self, mask: Bools) -> "Sample":
-        """Return some of the trials."""
+        """Return the sample of the trials that are True in the mask."""
         return self if mask.all() else Sample.of(self.scenarios.index[mask])
 
     def rate(self, metric: str, values: Floats) -> Measure:
-        """Estimate a rate of 0 and 1, all scenarios with equal weights."""
+        """Estimate the mean of values 0 and 1; scenarios have equal weights."""
         known = ~np.isnan(values)
         if known.size and not known.any():
             return self.undefined(metric, _UNKNOWN, unknown=True)
@@ -82,7 +82,7 @@ class Sample:
         return some.measure(metric, rate, _left_out(known))
 
     def mean(self, metric: str, values: Floats, *, is_share: bool = False) -> Measure:
-        """Estimate the mean of numbers that are not below 0 (shares: not above 1), scenarios with equal weights."""
+        """Estimate the mean of numbers of at least 0 (shares: at most 1); scenarios have equal weights."""
         known = ~np.isnan(values)
         if known.size and not known.any():
             return self.undefined(metric, _UNKNOWN, unknown=True)
@@ -92,7 +92,7 @@ class Sample:
         return some.measure(metric, mean, _left_out(known))
 
     def ratio(self, metric: str, top: Floats, bottom: Floats, *, is_share: bool = True) -> Measure:
-        """Estimate the ratio of the sums of two numbers, neither below 0; a share of a whole is never above 1."""
+        """Estimate the ratio of two sums of numbers of at least 0; a share of a whole is at most 1."""
         known = ~np.isnan(top + bottom)
         if known.size and not known.any():
             return self.undefined(metric, _UNKNOWN, unknown=True)
@@ -144,8 +144,8 @@ class Sample:
             return self.undefined(metric, note or _UNKNOWN)
         infinite, point = interval.status == "infinite", interval.status == "point"
         notes = [note] if note else []
-        notes += ["too few values, or all alike: no interval"] if point else []
-        notes += ["the interval has no end on one side"] if interval.status == "unbounded" else []
+        notes += ["too few values, or all equal: no interval"] if point else []
+        notes += ["the interval is unbounded on one side"] if interval.status == "unbounded" else []
         return Measure(
             metric=metric,
             value=interval.estimate,
@@ -192,7 +192,7 @@ def over_scenarios(metric: str, values: Floats, n: int, note: str = "") -> Measu
 
 def _left_out(known: Bools) -> str:
     lost = int(known.size - known.sum())
-    return f"{counted(lost, 'trial')} without it left out" if lost else ""
+    return f"{counted(lost, 'trial')} without a value left out" if lost else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ class _CostsAndPasses:
         return Attempts(self.usd.mean[arm][shared], rate, int(n.sum()), float((n * rate).sum()))
 
     def wins(self, one: int, other: int, shared: Bools) -> tuple[int, int, int]:
-        """Count the scenarios where a pass of `one` costs more, as much, and less; without a pass it is infinite."""
+        """Count the scenarios where a pass of `one` costs more, the same, and less (infinite without a pass)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             first, second = (self.usd.mean[arm][shared] / self.passed.mean[arm][shared] for arm in (one, other))
         more, less = int((first > second).sum()), int((first < second).sum())
@@ -256,16 +256,16 @@ def _contrast(known: _CostsAndPasses, pairing: Pairing) -> Contrast:
 
 def _note(ratio: Interval | None, sides: tuple[Attempts, Attempts], scenarios: int) -> str:
     if not scenarios:
-        return "the two share no scenario with a known cost"
+        return "the two arms share no scenario with a known cost"
     if ratio is not None:
         return "with one scenario, no interval can be computed" if scenarios == 1 else ""
     if any(not side.rate.any() for side in sides):
-        return "an arm passed nothing, so its pass has no finite cost"
+        return "an arm never passed, so the cost of its pass is infinite"
     return "an arm is free"
 
 
 def frontier(frame: Frame, how: Resampling) -> CostFrontier | None:
-    """Find the cheapest cost of a pass; None if no arm has a cost above 0 that is known for all its trials."""
+    """Find the lowest cost of a pass; None if no arm has a cost above 0 that is known for all its trials."""
     cost, passed = grouped(frame, frame.columns["usd"]), grouped(frame, frame.columns["passed"])
     known = [arm for arm in range(len(frame.arms)) if _is_known(frame, arm, cost.n[arm], passed.n[arm])]
     if not known:
@@ -295,11 +295,11 @@ def frontier(frame: Frame, how: Resampling) -> CostFrontier | None:
 
 
 def _pooled(usd: Floats, rate: Floats, n: int, limits: Interval | None) -> Measure:
-    """Estimate it over the scenarios that all arms tried, or an arm that tried only cheap scenarios would win."""
+    """Estimate the cost of a pass over the scenarios that all arms tried, since these may be cheaper than others."""
     cost, scenarios = pooled_frontier(usd, rate).cost, usd.shape[1]
-    note = "" if limits else f"no interval: it takes {_FEWEST} scenarios"
+    note = "" if limits else f"no interval: at least {_FEWEST} scenarios are needed"
     if not scenarios:
-        note = "no scenario was tried by all arms whose costs are known"
+        note = "the arms with known costs have no scenario in common"
     return Measure(
         metric="frontier_cost_of_pass",
         value=cost,
@@ -321,14 +321,14 @@ def _state(cost: float | None, scenarios: int) -> State:
 
 
 def _resampled(usd: Floats, rate: Floats, how: Resampling) -> ResampledFrontier | None:
-    """Resample the frontier; None with too few scenarios for percentiles, or if a scenario was free."""
+    """Resample the frontier; None if there are too few scenarios for percentiles, or if a scenario was free."""
     if usd.shape[1] < _FEWEST or not np.all(usd > 0):
         return None
     return resampled_frontier(usd, rate, how)
 
 
 def _is_known(frame: Frame, arm: int, priced: Floats, judged: Floats) -> bool:
-    """Return whether every judged trial of an arm has a cost, and not all of them are free."""
+    """Return whether every judged trial of an arm has a cost, and at least one is above 0."""
     rows = frame.rows_of(arm)
     return bool(rows.size) and bool(np.all(priced == judged)) and float(frame.columns["usd"][rows].sum()) > 0
 
@@ -343,7 +343,7 @@ def _human_usd(frame: Frame) -> Floats:
 
 
 def _pareto(names: list[str], usd: Floats, rate: Floats) -> tuple[str, ...]:
-    """Find the arms that no other dominates, by means over the scenarios that all arms tried."""
+    """Find the arms that no other arm dominates, by means over the scenarios that all arms tried."""
     both = ~np.isnan(usd).any(axis=0) & ~np.isnan(rate).any(axis=0)
     if not both.any():
         return ()

@@ -1,7 +1,7 @@
 """Result rows as columns of numbers (NaN: unknown), their means by scenario and arm, and the arms that are compared.
 
-Arms are compared in families: arms with the baseline, arms with the same arm in the baseline's mode, adjacent tiers, or
-models with each other. The plan declares the family before the outcome is known, and p values are adjusted for its
+A family of comparisons has arms and the baseline, arms and the same arm in the baseline's mode, adjacent tiers, or
+pairs of models. The plan declares the family before the outcome is known, and p values are adjusted for its
 size.
 """
 
@@ -22,7 +22,7 @@ BASELINE: Final = FAMILIES["baseline"]
 TIERS: Final = FAMILIES["tiers"]
 MODELS: Final = FAMILIES["models"]
 MODES: Final = FAMILIES["modes"]
-MOST_MODELS: Final = 20  # have 190 pairs; with more, no p survives Holm
+MOST_MODELS: Final = 20  # they have 190 pairs; with more, no p value survives Holm's adjustment
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +30,21 @@ class Frame:
     """The rows of an experiment. Arms and scenarios are indices of `arms` and `scenarios`.
 
     Attributes:
-        arms: in the order of the plan, including those without a row.
-        scenarios: sorted.
+        arms: arms in the plan's order, including those without a row.
+        scenarios: sorted scenario ids.
         arm: index of each row's arm, shape (n,).
         scenario: index of each row's scenario, shape (n,).
-        repetition: shape (n,).
-        judged: whether the row is in the rates, shape (n,).
-        measures: whether the row measures the agent, judged or not, shape (n,).
-        cells: ids.
+        repetition: number of each row's repetition, shape (n,).
+        judged: whether each row counts in the rates, shape (n,).
+        measures: whether each row measures the agent, judged or not, shape (n,).
+        cells: cell id of each row.
         columns: numbers by name, each of shape (n,).
-        about: facts of each scenario.
-        variants: of each arm, if it has one.
-        tools: calls by tool of each arm, in judged rows.
-        scores: by judge, each of shape (n,).
-        outcomes: of each row.
-        judged_rows: indices of each arm's judged rows, computed from the rest.
+        about: facts about each scenario.
+        variants: variant of each arm, if it has one.
+        tools: number of calls by arm and tool, in judged rows.
+        scores: scores by judge, each of shape (n,).
+        outcomes: outcome of each row.
+        judged_rows: indices of each arm's judged rows, computed from the other attributes.
     """
 
     arms: tuple[str, ...]
@@ -83,7 +83,7 @@ class Frame:
 
 
 def frame_of(table: RowTable) -> Frame:
-    """Return the columns of a table as arrays, which share its memory, so no row can be added afterwards."""
+    """Return the columns of a table as arrays that share its memory; afterwards no row can be added."""
     names = sorted(table.scenarios)
     sorted_index = np.zeros(len(names), dtype=np.int64)
     sorted_index[[table.scenarios[name] for name in names]] = np.arange(len(names))
@@ -121,9 +121,9 @@ def build_frame(
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """One column over judged rows by arm and scenario: counts of known values, means, and squared offsets from them.
+    """One column over judged rows by arm and scenario: counts of known values, means, and sums of squared deviations.
 
-    Each of shape (arms, scenarios); the mean is NaN if a group has no known value.
+    Each array has the shape (arms, scenarios); the mean is NaN if a group has no known value.
     """
 
     n: Ints
@@ -168,7 +168,7 @@ class Pairing:
 
 
 def baseline_pairings(frame: Frame, baseline: str, pairs: Mapping[str, str] | None = None) -> list[Pairing]:
-    """Pair every other arm with the baseline, or the given arms with theirs; none without rows of the baseline."""
+    """Pair other arms with the baseline, or given arms with their own; empty if the baseline is not an arm."""
     index = {arm: at for at, arm in enumerate(frame.arms)}
     wanted = pairs or {arm: baseline for arm in index if arm != baseline}
     return [
@@ -179,7 +179,7 @@ def baseline_pairings(frame: Frame, baseline: str, pairs: Mapping[str, str] | No
 
 
 def arms_by_tier(frame: Frame) -> dict[str, tuple[int, ...]]:
-    """Group the arms that have a tier in their variant's name (T0 of T0/00-empty) by it; the tiers are sorted."""
+    """Group arms by the tier in their variant's name (T0 in T0/00-empty); arms without a tier are left out."""
     tiers: dict[str, list[int]] = defaultdict(list)
     for at, arm in enumerate(frame.arms):
         tier, slash, _ = (frame.variants.get(arm) or "").partition("/")
@@ -189,7 +189,7 @@ def arms_by_tier(frame: Frame) -> dict[str, tuple[int, ...]]:
 
 
 def tier_pairings(frame: Frame) -> list[Pairing]:
-    """Pair each tier, its sub-tests with equal weights, with the one before."""
+    """Pair each tier with the one before it; a tier's sub-tests have equal weights."""
     tiers = arms_by_tier(frame)
     return [Pairing(later, earlier, tiers[later], tiers[earlier]) for earlier, later in itertools.pairwise(tiers)]
 

@@ -22,11 +22,11 @@ from scylla_gha.stats.change_points import change_points, cusum, first_signal
 from scylla_gha.stats.resampling import Resampling
 
 Metric = Literal["pass_rate", "usd", "seconds"]
-SHORT: Final = 9  # result sets: with fewer, no order has a p as small as 0.05 over three metrics
-_NO_SPREAD: Final = "drift is not looked for: the variation by chance is unknown, since no repetitions differ"
+SHORT: Final = 9  # result sets; with fewer, no order gives a p of 0.05 or less over three metrics
+_NO_SPREAD: Final = "no search for drift: the variation by chance is unknown, since no repetitions differ"
 _INDEPENDENT: Final = (
-    "a change takes p of at most 0.05 / 3, as three metrics are looked at, and result sets that vary independently: "
-    "where neighbours resemble each other (a busy week, a slow provider), stable series show changes more often"
+    "a change needs p of at most 0.05 / 3, since three metrics are tested, and independent result sets: "
+    "if neighbours are similar (a busy week, a slow provider), stable series show changes more often"
 )
 _METRICS: Final[tuple[tuple[Metric, str], ...]] = (("pass_rate", "passed"), ("usd", "usd"), ("seconds", "seconds"))
 
@@ -43,7 +43,7 @@ class ResultSet:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """The result set that others are compared with, and the largest difference that counts as none."""
+    """The result set with which others are compared, and the largest difference that counts as none."""
 
     name: str
     margin: float
@@ -51,11 +51,11 @@ class Pin:
 
 
 def history(sets: Sequence[ResultSet], arms: Sequence[str], pin: Pin) -> History:
-    """Follow the arms over the result sets, oldest first; the pinned one is among them."""
+    """Follow the arms over the result sets, oldest first; they include the pinned one."""
     notes = []
     if len(sets) < SHORT:
         count = f"{len(sets)} result {'set is' if len(sets) == 1 else 'sets are'} too few"
-        notes.append(f"{count} to look for changes of level: it takes {SHORT}")
+        notes.append(f"{count} to find changes of level; {SHORT} are needed")
     return History(
         baseline=pin.name, margin=pin.margin, notes=tuple(notes), series=tuple(_series(arm, sets, pin) for arm in arms)
     )
@@ -105,15 +105,15 @@ def _notes(rates: Groups, shared: int) -> Iterator[str]:
     every, has_rows = int(tried.any(axis=0).sum()), tried.any(axis=1)
     if shared < every:
         yield (
-            f"the result sets differ in their scenarios: changes and drift are looked for in the {shared} of "
+            f"the result sets differ in their scenarios: changes and drift are computed from the {shared} of "
             f"{every} that all of them have"
         )
     if not has_rows.all():
-        yield f"no judged trial of this arm in {int((~has_rows).sum())} of {counted(has_rows.size, 'result set')}"
+        yield f"this arm has no judged trial in {int((~has_rows).sum())} of {counted(has_rows.size, 'result set')}"
 
 
 def _ruled(frame: Frame, pin: Pin) -> dict[str, Ruling]:
-    """Compare each set with the pinned one, each as its own family, since its verdict came before the later sets."""
+    """Compare each set with the pinned one, as a family of its own, since its verdict came before the later sets."""
     pinned = frame.arms.index(pin.name)
     pairings = [
         Pairing(name, pin.name, (at,), (pinned,))
@@ -134,7 +134,7 @@ def _point(at: int, results: ResultSet, tables: dict[Metric, Groups], ruling: Ru
         trials=int(n.sum()),
         scenarios=int((n > 0).sum()),
         rate=_mean(tables["pass_rate"], at),
-        usd=_mean(usd, at) if np.array_equal(usd.n[at], n) else None,  # unknown if one is unknown
+        usd=_mean(usd, at) if np.array_equal(usd.n[at], n) else None,  # unknown if the cost of one trial is unknown
         seconds=_mean(tables["seconds"], at),
         difference=contrast.value if contrast else None,
         low=low,
@@ -158,18 +158,18 @@ class Track:
     shared: Bools
 
     def values(self) -> Floats:
-        """Return the mean over the shared scenarios of each set; NaN if it has none."""
+        """Return each set's mean over the shared scenarios; NaN if it has no value."""
         if not self.shared.any():
             return np.full(len(self.names), np.nan)
         return np.asarray(self.groups.mean[:, self.shared].mean(axis=1))
 
 
 def changes(track: Track, seed: int, level: float = 0.05) -> Iterator[Shift]:
-    """Find changes of level, in the order of time; a series that is too short has none.
+    """Find changes of level, in chronological order; none if the series is too short.
 
     Args:
-        track: of one metric.
-        seed: of the permutations.
+        track: track of one metric.
+        seed: seed of the permutations.
         level: false-positive rate; divide it by the number of tracks.
     """
     values = track.values()
@@ -198,8 +198,8 @@ def drift(track: Track, baseline: int) -> tuple[Shift, ...] | None:
     """Find the first signal of a drift since the baseline runs; None if variation by chance cannot be estimated.
 
     Args:
-        track: of the pass rate.
-        baseline: index of the last baseline run; all before it are baseline runs too.
+        track: track of the pass rate.
+        baseline: index of the last baseline run; all earlier sets are baseline runs too.
     """
     residuals_after = residuals(track, baseline)
     if residuals_after is None:
@@ -238,7 +238,7 @@ def residuals(track: Track, baseline: int) -> tuple[Sequence[int], Floats] | Non
 
 
 def shared_scenarios(rates: Groups) -> Bools:
-    """Mask the scenarios that all sets with rows have, since a change of suite would look like one of the agent."""
+    """Mask the scenarios that all sets with rows have; a changed suite would look like a changed agent."""
     tried = rates.n > 0
     has_rows = tried.any(axis=1)
     return np.asarray(tried[has_rows].all(axis=0)) if has_rows.any() else np.zeros(tried.shape[1], dtype=np.bool_)

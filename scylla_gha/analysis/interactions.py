@@ -1,6 +1,6 @@
 """Interactions: the effect of a configuration compared with the sum of the effects of its parts.
 
-A whole is an arm that has the parts of two or more other arms, which share no part. With an arm that has none of the
+A whole is an arm with all parts of two or more other arms that share no part. With an arm that has none of the
 parts, the interaction is (whole - none) minus the sum of (part - none): 0 if the parts do not affect each other.
 
 With several modes and models, a mode and a model are parts too: does the effect of a mode depend on the model?
@@ -20,14 +20,14 @@ from scylla_gha.stats.arrays import Floats
 from scylla_gha.stats.resampling import Resampling
 
 METRIC: Final = "interaction"
-_WHOLES: Final = "wholes of three parts or more against the sums of their parts"
+_WHOLES: Final = "wholes of at least three parts against the sums of their parts"
 _PAIRS: Final = "wholes of two parts against their sums"
 _PAIR: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class ArmParts:
-    """Parts of an arm, and its entrant: the rest, such as agent and model, that arms of one comparison share."""
+    """Parts of an arm, and its entrant: the rest (such as agent and model), which is the same for all arms compared."""
 
     entrant: str
     parts: frozenset[str]
@@ -35,7 +35,7 @@ class ArmParts:
 
 @dataclass(frozen=True, slots=True)
 class _Whole:
-    """Names of arms: a whole, its parts, and the arm without any of them; and the kinds of settings of the whole."""
+    """Names of a whole, its parts, and the arm without any part; and the kinds of settings of the whole."""
 
     name: str
     parts: tuple[str, ...]
@@ -71,7 +71,7 @@ def mode_and_model_parts(plan: Plan) -> dict[str, ArmParts]:
 
 
 def mode_interactions(frame: Frame, parts: Mapping[str, ArmParts], how: Resampling) -> tuple[Interaction, ...]:
-    """Compare each mode on each other model with the mode's effect on the baseline's model; p adjusted by Holm."""
+    """Compare each mode's effect on each other model with its effect on the baseline's model; p is adjusted by Holm."""
     return _compared(frame, _all_wholes(frame, parts), MODE_BY_MODEL, how)
 
 
@@ -125,17 +125,17 @@ def _adjusted(
 
 
 def _wholes(parts: Mapping[str, frozenset[str]]) -> Iterator[_Whole]:
-    """Yield each whole with its smallest parts, and with each two parts that make it up."""
+    """Yield each whole with its smallest parts, and with each pair of parts that it consists of."""
     by_parts: dict[frozenset[str], str] = {}
     for name, own in parts.items():
-        by_parts.setdefault(own, name)  # of arms that are the same configuration, the first
+        by_parts.setdefault(own, name)  # the first of arms with the same configuration
     without = by_parts.pop(frozenset(), None)
     if without is None:
         return
     for whole, name in by_parts.items():
         larger = [other - whole for other in by_parts if whole < other]
         if len(whole) > _PAIR and any(len(missing) == 1 and missing in by_parts for missing in larger):
-            continue  # a larger whole has it and one more part, so it counts there as one of two parts
+            continue  # a larger whole has one more part, so this one counts there as one of two parts
         smaller = {own: arm for own, arm in by_parts.items() if own < whole}
         splits = [_smallest(whole, smaller), *_halves(whole, smaller)]
         for split in dict.fromkeys(split for split in splits if split):
@@ -144,7 +144,7 @@ def _wholes(parts: Mapping[str, frozenset[str]]) -> Iterator[_Whole]:
 
 
 def _smallest(whole: frozenset[str], smaller: Mapping[frozenset[str], str]) -> tuple[str, ...]:
-    """Return the arms with the smallest parts that make up the whole; none if no arms do."""
+    """Return the arms whose smallest parts together are the whole; empty if there are none."""
     left, names = set(whole), []
     for own in sorted(smaller, key=lambda own: (len(own), smaller[own])):
         if own <= left:

@@ -42,22 +42,22 @@ from scylla_gha.stats.ratios import fieller_interval
 _TAIL_TRIALS: Final = 20  # with fewer trials, the 90th percentile is one of the two largest values
 _MANY: Final = 2
 _HALF: Final = 0.5
-_SEVERAL: Final = -1  # index of several arms together
+_SEVERAL: Final = -1  # index for several arms together
 By = Literal["scenario", "category", "difficulty", "size", "tier"]
 _PARTS: Final[tuple[By, ...]] = ("category", "difficulty", "size")
 _OF_USED: Final = {"pass_rate": "passed", "score": "score"}  # metrics of effects where a treatment was used, by column
 _FEWEST_USED: Final = 6  # scenarios of such an effect
 _LEAST_UPTAKE: Final = 0.2
 _METRICS: Final[tuple[SpreadMetric, ...]] = ("seconds", "usd")
-_MOST_VALUES: Final = 1200  # of all arms together, on one metric
+_MOST_VALUES: Final = 1200  # values of one metric, all arms together
 _MOST_OF_ARM: Final = 60
 _LEAST_OF_ARM: Final = 8
 _QUARTILES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
-_DIGITS: Final = 5  # significant ones
+_DIGITS: Final = 5  # significant digits
 
 
 def arm_measures(frame: Frame) -> tuple[ArmMeasures, ...]:
-    """Compute the metrics of each arm, in the frame's order; every metric is there, with or without a value.
+    """Compute the metrics of each arm, in the frame's order; every metric is included, with or without a value.
 
     Metrics of treatments are left out if no row has a treatment.
     """
@@ -155,7 +155,7 @@ class _Arm:
         failed = sample.only(changed).rate(
             "change_fail_rate", (self.column("broken_guards") > 0).astype(np.float64)[changed]
         )
-        yield failed.model_copy(update={"note": failed.note or "of trials that changed something and had a guard"})
+        yield failed.model_copy(update={"note": failed.note or "only trials that changed something and had a guard"})
 
     def _repeatability(self) -> Iterator[Measure]:
         passed, sample = self.column("passed"), self.sample
@@ -169,11 +169,11 @@ class _Arm:
         alike = score_consistency(scores[known], scored.scenarios)
         yield scored.number("score_consistency", alike, "no scenario has two scores")
         by_scenario = cv_consistencies(clustered(scores[known], scored.scenarios))
-        note = "the paper's 1 - sd / mean; of few repetitions it is too high"
+        note = "the paper's 1 - sd / mean; it is too high with few repetitions"
         yield over_scenarios("consistency", by_scenario, int(known.sum()), note)
         yield from self._pass_k(n, c)
         trials, icc = effective_n(clusters), icc1(clusters)
-        yield sample.number("icc", icc, "fewer than two scenarios, no repetition, or all trials alike")
+        yield sample.number("icc", icc, "fewer than two scenarios, no repetition, or equal trials")
         effect = None if icc is None else design_effect(float((n**2).sum()) / n.sum(), min(max(icc, 0.0), 1.0))
         yield sample.number("design_effect", effect, "the ICC is undefined")
         yield sample.number("effective_trials", trials, "there is no trial")
@@ -182,7 +182,7 @@ class _Arm:
         k = int(n.min()) if n.size else 0
         if k < _MANY:
             for name in ("pass_at_k", "pass_all_k"):
-                yield self.sample.undefined(name, "it takes two repetitions of each scenario")
+                yield self.sample.undefined(name, "two repetitions of each scenario are needed")
         else:
             note = f"k = {k}"
             yield over_scenarios("pass_at_k", pass_at_k(n, c, k), int(n.sum()), note)
@@ -198,10 +198,10 @@ class _Arm:
         outcomes = np.array([self.frame.outcomes[row] == "timeout" for row in self.rows], dtype=np.bool_)
         known = ~np.isnan(seconds)
         timed, some = seconds[known], sample.only(known)
-        why = "half of the trials or more ran into their limit" if timed.size else "no trial knows it"
+        why = "at least half of the trials reached their time limit" if timed.size else "unknown in every trial"
         yield some.number("seconds_median", _censored_median(timed, outcomes[known]), why)
         tail = float(np.quantile(timed, 0.9)) if timed.size >= _TAIL_TRIALS else None
-        yield some.number("seconds_p90", tail, f"it takes {_TAIL_TRIALS} trials")
+        yield some.number("seconds_p90", tail, f"at least {_TAIL_TRIALS} trials are needed")
         for name in ("first_byte_seconds", "generation_seconds", "tool_seconds"):
             yield sample.mean(name, self.column(name))
 
@@ -261,14 +261,14 @@ class _Arm:
 
 
 def _censored_median(values: Floats, censored: Bools) -> float | None:
-    """Compute the median if some values are only known to be above a limit; None if these are half or more."""
+    """Compute the median if some values are only known to be above a limit; None if at least half are."""
     if not values.size or censored.mean() >= _HALF:
         return None
     return float(np.median(np.where(censored, np.inf, values)))
 
 
 def slices(frame: Frame) -> Iterator[Slice]:
-    """Yield the pass rates of all parts of the trials; an arm without a judged trial in a part has none.
+    """Yield the pass rates of all parts of the trials; arms without a judged trial in a part are skipped.
 
     The rate of a tier is over the scenarios that all of its sub-tests tried, so that each sub-test has the same weight.
     """
@@ -308,7 +308,7 @@ def _scenarios(frame: Frame, groups: Groups) -> Iterator[Slice]:
 
 
 def _slices(by: By, name: str, arms: tuple[str, ...], n: Ints, mean: Floats) -> Iterator[Slice]:
-    """Yield one slice per row, by Wilson for its trials, or in several scenarios for their effective number."""
+    """Yield one slice per row, with Wilson's interval for its trials (of several scenarios: their effective number)."""
     count, trials = (n > 0).sum(axis=1), n.sum(axis=1)
     hits = np.rint(np.nansum(mean * n, axis=1))
     known = np.where(n > 0, mean, np.nan)
@@ -334,7 +334,7 @@ def _slices(by: By, name: str, arms: tuple[str, ...], n: Ints, mean: Floats) -> 
 
 
 def _effective(known: Floats, rate: Floats, count: Ints, trials: Ints) -> Floats:
-    """Return how many independent trials have a rate as precise: p (1 - p) over the variance of the mean.
+    """Return the number of independent trials with the same precision: p (1 - p) over the variance of the mean.
 
     It lies between the numbers of scenarios and of trials. Without a spread between scenarios it is the number of
     scenarios, which is the safe choice.
@@ -347,7 +347,7 @@ def _effective(known: Floats, rate: Floats, count: Ints, trials: Ints) -> Floats
 
 
 def best_subtests(frame: Frame) -> Iterator[BestSubtest]:
-    """Find the best sub-test of each tier with two or more of them.
+    """Find the best sub-test of each tier that has at least two.
 
     The best of several is also the luckiest, so odd repetitions choose it, and even repetitions estimate its rate.
     """
@@ -383,7 +383,7 @@ def spreads(frame: Frame) -> Iterator[Spread]:
 
 
 def _spread(label: tuple[str, SpreadMetric], values: Floats, timed_out: Bools, most: int) -> Spread:
-    """Keep sorted values at equal distances in rank; values of timeouts are listed apart."""
+    """Keep sorted values at equal distances in rank; values of timeouts are listed separately."""
     ended, late = values[~timed_out], values[timed_out]
     least, first, median, third, largest = _rounded(np.quantile(values, _QUARTILES))
     return Spread(

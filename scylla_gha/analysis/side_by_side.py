@@ -27,8 +27,8 @@ def side_by_side(
         a: rows of the reference set.
         b: rows of the set that is compared with it.
         arms: A's arm and B's arm of each pair; p is adjusted for all of them.
-        metric: of the verdict.
-        margin: a difference (of shares) or a relative difference (of what is spent) that counts as none.
+        metric: metric of the verdict.
+        margin: largest difference of shares, or largest relative difference of costs, that counts as none.
     """
     if not arms:
         return ()
@@ -102,8 +102,8 @@ def confounders(a: Sequence[Result], b: Sequence[Result], arms: Sequence[tuple[s
     """Yield warnings of different sandboxes, agent versions, models, workspaces and thresholds.
 
     Args:
-        a: rows of the one set.
-        b: rows of the other.
+        a: rows of set A.
+        b: rows of set B.
         arms: A's arm and B's arm of each pair.
     """
     yield from _differences("sandboxes", lambda row: row.isolation, a, b)
@@ -114,8 +114,8 @@ def confounders(a: Sequence[Result], b: Sequence[Result], arms: Sequence[tuple[s
     changed = sorted(name for name in starts_a.keys() & starts_b.keys() if starts_a[name] != starts_b[name])
     if changed:
         yield (
-            f"{counted(len(changed), 'scenario')} did not start from the same state in A and in B: "
-            f"{first_of(changed, _MOST_NAMES)}. The difference may be one of starts."
+            f"{counted(len(changed), 'scenario')} started from different states in A and B: "
+            f"{first_of(changed, _MOST_NAMES)}. The results may differ because of that."
         )
     yield from _differences("thresholds", lambda row: None if row.threshold is None else f"{row.threshold:g}", a, b)
 
@@ -128,7 +128,7 @@ def _differences(
     if one and other and one != other:
         yield (
             f"{whose}A and B have different {what}: {', '.join(sorted(one))} and {', '.join(sorted(other))}. "
-            "A difference between them may be one of these."
+            "The results may differ because of that."
         )
 
 

@@ -1,10 +1,10 @@
-"""Verdicts whose truth is known: on simulated experiments with given variances, and on arms compared with themselves.
+"""Verdicts whose truth is known: for simulated experiments with given variances, and for arms compared with themselves.
 
 Each trial passes if a normal number falls below its arm's threshold. The numbers of two trials are correlated, more
 within a scenario and arm than between the arms of a scenario, so that the variances are the given ones. Without an
 effect and with typical variances, the true rates of scenarios are uniform and correlated by 0.8 between arms.
 
-An A/A test compares each arm with itself by the code of a verdict, so that every difference it finds is false. Odd
+An A/A test compares each arm with itself by the code of a verdict, so every difference that it finds is false. Odd
 against even repetitions show drift or a warm cache. Random halves estimate how often a verdict on such rows is false,
 and how often a repetition of the experiment would give another verdict.
 """
@@ -41,17 +41,17 @@ from scylla_gha.stats.means import mean_limits_bounded, rare_limits
 from scylla_gha.stats.resampling import DRAWS, Resampling, sign_flip_p, sign_flip_tail_bound
 
 Singles: TypeAlias = NDArray[np.float32]
-POWER: Final = 0.8  # of verdicts that are planned for
+POWER: Final = 0.8  # for which experiments are planned
 _Z, _W = np.polynomial.hermite_e.hermegauss(48)
 _WEIGHTS: Final = _W / _W.sum()
-_EPSILON: Final = 1e-9  # the least distance of a correlation from 1
+_EPSILON: Final = 1e-9  # smallest distance of a correlation from 1
 _STEPS: Final = 40
-_FEW_DRAWS: Final = 999  # of a test's signs, if its p need not be small
+_FEW_DRAWS: Final = 999  # draws of a test's signs, if a small p is not needed
 _SMALL_FAMILY: Final = 5
-_MOST_EXACT: Final = 11  # scenarios: with more, a sample of signs is good enough here, and faster
+_MOST_EXACT: Final = 11  # scenarios; with more, a sample of signs is precise enough here, and faster
 _CRITICAL: Final = 1.96
 _TRIES: Final = 14
-_SECANTS: Final = 4  # then bisection
+_SECANTS: Final = 4  # steps before bisection
 _NEAR: Final = 0.006
 _TRIALS: Final = 800_000
 _FEWEST_DATASETS: Final = 800
@@ -59,7 +59,7 @@ _MOST_DATASETS: Final = 3000
 _MANY_SCENARIOS: Final = 200
 _BLOCK: Final = 2_000_000  # numbers that are shuffled at once
 _LEAST: Final = 2
-_STREAM: Final = 5  # a stream of random numbers of its own
+_STREAM: Final = 5  # number of this module's own stream of random numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def rate_differences(split: Split, layout: Layout, effect: float, datasets: int,
         layout: scenarios and repetitions.
         effect: the true difference of mean pass rates, not below 0.
         datasets: number of experiments.
-        seed: of the random numbers.
+        seed: seed of the random numbers.
     """
     latent = _latent(split)
     shared, own, chances, chances_baseline = _random_numbers(layout, datasets, seed)
@@ -149,7 +149,7 @@ def differs(d: Floats, family: int) -> Bools:
     """Mark the experiments with the verdict better or worse, as the strictest comparison of their family.
 
     Args:
-        d: shape (experiments, scenarios).
+        d: differences of pass rates, shape (experiments, scenarios).
         family: number of comparisons.
     """
     how = Resampling(draws=_FEW_DRAWS if family <= _SMALL_FAMILY else DRAWS)
@@ -228,7 +228,7 @@ def _smallest_effect(split: Split, layout: Layout, family: int) -> float | None:
 
 
 def _datasets(layout: Layout) -> int:
-    """Return how many experiments estimate a power within 2 points; fewer if each is large."""
+    """Return the number of experiments that estimate a power within 2 points; fewer if each is large."""
     trials = max(1, layout.scenarios * (layout.repetitions + layout.repetitions_baseline))
     return min(max(_TRIALS // trials, _FEWEST_DATASETS), _MOST_DATASETS)
 
@@ -242,7 +242,7 @@ def power_not_worse(split: Split, layout: Layout, margin: float) -> float:
 
 
 def _power_of_many(variance: float, layout: Layout, margin: float) -> float:
-    """Approximate by the normal distribution; the lower limit is that of the mean with an added value of -1."""
+    """Approximate by the normal distribution; the lower limit is the limit of the mean with an added value of -1."""
     n = layout.scenarios
     error = math.sqrt((n * variance + 1) / (n + 1) / (n + 2))
     return float(ndtr((margin - 1 / n - float(ndtri(1 - ALPHA)) * error) / math.sqrt(max(variance, _EPSILON) / n)))
@@ -330,7 +330,7 @@ def halves(table: Floats, count: int, rng: np.random.Generator) -> tuple[Floats,
     """Draw scenario means of random halves of equal size, each (count, scenarios); an odd repetition is left out.
 
     Args:
-        table: shape (scenarios, repetitions), NaN if there is none.
+        table: passes, shape (scenarios, repetitions), NaN if there is no trial.
         count: number of draws.
         rng: random number generator.
     """
@@ -366,9 +366,9 @@ def _meaning(shares: FalseVerdictShares | None) -> str:
     if shares is None:
         return "no arm has two repetitions of a scenario, so no arm can be compared with itself; run more repetitions"
     if shares.low > ALPHA:
-        return f"verdicts on rows like these are false more often than {limit}, their limit: do not act on one"
+        return f"verdicts on rows like these are false more often than their limit of {limit}: do not rely on them"
     if shares.high <= ALPHA:
         return f"verdicts on rows like these are reliable: without a difference, at most {limit} are false"
     if shares.false_share <= ALPHA:
-        return f"no more than {limit} of verdicts were false, but so few halves do not prove it; give more --resamples"
-    return f"more than {limit} of verdicts were false, which may be chance; give more --resamples"
+        return f"at most {limit} of verdicts were false, but there are too few halves to be sure; raise --resamples"
+    return f"more than {limit} of verdicts were false, possibly by chance; raise --resamples"

@@ -48,7 +48,7 @@ def show(
     if attempt is not None and attempt not in numbers:
         existing = ", ".join(map(str, numbers)) or "none"
         raise ConfigError(f"{cell_ref.id}: there is no attempt {attempt}; the attempts are: {existing}")
-    # JSON is ASCII, in which a terminal obeys only DEL
+    # This JSON is ASCII, without control characters except DEL
     text = json.dumps(record.model_dump(mode="json")).replace("\x7f", "\\u007f") + "\n" if as_json else ""
     _write(text or _as_text(record, TrialViewOptions(full, diff, attempt)))
     click.echo(f"records: {cell_ref.folder.root}", err=True)
@@ -86,8 +86,8 @@ def shell(cell: str, argv: tuple[str, ...], experiment: str | None, runs: Path, 
 
     CELL is a cell's id, the beginning of one, or a glob. At a terminal it opens a shell; otherwise sh runs what comes
     on standard input, and its exit code is this command's. A COMMAND is run instead of either; without a terminal it
-    has no input. The sandbox has no model, no key and no time limit; changes are discarded. The GitHub of
-    a scenario with GitHub is as at the start.
+    has no input. The sandbox has no model, no key and no time limit; changes are discarded. A scenario's
+    GitHub, if it has one, is in its start state.
 
     \b
     scylla-gha shell 001-hello-world--oracle--r01

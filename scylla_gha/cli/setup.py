@@ -105,7 +105,7 @@ def init(
 
     A scenario is made from a commit that changed code and tests: its parent is the start, its tests are the hidden
     check, the rest of it is the reference solution. What the project and its tests require is installed, and the task
-    is proved by running these tests in a sandbox without a network, or as you if this machine has none: use the command
+    is proved by running these tests in a sandbox without a network, or as you if there is no sandbox: use the command
     on repositories that you trust. Accepted tasks are kept at once; the same command resumes the search. Without such a
     commit, the scenario is a small example. Existing scenarios are kept.
 

@@ -110,7 +110,7 @@ class ArtifactReader:
         return (int(match[1]), int(match[2])) if match else None
 
     def name(self, path: Path) -> str:
-        """Return the name of an artifact without a folder of its own, by its manifest; without one, a description."""
+        """Name an artifact that has no folder of its own by its manifest; if that is invalid, return a description."""
         try:
             manifest = self._manifest(path / MANIFEST, max(map(len, self._shards.values()), default=0))
         except UntrustedFileError:
@@ -157,7 +157,7 @@ class ArtifactReader:
                 f"{min(rows.keys() & manifest.unstarted.keys())} has a row, but its manifest lists it as not started"
             )
         unstarted = {
-            cell: one_line(reason[:_REASON_CHARS]) or "not said" for cell, reason in manifest.unstarted.items()
+            cell: one_line(reason[:_REASON_CHARS]) or "no reason given" for cell, reason in manifest.unstarted.items()
         }
         return ReceivedArtifact(manifest.shard, manifest.attempt, rows, unstarted, size)
 
@@ -185,7 +185,7 @@ class ArtifactReader:
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
             where = printable_excerpt(".".join(str(part) for part in first["loc"]))
-            raise UntrustedFileError(f"manifest.json is not a manifest: {where}: {first['msg'][:200]}") from None
+            raise UntrustedFileError(f"manifest.json is not valid: {where}: {first['msg'][:200]}") from None
 
     def _check_manifest(self, manifest: ShardManifest, claim: tuple[int, int], cells: frozenset[str]) -> None:
         if manifest.experiment != self._packing.experiment:
@@ -294,7 +294,7 @@ def _add(received: ReceivedRows, sent: ReceivedArtifact, most: int) -> None:
 
 
 def missing_cells(packing: WavePacking, received: ReceivedRows, reused: frozenset[str]) -> dict[str, str]:
-    """Return the cells of a wave without a row that they should have, with the reason."""
+    """Return the cells of a wave whose row is missing, with the reason."""
     missing = {
         cell: _missing_reason(shard.number, received)
         for shard in packing.shards
@@ -308,7 +308,7 @@ def missing_cells(packing: WavePacking, received: ReceivedRows, reused: frozense
 def _missing_reason(shard: int, received: ReceivedRows) -> str:
     name = shard_name(shard)
     if shard in received.latest_attempts:
-        return f"shard {name} (attempt {received.latest_attempts[shard]}) sent no row of it, and does not say why"
+        return f"shard {name} (attempt {received.latest_attempts[shard]}) sent no row of this cell, and gave no reason"
     if shard in received.refusals:
         return f"the rows of shard {name} were refused: {received.refusals[shard]}"
     return f"shard {name} sent nothing: its job failed, was cancelled, or has not run; re-run the failed jobs"

@@ -18,19 +18,19 @@ from scylla_gha.model import Record
 R = TypeVar("R", bound=Record)
 Location = Sequence[str | int]
 _MOST_NAMES: Final = 20
-_MOST_SHOWN: Final = 60  # characters of a wrong value
-_DEEPEST: Final = 100  # nested lists and mappings; the loader in C ends the process at about 25,000
-_MOST_REPEATED: Final = 100_000  # values that aliases stand for
-SafeYaml: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the loader in C is ten times as fast
+_MOST_SHOWN: Final = 60  # characters of a wrong value in a message
+_DEEPEST: Final = 100  # nested lists and mappings; at about 25,000, the C loader ends the process
+_MOST_REPEATED: Final = 100_000  # values for which aliases stand
+SafeYaml: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C loader is ten times faster
 
 
 def require_small_yaml(text: str) -> None:
-    """Refuse YAML that is nested too deeply, which would crash the loader, or that repeats too much by aliases.
+    """Refuse YAML whose nesting would crash the loader, or whose aliases repeat too many values.
 
-    An alias stands for all values of its anchor, so that a few lines can stand for more than fits into memory.
+    An alias stands for all values of its anchor, so a few lines can stand for more values than fit into memory.
 
     Raises:
-        yaml.YAMLError: it nests more collections, or its aliases stand for more values.
+        yaml.YAMLError: its collections are nested too deeply, or its aliases stand for too many values.
     """
     if sum(map(text.count, ("[", "{", "- ", ":", "?"))) <= _DEEPEST and "*" not in text:
         return
@@ -39,19 +39,19 @@ def require_small_yaml(text: str) -> None:
         measure.add(event)
         line = event.start_mark.line + 1 if event.start_mark else 1
         if len(measure.open) > _DEEPEST:
-            raise yaml.YAMLError(f"line {line} nests more than {_DEEPEST} lists and mappings")
+            raise yaml.YAMLError(f"line {line} nests more than {_DEEPEST} lists and mappings; flatten them")
         if measure.repeated > _MOST_REPEATED:
-            raise yaml.YAMLError(f"line {line}: its aliases stand for more than {_MOST_REPEATED:,} values")
+            raise yaml.YAMLError(f"line {line}: its aliases stand for more than {_MOST_REPEATED:,} values; use fewer")
 
 
 @dataclass(slots=True)
 class _YamlMeasure:
-    """Numbers of values in a YAML text that is being parsed.
+    """Counter of the values in a YAML text during parsing.
 
     Attributes:
         open: anchors of the collections around the current place, with the number of values in each.
         sizes: number of values that an alias of each anchor stands for.
-        repeated: sum of these over all aliases.
+        repeated: sum of these numbers over all aliases.
     """
 
     open: list[tuple[str | None, int]] = field(default_factory=list)
@@ -80,13 +80,15 @@ class _YamlMeasure:
 
 
 class _Loader(SafeYaml):  # type: ignore[misc]  # the C loader has no type
-    """Safe YAML loader that rejects duplicate keys, of which YAML would silently use the last."""
+    """Safe YAML loader that rejects duplicate keys; YAML would silently use the last one."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise yaml.constructor.ConstructorError(None, None, "a key must be a plain word", key.start_mark)
+                raise yaml.constructor.ConstructorError(
+                    None, None, "a key must be a single word, not a list or a mapping", key.start_mark
+                )
             if key.value in seen:
                 raise yaml.constructor.ConstructorError(None, None, f'key "{key.value}" is given twice', key.start_mark)
             seen.add(key.value)
@@ -108,7 +110,7 @@ def load_yaml(path: Path, kind: type[R]) -> R:
         where = f"{path}:{mark.line + 1}" if mark else str(path)
         raise ConfigError(f"{where}: not valid YAML: {error.problem or error.context}") from None
     except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        # A date of month 13, or a loop.
+        # A date with month 13, or a loop.
         raise ConfigError(f"{path}: not valid YAML: {error}") from None
     try:
         return kind.model_validate_json(data)
@@ -129,7 +131,7 @@ def load_named(path: Path, kind: type[R], key: str = "id") -> R:
 
 
 def require_equal_names(path: Path, key: str, value: object, name: str, what: str = "file") -> None:
-    """Require that a key of a file has the name of the file, or of its folder."""
+    """Require that the value of a key equals the name of the file or of its folder."""
     if value != name:
         raise ConfigError(f"{path}: {key}: is {value!r}, but the {what} is named {name!r}; make them equal")
 
@@ -138,7 +140,7 @@ def read_text(path: Path, if_missing: str = "there is no such file") -> str:
     """Read a text file of configuration; `if_missing` is the message about a missing file, without its path.
 
     Raises:
-        ConfigError: it is missing, or cannot be read as UTF-8.
+        ConfigError: the file is missing, or cannot be read as UTF-8.
     """
     try:
         return path.read_text(encoding="utf-8")
@@ -185,8 +187,8 @@ def there_are(names: Sequence[str]) -> str:
 
 
 def _line_of(text: str, location: Location) -> int:
-    """Return the line of a key, or of the innermost mapping that lacks it."""
-    node = yaml.compose(text, Loader=SafeYaml)  # as it was read: one loader takes what the other one refuses
+    """Return the line of a key; if it is missing, the line of the innermost mapping."""
+    node = yaml.compose(text, Loader=SafeYaml)  # the loader that read the text; another one may refuse it
     line = 1
     for part in location:
         key, value = _child(node, part)

@@ -20,7 +20,7 @@ from scylla_gha.model.variant import MCP_FILE, PLACES, ServerCommand, Variant, i
 from scylla_gha.path_patterns import PathPatterns
 from scylla_gha.system.git import run_git
 
-KIND: Final = "agent_files"  # prefix of their names in a variant's materials
+KIND: Final = "agent_files"  # prefix of the files' names in a variant's materials
 _MOST_BYTES: Final = 20_000_000
 _MOST_NAMED: Final = 20
 _ALL: Final = frozenset({"*", f"!{MCP_FILE}"})  # patterns that are also valid in a repository without files for agents
@@ -44,7 +44,7 @@ def agent_files(root: Path) -> dict[str, Path]:
     for path in sorted(filter(is_agent_file, _listed(root))):
         if path.split("/")[0] in _FOLDERS_OF_THE_TOOLKIT:  # start states and records of trials have such files too
             continue
-        if (root / path).is_symlink() or (root / path).exists():  # else it is deleted, and git still lists it
+        if (root / path).is_symlink() or (root / path).exists():  # git also lists a deleted file
             files |= _behind_links(root, path)
     size = sum(file.stat().st_size for file in files.values())
     if size > _MOST_BYTES:
@@ -59,8 +59,8 @@ def chosen_agent_files(patterns: Sequence[str], root: Path) -> dict[str, Path]:
     """Return the repository's files for agents that match a pattern, and no pattern after `!`, as in a `.gitignore`.
 
     Raises:
-        ConfigError: a pattern leads out of the repository, or matches nothing and is not `*`, or `.mcp.json` cannot be
-            used.
+        ConfigError: a pattern leads out of the repository, a pattern other than `*` matches nothing, or `.mcp.json`
+            cannot be used.
     """
     known = agent_files(root) if patterns else {}
     for pattern in patterns:
@@ -86,7 +86,7 @@ def _require_match(pattern: str, known: Iterable[str], root: Path) -> None:
 
 
 def skills_without_description(files: Mapping[str, Path]) -> list[str]:
-    """Return the paths of skills whose front matter has no description, by which agents choose a skill."""
+    """Return the paths of skills without a description in their front matter; agents choose a skill by it."""
     # Claude Code 2.1.197 and 2.1.332 do not offer such a skill to the model (seen on 2026-11-28)
     skills = {path: file for path, file in files.items() if _SKILL.fullmatch(path)}
     return [path for path, file in skills.items() if not _DESCRIPTION.search(front_matter(file))]
@@ -132,7 +132,7 @@ def with_agent_files(variant: Variant, patterns: tuple[str, ...], root: Path) ->
     """Return a variant with the repository's files for agents that match the patterns.
 
     Raises:
-        ConfigError: as `chosen_agent_files` says.
+        ConfigError: for the same reasons as in `chosen_agent_files`.
     """
     return variant.model_copy(
         update={
@@ -167,9 +167,9 @@ def _behind_links(root: Path, path: str) -> dict[str, Path]:
         sources = {path: source}
     for name, item in sources.items():
         if not item.is_relative_to(root.resolve()) or ".git" in item.relative_to(root.resolve()).parts:
-            raise ConfigError(f"{root / name}: is a symbolic link that leads out of {root}; put a copy in its place")
+            raise ConfigError(f"{root / name}: is a symbolic link that leads out of {root}; replace it with a copy")
         if not item.is_file():
-            raise ConfigError(f"{root / name}: is a broken link; put the file that it stands for in its place")
+            raise ConfigError(f"{root / name}: is a broken link; replace it with the file that it stands for")
     return sources
 
 
@@ -177,7 +177,8 @@ def project_servers(path: Path) -> dict[str, ServerCommand]:
     """Read the MCP servers of `.mcp.json`; `${NAME:-default}` becomes the default.
 
     Raises:
-        ConfigError: it is invalid, or a trial cannot start a server: it is remote, or needs a user's variable.
+        ConfigError: the file is invalid, or a trial cannot start a server (a remote one, or one with a user's
+            variable).
     """
     try:
         servers = json.loads(path.read_text(encoding="utf-8"))["mcpServers"]
@@ -202,8 +203,8 @@ def _server(path: Path, name: str, server: dict[str, Any]) -> ServerCommand:
         for variable, default in _VARIABLE.findall(text):
             if f"${{{variable}}}" in text:
                 raise ConfigError(
-                    f"{path}: {name}: needs the variable {variable}, and trials get no variable or "
-                    f"secret of yours; write ${{{variable}:-default}}, {alternative}"
+                    f"{path}: {name}: needs the variable {variable}, but trials get none of your variables or "
+                    f"secrets; write ${{{variable}:-default}}, {alternative}"
                 )
             text = text.replace(f"${{{variable}:-{default}}}", default)
         return text

@@ -1,6 +1,6 @@
 """GitHub's part of a scenario: names and facts of the fixture, and checks of conditions on GitHub's state.
 
-The fixture's facts are those that prompts and conditions may state before it is made. Numbers are known: issues and
+Prompts and conditions may state a fixture's facts before it is made. Numbers are known: issues and
 pull requests share one sequence, in the order of the history. Ids and commits are not known.
 """
 
@@ -45,7 +45,7 @@ Facts = Mapping[str, str | int]
 _SITE: Final = "https://github.com"
 R = TypeVar("R", bound=Record)
 Names = Mapping[str, Mapping[str, str | int]]  # facts of the fixture's objects, such as the number, by their names
-PREFIXES: Final = {"repository": "repo", "pull_request": "pr"}  # prefixes of names, if not the query's name
+PREFIXES: Final = {"repository": "repo", "pull_request": "pr"}  # prefixes of names that differ from the query's name
 _PLACEHOLDER: Final = re.compile(r"(?<!\$)\{\{\s*([a-z_]+\.[a-z0-9_-]+)\.([a-z_]+)\s*\}\}")
 
 
@@ -55,7 +55,7 @@ def has_github(fixture: Path) -> bool:
 
 
 def github_digest(fixture: Path) -> str:
-    """Return the digest of a fixture's `github.yaml` and of the files beside it that it uses."""
+    """Return the digest of a fixture's `github.yaml` and of the files that it uses."""
     files = [fixture / FIXTURE_FILE, *sorted((fixture / FIXTURE_FOLDER).rglob("*"))]
     return digest(
         {
@@ -79,7 +79,7 @@ def fixture_names(fixture: Path) -> dict[str, Facts]:
     """Return the facts of a fixture's objects by their names, such as `pr.review_me`.
 
     Raises:
-        ConfigError: its `github.yaml` is missing or invalid, or has a name twice.
+        ConfigError: its `github.yaml` is missing or invalid, or contains a name twice.
     """
     path = fixture / FIXTURE_FILE
     if not has_github(fixture):
@@ -102,7 +102,7 @@ def check_identity(file: Path, scenario: Scenario, fixture: Path) -> None:
         if user is not None and identity in (reviewer.reviewer, user.login):
             raise ConfigError(
                 f"{file}: github.identity: {identity!r} is a scripted reviewer of "
-                f"{fixture / FIXTURE_FILE}; let the agent act as somebody else"
+                f"{fixture / FIXTURE_FILE}; choose another user"
             )
 
 
@@ -204,7 +204,7 @@ def condition_faults(scenario: Scenario, names: Names) -> Iterator[str]:
 def _checkpoint_faults(scenario: Scenario, checkpoint: Checkpoint, names: Names) -> Iterator[str]:
     parts = (checkpoint.github, checkpoint.git, checkpoint.checkout, checkpoint.unchanged or None)
     if any(part is not None for part in parts) and scenario.github is None:
-        yield "is about GitHub, but the scenario has no `github`; add it, with the agent's identity"
+        yield "needs `github` in the scenario; add it, with the agent's identity"
         return
     if checkpoint.github is not None:
         yield from _state_faults(checkpoint.github, names)
@@ -235,7 +235,7 @@ def _query_faults(query: GitHubQuery, names: Names) -> Iterator[str]:
     is_object = query.query in OBJECT_QUERIES
     yield from _known(query.target, names, query.query if is_object else "repository")
     if is_object and query.target is None and query.query != "repository":
-        yield f"target: name the {query.query}; or query all, and select one"
+        yield f"target: is missing; name the {query.query}, or query all and select one"
     if query.target is None and query.query == "repository":
         yield from _one_repository(None, names)
 
@@ -308,12 +308,12 @@ def _operator_faults(condition: StateCondition, selected: ValueType) -> Iterator
     yield from _element_faults(condition, selected)
     if condition.matches is not None:
         if fault := mismatch(TEXT, selected):
-            yield f"matches: {fault}; join(', ', ...) makes a text of a list"
+            yield f"matches: {fault}; join(', ', ...) turns a list into a text"
         yield from _pattern_faults("matches", condition.matches)
 
 
 def _element_faults(condition: StateCondition, selected: ValueType) -> Iterator[str]:
-    """Yield the faults of `set_equals` and `contains`, whose elements must fit the list or text."""
+    """Yield the elements of `set_equals` and `contains` that do not fit the list or text."""
     item = selected.item or ANY
     for element in condition.set_equals or ():
         if selected.kind == "list" and (fault := mismatch(type_of_value(element), item)):
@@ -361,7 +361,7 @@ def _field_faults(allowance: AllowedChange) -> Iterator[str]:
     kind = next((kind for kind, other in PREFIXES.items() if other == prefix), prefix)
     if allowance.target is not None and kind not in LIST_QUERIES.values():
         yield (
-            f"target: {allowance.target!r}: changes of a {kind} are those of its issue or pull request; "
+            f"target: {allowance.target!r}: changes of a {kind} count for its issue or pull request; "
             "name that, such as pr.review_me"
         )
         return
@@ -375,7 +375,7 @@ def rendered(text: str, names: Names) -> str:
     """Fill facts of the fixture into the placeholders of a text, such as `{{ pr.review_me.number }}`.
 
     Raises:
-        ValueError: the fixture has no such name, or its object no such fact.
+        ValueError: the fixture lacks the name, or its object lacks the fact.
     """
 
     def fact(match: re.Match[str]) -> str:

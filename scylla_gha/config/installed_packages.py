@@ -31,7 +31,7 @@ def require_extra(*packages: str, what: str) -> None:
 
 
 def direct_url() -> dict[str, Any]:
-    """Return the content of `direct_url.json`, which says where the distribution came from; empty if there is none."""
+    """Return the content of `direct_url.json`, the origin of the distribution; empty if there is no such file."""
     try:
         text = importlib.metadata.distribution(_NAME).read_text("direct_url.json")
         content = json.loads(text or "{}")
@@ -41,7 +41,7 @@ def direct_url() -> dict[str, Any]:
 
 
 def source_url() -> str:
-    """Return the address of the commit that a release was built from; empty if it was not built by a release."""
+    """Return the address of the commit from which a release was built; empty if this is not a release."""
     try:
         addresses = importlib.metadata.metadata(_NAME).get_all("Project-URL") or []
     except importlib.metadata.PackageNotFoundError:

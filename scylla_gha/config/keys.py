@@ -1,6 +1,6 @@
-"""Keys of trials, judgments and judge controls: digests of all that can change what is stored under them.
+"""Keys of trials, judgments and judge controls: digests of everything that can change the stored records.
 
-A stored record is reused if and only if its key is still the same. This is the only module that computes keys; the
+A stored record is reused if and only if its key has not changed. This is the only module that computes keys; the
 digests that it combines belong to what they cover (`ScenarioFolder`, `Variant`, `PromptTexts`, images, tools).
 """
 
@@ -18,8 +18,8 @@ from scylla_gha.model.judgment import Judge
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.trial import Trial
 
-KEY_VERSION: Final = 1  # raise it when the meaning of a key's parts changes: nothing stored is reused then
-CONTROLS_VERSION: Final = 1  # raise it when the controls ask something else
+KEY_VERSION: Final = 1  # raise it when the meaning of a key's parts changes; then no stored trial is reused
+CONTROLS_VERSION: Final = 1  # raise it when the questions of the controls change
 
 
 def group_key(  # noqa: PLR0913 each argument is a part of the key
@@ -39,9 +39,9 @@ def group_key(  # noqa: PLR0913 each argument is a part of the key
         folder: the scenario; its task is covered, and its solution if the arm is a built-in agent.
         arm: agent, version, model, variant, and mode if the scenario has GitHub.
         toolbox: digest of the tools on PATH.
-        sandbox: the name of the sandbox that the agent runs in.
+        sandbox: name of the agent's sandbox.
         limits_resources: whether that sandbox enforces limits on memory, disk, processes and CPUs.
-        image: digest of the sandbox's image; None or empty: it has none.
+        image: digest of the sandbox's image; None or empty: no image.
     """
     return digest(
         [
@@ -56,7 +56,7 @@ def group_key(  # noqa: PLR0913 each argument is a part of the key
             experiment.limits.timeout_seconds or folder.scenario.task.timeout_seconds,
             experiment.limits.keyed(limits_resources=limits_resources),
             sandbox,
-            # Prices too: a limit in USD ends a trial by them, and rows of one table must not be priced by two lists.
+            # Prices too: a limit in USD depends on them, and all rows of a table need the same price list.
             [experiment.model_settings.agent.configured(), experiment.prices] if arm.model else None,
             *([image] if image else []),
             *([{"mode": arm.mode.digest}] if arm.mode else []),
@@ -81,7 +81,7 @@ def trial_key(group: str, repetition: int, epoch: str) -> str:
 def judgment_key(trial: Trial, judging_digest: str, panel_digest: str, image_digest: str | None = None) -> str:
     """Return the key of a judgment; it covers the trial, its diff, the checks and rubric, the panel, and the image.
 
-    The sandbox and its limits are those of the trial, whose key covers them.
+    The trial's key covers the sandbox and its limits.
     """
     diff = trial.last.diff
     parts = [trial.key, diff.sha256 if diff else None, judging_digest, panel_digest]
@@ -92,9 +92,9 @@ def judging_digest(scenario: str, panel: str, image: str | None = None) -> str:
     """Return a digest of everything that `judgment_key` covers except the trial.
 
     Args:
-        scenario: digest of its checks, its rubric and its progress steps.
+        scenario: digest of the scenario's checks, rubric and progress steps.
         panel: digest of the panel; empty if there is none.
-        image: digest of the image that the checks run in.
+        image: digest of the image in which the checks run.
     """
     return digest([scenario, panel, image])
 
@@ -114,9 +114,9 @@ def panel_digest(
 
     Args:
         models: the judges' model ids.
-        roots: folders of configuration, of which the first with prompt texts counts.
-        settings: model settings, which the gateway puts into the requests: it knows which a model accepts.
-        prompts: texts to use instead of those of `roots`.
+        roots: folders of configuration; the first one with prompt texts is used.
+        settings: model settings; the gateway adds those that a model accepts to the requests.
+        prompts: texts that replace those of `roots`.
     """
     judges = tuple(Judge(model) for model in models)
     if not judges:

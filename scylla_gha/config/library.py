@@ -48,7 +48,7 @@ class Library:
         return cls(tuple(dict.fromkeys((start.resolve(), toolkit_root()))))
 
     def experiment(self, name: str) -> Experiment:
-        """Read the experiment with that id, or in that file."""
+        """Read an experiment, by its id or by the path of its file."""
         if name.endswith((".yaml", ".yml")):
             return load_yaml(Path(name), Experiment)
         path = _pick(self._by_stem("experiments"), name, "experiment", "config/experiments/")
@@ -81,16 +81,16 @@ class Library:
         return resolve_inside(_pick(folders, name, "fixture", "fixtures/"), self.roots)
 
     def repositories_file(self) -> Path:
-        """Return the path of the list of repositories on github.com, in the user's repository if there is none yet."""
+        """Return the path of the list of repositories on github.com; by default it is in the user's repository."""
         paths = [root / "config" / REPOSITORIES_FILE for root in self.roots]
         return next((path for path in paths if path.is_file()), paths[0])
 
     def repositories(self) -> GitHubRepositories:
-        """Read the repositories on github.com that fixtures may change; the toolkit has none of its own."""
+        """Read the repositories on github.com that fixtures may change; only a user's repository has such a list."""
         path = self.repositories_file()
         if not path.is_file():
             raise ConfigError(
-                f"{path}: there is no such file; list in it the repositories that may be changed, and "
+                f"{path}: there is no such file; create it, and list the repositories that may be changed and "
                 "their accounts (docs/github-com.md)"
             )
         return load_yaml(resolve_inside(path, self.roots), GitHubRepositories)
@@ -126,7 +126,7 @@ class Library:
         return models
 
     def model_ids(self, names: Iterable[str]) -> dict[str, str]:
-        """Return the id of each model's name: in `config/models/`, else in the SDK; else the name itself."""
+        """Return the model id of each name, from `config/models/` or from the SDK; otherwise the name itself."""
         models = self.models()
         return {name: resolved_model(name, models) or resolved_model(name, sdk_models()) or name for name in names}
 
@@ -152,14 +152,16 @@ class Library:
             model = resolved_model(listed, known)
             if model is None:
                 near = nearest_models(listed, known)
-                raise ConfigError(f"{path}: prices: {listed!r} is not in config/models/{near}; add a file for it there")
+                raise ConfigError(
+                    f"{path}: prices: {listed!r} is not in config/models/{near}; add a file for the model there"
+                )
             if model in rates:
                 raise ConfigError(f"{path}: prices: {listed!r} is {model!r}, which has a price already; remove one")
             rates[model] = rate
         return prices.model_copy(update={"prices": rates})
 
     def priced_models(self, prices: str | None) -> dict[str, ModelInfo]:
-        """Read all models with the prices of a list; a model that is not in it has no known price."""
+        """Read all models with the prices of a list; a model that is not in the list has no known price."""
         models = self.models()
         if prices is None:
             return models
@@ -210,7 +212,7 @@ def _pick(paths: dict[str, Path], name: str, kind: str, where: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class ConfigSources:
-    """Sources of configuration: `here`, and for the variants that a change alters, the checkout `head`."""
+    """Sources of configuration: `here`, and the checkout `head` for variants that a change alters."""
 
     here: Library
     head: Library | None = None
@@ -224,12 +226,12 @@ class ConfigSources:
         """Return the library with the materials of an arm's variant.
 
         Raises:
-            ConfigError: the variant is of a change whose checkout is not given.
+            ConfigError: the variant comes from a change whose checkout is not given.
         """
         if arm.side is None:
             return self.here
         if self.head is None:
             raise ConfigError(
-                f"{arm.id}: is the variant of a change, which is not available; name its checkout with --head"
+                f"{arm.id}: its variant comes from a change whose checkout is not given; name the checkout with --head"
             )
         return self.head

@@ -47,32 +47,32 @@ _PLACEHOLDERS: Final = ("task", "items", "steps", "checks", "told", "evidence", 
 NPM_LOCK: Final = "package-lock.json"
 PYPI_LOCK: Final = "requirements.txt"
 _REQUIREMENT: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^]]*\])?==([^\s;\\]+)")
-_LOCK_IS_MISSING: Final = "is missing; it pins the packages of server.yaml and all that they need"
+_LOCK_IS_MISSING: Final = "is missing; make it, so that it pins the packages of server.yaml and their dependencies"
 _SEPARATORS: Final = re.compile(r"[-_.]+")
 
 
 def resolve_inside(path: Path, roots: Sequence[Path]) -> Path:
-    """Return the path of a file or folder of configuration after checking that no link leads out of it.
+    """Return the path of a configuration file or folder after checking that no link leads out of it.
 
-    Configuration of a pull request is read on a machine with other files, and its content reaches agents and reports.
+    A pull request's configuration is read on a machine with other files, and its content reaches agents and reports.
 
     Args:
         path: a file; or the folder of a skill, an MCP server, a scenario or a fixture, which must be self-contained.
         roots: folders with `config/`, `scenarios/` and `fixtures/`; the path is below one of them.
 
     Raises:
-        ConfigError: it is stored outside of its root, or a link in it leads out of it.
+        ConfigError: the path is stored outside of its root, or contains a link that leads out of it.
     """
     root = next(root for root in roots if path.is_relative_to(root))
     resolved = path.resolve()
     if not resolved.is_relative_to(root.resolve()):
-        raise ConfigError(f"{path}: is stored outside of {root}, by a symbolic link; put a copy in its place")
+        raise ConfigError(f"{path}: is stored outside of {root}, by a symbolic link; replace the link with a copy")
     for folder, folders, files in os.walk(path):
         for link in (Path(folder, name) for name in (*folders, *files)):
             if link.is_symlink() and not link.resolve().is_relative_to(resolved):
                 raise ConfigError(
-                    f"{link}: is a symbolic link that leads out of {path}; put a copy of the file or "
-                    "folder that it names in its place"
+                    f"{link}: is a symbolic link that leads out of {path}; replace it with a copy of the file or "
+                    "folder that it names"
                 )
     return path
 
@@ -95,7 +95,7 @@ def materials(treatment: Treatment, roots: Sequence[Path]) -> dict[str, str]:
 
 
 def read_materials(treatment: Treatment, roots: Sequence[Path]) -> dict[str, Material]:
-    """Read all resources of a treatment, so that faults show before a run; return them by `kind/name`.
+    """Read all resources of a treatment, so that faults are reported before a run; return them by `kind/name`.
 
     Raises:
         ConfigError: something is missing or invalid; one line per fault.
@@ -162,7 +162,7 @@ def material_names(treatment: Treatment) -> dict[str, tuple[str, ...]]:
 
 
 def prompt_blocks(treatment: Treatment) -> tuple[str, ...]:
-    """Return the names of the blocks of a treatment's system prompt, with that of its verification."""
+    """Return the names of the blocks of a treatment's system prompt and of its verification block."""
     blocks = treatment.system_prompt.blocks if treatment.system_prompt else ()
     return (*blocks, f"verification-{treatment.verification}") if treatment.verification else blocks
 
@@ -186,7 +186,7 @@ def read_block(path: Path) -> str:
     """Read a block of a system prompt, without blank lines around it.
 
     Raises:
-        ConfigError: it cannot be read, or is empty.
+        ConfigError: the file cannot be read, or is empty.
     """
     text = read_text(path).strip()
     if not text:
@@ -195,10 +195,10 @@ def read_block(path: Path) -> str:
 
 
 def material_path(roots: Sequence[Path], kind: str, name: str) -> Path:
-    """Return the folder or file of that name in the first root that has it.
+    """Return a resource's folder or file in the first root that has it.
 
     Raises:
-        ConfigError: no root has it, or a symbolic link leads out of it.
+        ConfigError: no root has the resource, or a symbolic link leads out of it.
     """
     file = f"{name}.md" if kind in {"agents", "blocks"} else name
     for root in roots:
@@ -213,11 +213,11 @@ def read_agent(path: Path) -> SubAgent:
     """Read the file of a sub-agent.
 
     Raises:
-        ConfigError: it is invalid, or its name is not that of its file.
+        ConfigError: the file is invalid, or has another name than the sub-agent.
     """
     front, body = _front_matter(path)
     tools = front.get("tools")
-    if isinstance(tools, str):  # as Claude Code writes them: Read, Grep
+    if isinstance(tools, str):  # Claude Code's form, such as `Read, Grep`
         front["tools"] = [tool.strip() for tool in tools.split(",")]
     try:
         agent = SubAgent.model_validate({**front, "prompt": body}, strict=False)
@@ -234,7 +234,7 @@ def skill_description(folder: Path) -> tuple[str, ...]:
     """Return the texts by which agents choose a skill: its description, and its `when_to_use` if it has one.
 
     Raises:
-        ConfigError: its front matter is invalid.
+        ConfigError: the skill's front matter is invalid.
     """
     front, _ = _front_matter(folder / "SKILL.md")
     return tuple(text for key in ("description", "when_to_use") if isinstance(text := front.get(key), str))
@@ -246,7 +246,7 @@ def _check_skill(folder: Path) -> None:
     require_equal_names(path, "name", front.get("name"), folder.name, "folder")
     description = front.get("description")
     if not isinstance(description, str) or not description.strip():
-        raise ConfigError(f"{path}: description: is missing or no text; write one, since agents choose a skill by it")
+        raise ConfigError(f"{path}: description: is missing or not text; write one, since agents choose a skill by it")
 
 
 def _front_matter(path: Path) -> tuple[dict[str, Any], str]:
@@ -298,7 +298,7 @@ def _files(folder: Path) -> Iterator[Path]:
         if "__pycache__" in path.relative_to(folder).parts:
             continue
         if path.is_symlink() and not path.is_file():
-            raise ConfigError(f"{path}: is a broken link; put the file that it stands for in its place")
+            raise ConfigError(f"{path}: is a broken link; replace it with the file that it stands for")
         if path.is_file():
             yield path
 
@@ -326,7 +326,7 @@ def read_prompt_texts(roots: Iterable[Path]) -> PromptTexts:
     folders = [root / "config" / "judge" for root in roots]
     folder = next((path for path in folders if path.is_dir()), None)
     if folder is None:
-        raise ConfigError(f"{', '.join(map(str, folders))}: no such folder; the judges' prompts belong there")
+        raise ConfigError(f"{', '.join(map(str, folders))}: no such folder; create one with the judges' prompts")
     return prompt_texts(folder)
 
 
@@ -341,7 +341,7 @@ def prompt_texts(folder: Path) -> PromptTexts:
         try:
             texts.append(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path}: cannot be read: {error}; it is part of the judges' prompt") from None
+            raise ConfigError(f"{path}: cannot be read: {error}; the judges need this prompt text") from None
     system, template = texts
     first, _, rest = template.partition("\n")
     version = re.fullmatch(r"version: (\d{1,6})", first.strip())
@@ -355,7 +355,7 @@ def prompt_texts(folder: Path) -> PromptTexts:
 
 
 def read_server(folder: Path) -> McpServer:
-    """Read an MCP server, and check that its lock has the versions that its file names.
+    """Read an MCP server, and check that its lock has the versions in `server.yaml`.
 
     Raises:
         ConfigError: the file is invalid, or the lock is missing or has other versions.
@@ -388,11 +388,11 @@ def _differences(declared: Mapping[str, str], locked: Mapping[str, str], *, is_n
     for name, version in declared.items():
         stored = locked.get(name if is_npm else _normal(name))
         if stored != version:
-            yield f"{name} is {stored or 'missing'}, but server.yaml names {version}"
+            yield f"{name}: is {stored or 'missing'}, but {version} in server.yaml"
 
 
 def _npm_versions(lock: Path) -> dict[str, str]:
-    """Return the versions of a lock's packages at its top level, each of which needs a digest of its content."""
+    """Return the versions of a lock's top-level packages; each package needs a digest of its content."""
     try:
         packages = json.loads(read_text(lock, _LOCK_IS_MISSING))["packages"]
         versions = {name: package["version"] for name, package in packages.items() if name}

@@ -1,4 +1,4 @@
-"""Names of models: an alias, or the form of another platform, stands for a model id if that is certain.
+"""Names of models: aliases and other platforms' forms are converted to model ids where that is certain.
 
 | form | example | source (2026-11-27) |
 |---|---|---|
@@ -7,9 +7,9 @@
 | Google Cloud | `claude-sonnet-4-5@20250929` | the same, GCP Vertex AI ID |
 | a router's prefix | `anthropic/claude-sonnet-4.5`, `bedrock/...` | model lists of OpenRouter, Vercel and LiteLLM |
 
-It is certain if, without these parts, exactly one known id is left: the name itself, or the name and a date. Everything
+It is certain if, without these parts, exactly one known id matches: the name itself, or the name and a date. Everything
 else stays unknown: short names (`sonnet`), whose model depends on the CLI's version, `-latest`, variants such as `[1m]`
-and `:thinking`, ARNs, and another date than the known one.
+and `:thinking`, ARNs, and dates other than the known one.
 """
 
 import ast
@@ -21,7 +21,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-_LONGEST: Final = 200  # characters of a name that is looked at; agents choose names
+_LONGEST: Final = 200  # characters of a name; longer ones are unknown, since agents choose names
 _ROUTE: Final = re.compile(r"(?:(?:openrouter|anthropic|bedrock|vertex_ai|vertex)/){1,3}")
 _BEDROCK: Final = re.compile(
     r"(?:(?:us|eu|apac|global|au|jp|us-gov)\.)?anthropic\.(claude-[a-z0-9-]+?)(?:-v\d(?::\d)?)?"
@@ -30,8 +30,8 @@ _GOOGLE: Final = re.compile(r"(claude-[a-z0-9-]+)@(\d{8})")
 _DOTTED: Final = re.compile(r"(?<=\d)\.(?=\d)")
 _DATED: Final = re.compile(r"-\d{8}")
 _NEAREST: Final = 3
-SDK_PROVIDER: Final = "anthropic"  # the provider whose SDK lists its models
-_SHORT: Final = 4  # characters of a short name, such as `opus`
+SDK_PROVIDER: Final = "anthropic"  # provider whose SDK lists its models
+_SHORT: Final = 4  # characters of a short name such as `opus`
 
 
 def resolved_model(name: str, known: Collection[str]) -> str | None:
@@ -46,7 +46,7 @@ def resolved_model(name: str, known: Collection[str]) -> str | None:
 
 
 def nearest_models(name: str, known: Collection[str]) -> str:
-    """Return the known ids that are most like a name, for a message: `; the nearest are a and b`."""
+    """Return the known ids most similar to a name, for a message: `; the nearest are a and b`."""
     plain = _plain_name(name)
     near = difflib.get_close_matches(plain, sorted(known), n=_NEAREST, cutoff=0.6)
     near = near or sorted(id_ for id_ in known if len(plain) >= _SHORT and plain in id_)[-_NEAREST:]

@@ -1,10 +1,10 @@
-"""A scenario's folder: its files, digests and oracles, and the checks that one file cannot make on its own.
+"""A scenario's folder: its files, digests and oracles, and the checks that need several files.
 
 Checked here: references exist, names are unique, weights sum to 1.
 
 With GitHub state, `solution/solution.sh` is the oracle of the mode `baseline` and `solution/<mode>.sh` that of any
-other one. A scenario has to have them for all modes of the repository that it stands in; a mode of another repository,
-such as a user's own beside the scenarios of the toolkit, may be without.
+other mode. A scenario needs one for each mode of its own repository. For a mode of another repository,
+such as a user's own mode with a scenario of the toolkit, it may have none.
 """
 
 import contextlib
@@ -70,7 +70,7 @@ def oracle_faults(path: Path, scenario: Scenario, roots: Sequence[Path]) -> Iter
         if mode not in known
     )
     yield from (
-        f"{oracle_file(path, mode)}: there is no mode {mode!r}{did_you_mean(mode, known)}"
+        f"{oracle_file(path, mode)}: there is no mode {mode!r}; rename or remove the file{did_you_mean(mode, known)}"
         for mode in oracles
         if mode not in known
     )
@@ -80,8 +80,8 @@ def oracle_faults(path: Path, scenario: Scenario, roots: Sequence[Path]) -> Iter
             yield f"github.not_possible.{mode}: there is {script} too; remove one of them"
         elif mode != DEFAULT_MODE and mode in _modes(path.parents[2:3]) and mode not in (*reasons, *oracles):
             yield (
-                f"github.not_possible.{mode}: is missing, and so is {script}; write the oracle of this mode, or "
-                "here why its tools cannot do the task; a mode of another repository needs neither"
+                f"github.not_possible.{mode}: is missing, and {script} is missing too; write the oracle of this "
+                "mode, or write here why its tools cannot do the task; a mode of another repository needs neither"
             )
 
 
@@ -94,8 +94,8 @@ class ScenarioFolder:
     """A scenario and its files.
 
     `solution`, `right` and `wrong` are patches against the fixture. With GitHub state (`github` is the fixture's
-    folder), they are shell scripts that work with the tools of the mode `baseline`; `oracle` is that of any mode, and
-    `mode` that of arms without one.
+    folder), they are shell scripts that work with the tools of the mode `baseline`; `oracle` is the oracle of any mode,
+    and `mode` is the mode of arms without one.
     """
 
     path: Path
@@ -129,7 +129,7 @@ class ScenarioFolder:
 
     @property
     def source(self) -> FixtureSource:
-        """The start state; a local repository has its whole path."""
+        """Source of the start state; a local repository has an absolute path."""
         repo = self.scenario.source.repo
         if repo is None or not repo.startswith("./"):
             return self.scenario.source
@@ -176,7 +176,7 @@ class ScenarioFolder:
             overrides,
         ]
         hosts = sorted(set(scenario.network.hosts))
-        parts += [hosts] if hosts else []  # so keys of tasks without hosts are as they were
+        parts += [hosts] if hosts else []  # only if there are hosts, so that keys of tasks without hosts stay the same
         parts += [{"setup": scenario.setup}] if scenario.setup else []
         parts += [{"stop": scenario.stop.model_dump(mode="json")}] if scenario.stop else []
         if scenario.github is not None and self.github is not None:
@@ -185,7 +185,7 @@ class ScenarioFolder:
 
     @functools.cached_property
     def solution_digest(self) -> str:
-        """SHA-256 of the reference solutions of all modes, on which an oracle's trial depends."""
+        """SHA-256 of the reference solutions of all modes; an oracle's trial depends on them."""
         files = sorted(self.solution.parent.glob(f"*{self._suffix}"))
         return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
@@ -197,16 +197,16 @@ class ScenarioFolder:
         if self.scenario.answers:
             judged["answers"] = True
         if github := self.scenario.github:
-            judged["condition_texts"] = "visible"  # they were Markdown once
+            judged["condition_texts"] = "visible"  # condition texts were Markdown in earlier versions
             judged["may_change"] = [change.model_dump(mode="json") for change in github.may_change]
-        else:  # so keys of scenarios without GitHub state are as they were
+        else:  # so that keys of scenarios without GitHub state stay the same
             for checkpoint in judged["checkpoints"]:
                 for field in ("github", "git", "checkout", "unchanged"):
                     del checkpoint[field]
         return digest([judged, self.rubric.model_dump(mode="json"), files])
 
     def with_rubric(self, file: Path) -> "ScenarioFolder":
-        """Return the same scenario with the rubric in a file.
+        """Return the same scenario with the rubric from another file.
 
         Raises:
             ConfigError: the file is not a rubric, or does not fit the scenario.
@@ -260,7 +260,7 @@ def _fixture(path: Path, scenario: Scenario, roots: tuple[Path, ...]) -> Path:
 
 
 def _with_facts(path: Path, scenario: Scenario, prompt: str, names: Names) -> tuple[Scenario, str]:
-    """Return a scenario and its prompt with facts of its fixture filled in; check all conditions on GitHub."""
+    """Fill the fixture's facts into a scenario and its prompt, and check all conditions on GitHub."""
     try:
         scenario = rendered_scenario(scenario, names)
     except ValueError as error:
@@ -275,7 +275,7 @@ def _with_facts(path: Path, scenario: Scenario, prompt: str, names: Names) -> tu
 
 
 def _rubric_with_facts(file: Path, rubric: Rubric, names: Names) -> Rubric:
-    """Return a rubric with facts of the fixture filled into the placeholders of its items."""
+    """Fill facts of the fixture into the placeholders of a rubric's items."""
     try:
         return rendered_record(rubric, names)
     except ValueError as error:
@@ -296,11 +296,11 @@ def check_variants(variants: Iterable[Variant]) -> None:
     seen: dict[str, str] = {}
     for variant in variants:
         if variant.alias_of:
-            continue  # a choice between sub-tests led to an existing one, which the plan says
+            continue  # the choice between sub-tests led to an existing one; the plan says so
         twin = seen.setdefault(variant.digest, variant.id)
         if twin != variant.id:
             raise ConfigError(
-                f"variants {twin} and {variant.id} are one configuration under two names "
+                f"variants {twin} and {variant.id} have the same configuration "
                 f"(digest {variant.digest[:12]}); change or remove one in config/tiers/"
             )
 
@@ -311,7 +311,7 @@ def changed_lines(patch: bytes) -> int:
 
 
 def unmet_items(solution: Path) -> tuple[str, ...]:
-    """Return the items that judges must find unmet in a wrong solution, from its line `# unmet: F2, F3`."""
+    """Return the items that judges must find unmet in a wrong solution, from the line `# unmet: F2, F3`."""
     line = _UNMET.search(solution.read_text(encoding="utf-8", errors="replace"))
     return tuple(name.strip() for name in line[1].split(",")) if line else ()
 
@@ -328,19 +328,19 @@ def unmet_faults(path: Path, rubric: Rubric) -> Iterator[str]:
         for file in sorted((path / folder).glob("*.*")):
             names = unmet_items(file)
             if names and folder != "wrong":
-                yield f"{file}: '# unmet:' is for wrong solutions; remove the line"
+                yield f"{file}: '# unmet:' is only for wrong solutions; remove the line"
             for name in (name for name in names if name not in judged):
                 known = did_you_mean(name, judged) or there_are(sorted(judged))
                 yield f"{file}: unmet: {name!r} is not a required item without checks{known}"
 
 
 def source_root(path: Path) -> Path:
-    """Return the folder that a scenario's local sources are relative to: the parent of `scenarios/`."""
+    """Return the folder to which a scenario's local sources are relative: the parent of `scenarios/`."""
     return path.parents[2]
 
 
 def check_scenario(path: Path, scenario: Scenario, rubric: Rubric) -> None:
-    """Check a scenario against its folder and its rubric; the error has one line per fault."""
+    """Check a scenario with its folder and its rubric; the error has one line per fault."""
     file = path / "scenario.yaml"
     faults = [f"{file}: {fault}" for fault in (*_folder_faults(path, scenario), *_references(scenario, rubric))]
     if scenario.github is None:
@@ -388,7 +388,10 @@ def _local_source(path: Path, scenario: Scenario) -> Iterator[str]:
         if not (root / repo).exists():
             yield f"source.repo: {root / repo} is missing; the path begins at the folder that holds scenarios/"
         elif not (root / repo).resolve().is_relative_to(root.resolve()):
-            yield f"source.repo: {root / repo} is stored outside of {root}, by a symbolic link; put a copy in its place"
+            yield (
+                f"source.repo: {root / repo} is stored outside of {root}, by a symbolic link; replace the link "
+                "with a copy"
+            )
 
 
 def _overrides(path: Path, scenario: Scenario) -> Iterator[str]:
@@ -422,7 +425,10 @@ def _references(scenario: Scenario, rubric: Rubric) -> Iterator[str]:
     for step in scenario.progress:
         known, name = (checkpoints, step.checkpoint) if step.checkpoint else (items, step.item or "")
         if name not in known:
-            yield f"progress: {step.step!r} is bound to {name!r}, which does not exist{did_you_mean(name, known)}"
+            yield (
+                f"progress: {step.step!r} is bound to {name!r}, but no checkpoint has this "
+                f"id{did_you_mean(name, known)}"
+            )
 
 
 def _rubric(scenario: Scenario, rubric: Rubric) -> Iterator[str]:
@@ -435,7 +441,7 @@ def _rubric(scenario: Scenario, rubric: Rubric) -> Iterator[str]:
     for item in rubric.items:
         for name in (*item.checks, *((item.applies_if,) if item.applies_if else ())):
             if name not in known:
-                yield f"item {item.id}: the checkpoint {name!r} does not exist{did_you_mean(name, known)}"
+                yield f"item {item.id}: there is no checkpoint {name!r}{did_you_mean(name, known)}"
 
 
 def _duplicates(names: Iterable[str]) -> list[str]:

@@ -44,7 +44,7 @@ _FILES: Final[dict[str, tuple[type[Record], str]]] = {
     "image": (ImageRecipe, "config/images/NAME.yaml"),
     "inventory": (Inventory, "config/inventories/AGENT-VERSION.yaml"),
     "agent-session": (SessionFacts, "config/agent-sessions/AGENT-VERSION.yaml"),
-    "result": (Result, "results.jsonl, one object a line"),
+    "result": (Result, "results.jsonl, one object per line"),
 }
 _LONGEST_DEFAULT: Final = 40
 _BOUNDS: Final = {"minimum": "≥ {}", "exclusiveMinimum": "> {}", "maximum": "≤ {}", "exclusiveMaximum": "< {}"}
@@ -53,7 +53,7 @@ _QUERIES_INTRODUCTION: Final = """\
 
 This page is generated from the code by `scylla-gha schemas`; do not edit it.
 
-A checkpoint of kind `github` selects from one object, which `target` names, or from all of a kind
+A checkpoint of kind `github` selects from one object, named by `target`, or from all objects of a kind
 ([scenarios with GitHub](github-scenarios.md)). `select` is a jmespath expression over these fields. Every object has an
 `id` and a `sequence`, the number of the write that created it (0: the fixture).
 """
@@ -65,10 +65,10 @@ _SCENARIOS_INTRODUCTION: Final = """\
 
 This page is generated from `scenarios/github/` by `scylla-gha schemas`; do not edit it.
 
-The id names the domain, `difficulty` the level: trivial and easy are basic, medium intermediate, hard advanced.
+The id shows the domain, `difficulty` the level: trivial and easy are basic, medium is intermediate, hard is advanced.
 Each mode either has an oracle that passes with this mode's tools alone, or states why they cannot solve the task.
-`scylla-gha validate --execute scenarios/github` proves all of it, and prints how many operations on GitHub each oracle
-takes.
+`scylla-gha validate --execute scenarios/github` checks this, and prints the number of GitHub operations of each
+oracle.
 
 """
 
@@ -107,7 +107,7 @@ def _table(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _type(name: str, part: Mapping[str, Any]) -> str:
-    """Describe a type in a few words; types with a table of their own are links to it."""
+    """Describe a type in a few words; a type with its own table is a link to the table."""
     if "$ref" in part:
         title = part["$ref"].rpartition("/")[2]
         return f"[{title}](#{name}-{title.lower()})"

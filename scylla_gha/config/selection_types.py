@@ -1,6 +1,6 @@
-"""Types of JSON values (null is possible everywhere) and of jmespath selections, so that faults show at load.
+"""Types of JSON values (null is possible everywhere) and of jmespath selections, to report faults at load.
 
-A selection that jmespath would answer by null for every state (a misspelled field, a field of a list, a comparison of
+A selection that jmespath would answer with null for every state (a misspelled field, a field of a list, a comparison of
 a text with a number) is a fault here.
 """
 
@@ -22,11 +22,11 @@ class ValueType:
     """Type of a value.
 
     Attributes:
-        kind: what it is beside null.
+        kind: kind of the values other than null.
         item: type of a list's elements.
-        fields: of an object; None: any fields, all of the type `item`.
-        values: all texts that it can be; empty: any.
-        fixed: a list that the expression writes out, so that its length says nothing.
+        fields: types of an object's fields; None: any fields, all of the type `item`.
+        values: all possible texts; empty: any.
+        fixed: True for a list that the expression itself writes, so that its length is constant.
     """
 
     kind: Kind = "any"
@@ -87,7 +87,7 @@ def mismatch(value: ValueType, expected: ValueType) -> str | None:
     if "any" in (value.kind, expected.kind) or "null" in (value.kind, expected.kind):
         return None
     if value.kind != expected.kind:
-        return f"it is {value}, and {expected} is needed"
+        return f"it is {value}, but must be {expected}"
     if value.kind == "list" and value.item and expected.item:
         return mismatch(value.item, expected.item)
     if value.values and expected.values and not set(value.values) & set(expected.values):
@@ -101,7 +101,7 @@ class SelectionError(Exception):
 
 
 def selection_type(expression: str, root: ValueType) -> ValueType:
-    """Return the type of what an expression selects; refuse one that is invalid or can never select anything."""
+    """Return the type of an expression's result; refuse an expression that is invalid or can never select anything."""
     import jmespath
     from jmespath.exceptions import JMESPathError
 
@@ -122,7 +122,7 @@ def _field(node: Node, source: ValueType) -> ValueType:
     if source.kind == "any":
         return ANY
     if source.kind == "list":
-        raise SelectionError(f"{name!r} is looked up in a list; write [] or [?...] before it")
+        raise SelectionError(f"{name!r} is looked up in a list; write [] or [?...] before the field")
     if source.kind != "object":
         raise SelectionError(f"{name!r} is looked up in {source}, which has no fields")
     if source.fields is None:
@@ -176,7 +176,7 @@ def _comparator(node: Node, source: ValueType) -> ValueType:
     if ordered and any(side.kind not in ("any", "number") for side in (left, right)):
         raise SelectionError(f"{node['value']} compares numbers, not {left} and {right}")
     if fault := mismatch(left, right):
-        raise SelectionError(f"a comparison that never holds: {fault}")
+        raise SelectionError(f"the comparison is never true: {fault}")
     return TRUTH
 
 
@@ -208,7 +208,7 @@ def _function(node: Node, source: ValueType) -> ValueType:
 
 
 def _gives(result: ValueType, *kinds: Kind) -> "Callable[[list[Node], ValueType], ValueType]":
-    """Return the rule of a function; `kinds` are those of its first argument, any kind if empty."""
+    """Return the rule of a function; `kinds` are the allowed kinds of its first argument, any kind if empty."""
 
     def rule(args: list[Node], source: ValueType) -> ValueType:
         inferred = [_infer(arg, source) for arg in args]

@@ -1,12 +1,12 @@
-"""Sub-tests of the tiers, and modes: lookup, inheritance, and resolution to what an agent is given.
+"""Sub-tests of the tiers, and modes: lookup, inheritance, and resolution to an agent's treatment.
 
 ```
 <root>/config/tiers/<tier>.yaml           the tier, perhaps with its sub-tests
 <root>/config/tiers/<tier>/<id>.yaml      one sub-test; the folder's name is in lower case
 ```
 
-A sub-test of an earlier root hides the one of that name in later roots. What a sub-test inherits from is looked up in
-its own root and in later ones, so that a tier of the user changes no sub-test of the toolkit.
+A sub-test of an earlier root hides the sub-test of the same name in later roots. The parents of a sub-test are looked
+up in its own root and in later ones, so a user's tier never changes a sub-test of the toolkit.
 """
 
 import hashlib
@@ -33,13 +33,13 @@ from scylla_gha.model.variant import BEST_OF, SubTest, SystemPrompt, Tier, Treat
 
 _LISTS: Final = ("mcp_servers", "skills", "agents", "hosts", "models", "server_tools")
 _LEAST_BLOCKS: Final = 2
-_WITHOUT: Final = "-without-"  # between the name of a sub-test and the block that is left out
+_WITHOUT: Final = "-without-"  # between the name of a sub-test and of the omitted block
 _NO_CHOICE: Final[Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """A sub-test as it is declared: its tier, its file, and the roots that it may inherit from."""
+    """A sub-test's declaration: its tier, its file, and the roots from which it may inherit."""
 
     sub_test: SubTest
     tier: Tier
@@ -85,10 +85,10 @@ class Tiers:
         return tuple(self.declarations)
 
     def declaration(self, name: str) -> Declaration:
-        """Return a sub-test as it is declared.
+        """Return the declaration of a sub-test.
 
         Raises:
-            ConfigError: there is none of that name.
+            ConfigError: there is no sub-test of that name.
         """
         if name not in self.declarations:
             hint = did_you_mean(name, self.names) or "; `scylla-gha tiers list` prints all"
@@ -99,21 +99,21 @@ class Tiers:
         """Resolve a sub-test.
 
         Args:
-            name: such as `T0/00-empty`.
-            chosen: sub-test that `best of` a tier stands for, by tier; without one it is the tier's representative.
+            name: name of the sub-test, such as `T0/00-empty`.
+            chosen: sub-test for `best of` each tier, by tier; a tier without a choice uses its representative.
 
         Raises:
-            ConfigError: something that it names is missing or invalid, or its parts contradict each other.
+            ConfigError: a resource of the sub-test is missing or invalid, or its parts contradict each other.
         """
         variant = self._resolve(name, chosen)
         twin = self._by_digest.get(variant.digest) if variant.chosen else None
         return variant.model_copy(update={"alias_of": twin}) if twin else variant
 
     def without_each_block(self, name: str) -> list[Variant]:
-        """Return the variants of a sub-test that lack one block of its system prompt each.
+        """Return one variant of a sub-test for each block of its system prompt, without that block.
 
         Raises:
-            ConfigError: there is no such sub-test, or it has fewer than two blocks.
+            ConfigError: the sub-test is missing, or has fewer than two blocks.
         """
         whole = self.variant(name)
         prompt = whole.treatment.system_prompt
@@ -122,7 +122,7 @@ class Tiers:
         return [_without_block(whole, prompt, block) for block in prompt.blocks]
 
     def current(self, planned: Variant) -> Variant | None:
-        """Return a planned variant as its files are now; None if its sub-test is gone."""
+        """Return the present version of a planned variant; None if its sub-test was removed."""
         name, without, _ = planned.id.partition(_WITHOUT)
         if name not in self.declarations:
             return None
@@ -131,10 +131,12 @@ class Tiers:
         files = planned.treatment.agent_files
         if variant is None or files is None or variant.treatment.agent_files is not None:
             return variant
-        return with_agent_files(variant, files, self.roots[0])  # the plan is of a change that named none
+        return with_agent_files(
+            variant, files, self.roots[0]
+        )  # the plan comes from a change whose sub-test named no files
 
     def declared_digest(self, name: str) -> str:
-        """Return the digest of a sub-test as declared, which does not depend on the choice for a `best of`."""
+        """Return the digest of a sub-test's declaration, which does not depend on the choice for a `best of`."""
         sub_test, variant = self.declaration(name).sub_test, self._resolve(name, _NO_CHOICE)
         parts = [sub_test.treatment.keyed(), *sub_test.inherits, variant.digest]
         return digest(parts) if variant.chosen else variant.digest
@@ -154,15 +156,15 @@ class Tiers:
     def treatment(
         self, name: str, chosen: Mapping[str, str], below: tuple[str, ...]
     ) -> tuple[Treatment, dict[str, str]]:
-        """Return a sub-test's treatment united with the inherited ones, and the sub-test behind each `best of`.
+        """Return a sub-test's treatment united with the inherited ones, and the sub-test chosen for each `best of`.
 
         Args:
-            name: of the sub-test.
-            chosen: sub-test that `best of` a tier stands for, by tier.
-            below: sub-tests that inherit from it.
+            name: name of the sub-test.
+            chosen: sub-test for `best of` each tier, by tier.
+            below: sub-tests that inherit from this one.
 
         Raises:
-            ConfigError: it inherits from itself, from a missing sub-test, or from contradicting ones.
+            ConfigError: the sub-test inherits from itself, from a missing sub-test, or from contradicting ones.
         """
         declaration = self.declaration(name)
         path = declaration.path
@@ -264,10 +266,10 @@ def _refuse_strange_folders(folder: Path, stems: set[str]) -> None:
 
 
 def unite(parents: Sequence[tuple[str, Treatment]], own: Treatment, where: Path) -> Treatment:
-    """Unite treatments: lists are joined without duplicates, and one value may be given for each of the others.
+    """Unite treatments: join lists without duplicates; other fields have at most one value.
 
-    Values of the sub-test's `own` treatment override those of its named parents, except in lists; settings are joined
-    key by key. Two parents must not set one field differently; `where` is the file for messages.
+    Values of the sub-test's `own` treatment override the values of its named parents, except in lists; settings are
+    joined key by key. Two parents must not set one field differently; `where` is the file for messages.
     """
     if not parents:
         return own
@@ -313,7 +315,7 @@ def mode_paths(roots: Sequence[Path]) -> dict[str, Path]:
 
 
 def read_mode(name: str, roots: Sequence[Path]) -> Mode:
-    """Read and resolve the mode with that id; an unknown id is an error, like a mode that `resolve_mode` refuses."""
+    """Read and resolve the mode with that id; refuse an unknown id, and a mode that `resolve_mode` refuses."""
     paths = mode_paths(roots)
     if name not in paths:
         hint = did_you_mean(name, list(paths)) or there_are(sorted(paths))
@@ -331,11 +333,11 @@ def resolve_mode(path: Path, roots: Sequence[Path]) -> Mode:
     """Resolve a mode file: read its instructions, and compute the digests of its files.
 
     Args:
-        path: its file.
+        path: file of the mode.
         roots: folders of configuration, in which MCP servers are looked up.
 
     Raises:
-        ConfigError: it is invalid, or a file or an MCP server that it names is missing or invalid.
+        ConfigError: the file is invalid, or it names a file or an MCP server that is missing or invalid.
     """
     declared = load_named(path, ModeFile)
     materials, faults = dict[str, str](), list[str]()
@@ -368,11 +370,11 @@ def resolve_mode(path: Path, roots: Sequence[Path]) -> Mode:
 
 
 def _instructions(declared: ModeFile, path: Path, roots: Sequence[Path]) -> str | None:
-    """Return the instructions without blank lines around them; None if there are none."""
+    """Return the instructions without surrounding blank lines; None if there are none."""
     if declared.instructions_file is None:
         return declared.instructions and declared.instructions.strip()
     file = resolve_inside(path.parent / declared.instructions_file, roots)
     text = read_text(file).strip()
     if not text:
-        raise ConfigError(f"{path}: instructions_file: {file} is empty; write the text on the tools")
+        raise ConfigError(f"{path}: instructions_file: {file} is empty; describe the tools in it")
     return text

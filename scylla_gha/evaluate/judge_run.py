@@ -64,7 +64,7 @@ from scylla_gha.system.future_wait import run_at_once
 JudgmentsByCell = Mapping[str, Judgment | None]  # None: not judged
 StoredTrials = Sequence[tuple[Cell, Trial]]
 _FINAL_MESSAGE: Final = "Done."  # the agent's final message, the same in both known answers
-_KILLED: Final = "the harness was killed in the middle of it"
+_KILLED: Final = "the harness was killed during the control"
 
 JudgedTrial = tuple[Cell, Trial, Judgment | None]  # a trial with the judgment that it has
 AskQuestions = Callable[[Ask, Judge], tuple[ControlResult, ...]]
@@ -166,7 +166,7 @@ def judge_trials(
         skipped = [control for target in pending_controls(settings, all_targets, None) for control in target.controls]
         if skipped:
             example = f"{skipped[0].judge} on {skipped[0].subject}, ..."
-            click.echo(f"left out: {counted(len(skipped), 'control')} not in the recording: {example}", err=True)
+            click.echo(f"note: skipped {counted(len(skipped), 'control')} not in the recording: {example}", err=True)
     return _summary(settings, trials, all_targets)
 
 

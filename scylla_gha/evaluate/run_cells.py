@@ -1,6 +1,6 @@
 """Worker threads that take cells from trial to judgment, the trial of one cell, and progress on standard error.
 
-Keys alone decide what is reused: a stored trial with the planned key that measures the agent, and a judgment with the
+Keys alone decide what is reused: a trial that measures the agent and has the planned key, and a judgment with the
 key of that trial, its checks, its rubric and the judges. Other cells are run or judged again. A trial records all
 attempts up to the first outcome that counts.
 """
@@ -68,7 +68,7 @@ class Progress:
         self._budget = budget_usd
         self._done = self._passed = 0
         self._usd = 0.0
-        self._has_unknown = False  # cost of a cell
+        self._has_unknown = False  # whether the cost of a cell is unknown
         self._started = self._printed_at = time.monotonic()
         self._lock = threading.Lock()
         self._bar: Any = None
@@ -142,7 +142,7 @@ def run_cells(context: RunContext, cells: Iterable[Cell], on_done: OnCellDone) -
     """Run and judge cells in their order, several at once, until all are done or the run is stopped.
 
     Args:
-        context: of the run.
+        context: the run's context.
         cells: in the order in which they are started.
         on_done: called by a worker after each cell that has a trial.
 
@@ -155,7 +155,7 @@ def run_cells(context: RunContext, cells: Iterable[Cell], on_done: OnCellDone) -
         first = next((cell for cell in ordered if settings.stored_trial(cell) is None), None)
         ordered = [cell for cell in ordered if cell is not first]
         _work(context, iter([first] if first else []), on_done)
-    queue = iter(ordered)  # two threads never get the same cell of a list
+    queue = iter(ordered)  # a list's iterator gives each cell to one thread
     run_at_once([functools.partial(_work, context, queue, on_done)] * jobs, jobs, context.state.cancel.set)
 
 
@@ -265,7 +265,7 @@ def run_trial(context: RunContext, cell: Cell) -> Trial:
     cell_folder = context.settings.folder.cell(cell.id)
     _archive_stale_records(context.settings, cell, cell_folder)
     attempts = [_stored_attempt(folder, context.services.redactor) for folder in cell_folder.attempts()]
-    if not (attempts and attempts[-1].outcome.measures_agent):  # else killed between the two records
+    if not (attempts and attempts[-1].outcome.measures_agent):  # else killed before the trial was stored
         attempts = _run_attempts(context, cell, cell_folder, attempts)
     trial = _trial_record(context.settings, cell, attempts)
     write_record(cell_folder.trial, trial)
@@ -294,7 +294,7 @@ def _stored_attempt(folder: AttemptFolder, redactor: Redactor) -> Attempt:
     return Attempt(
         number=folder.number,
         outcome=Outcome.CANCELLED,
-        reason="the harness was killed in the middle of it",
+        reason="the harness was killed during the attempt",
         retryable=True,
         started_at=started,
         seconds=0.0,

@@ -49,7 +49,7 @@ def find_cell(runs: Path, name: str, experiment: str | None) -> CellRef:
     if not matching:
         ids = {cell.id for cell in everywhere}
         raise ConfigError(
-            f"{runs}: there is no cell {name!r} in {len(ids)}{did_you_mean(name, ids)}"
+            f"{runs}: there is no cell {name!r} among {counted(len(ids), 'cell')}{did_you_mean(name, ids)}"
             f"{'' if ids else '; run `scylla-gha evaluate` first'}"
         )
     if len(matching) > 1:
@@ -59,7 +59,7 @@ def find_cell(runs: Path, name: str, experiment: str | None) -> CellRef:
 
 def _folders(runs: Path, experiment: str | None) -> list[RunFolder]:
     if not runs.is_dir():
-        raise ConfigError(f"{runs}: there is no such folder; run `scylla-gha evaluate` first, or name it with --runs")
+        raise ConfigError(f"{runs}: there is no such folder; run `scylla-gha evaluate` first, or use another --runs")
     folders = [RunFolder(path) for path in sorted(runs.iterdir()) if path.is_dir()]
     if experiment is None:
         return folders
@@ -96,7 +96,7 @@ def stored_cell(cell_ref: CellRef, plan: Plan | None) -> CellRecord:
 
     Args:
         cell_ref: the cell.
-        plan: of its run; None if there is none.
+        plan: the plan of its run; None if there is none.
 
     Raises:
         ConfigError: a record is invalid, or a file was changed after it was recorded.

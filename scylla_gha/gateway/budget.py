@@ -25,7 +25,7 @@ from scylla_gha.gateway.settings import Session
 from scylla_gha.model.traffic import ModelInfo, Role, ServerToolUse, Tokens
 from scylla_gha.providers.base import ConversationDigests, ModelRequest, WorstCase
 
-_CHARACTERS_PER_TOKEN: Final = 3  # few enough to estimate code and JSON from above
+_CHARACTERS_PER_TOKEN: Final = 3  # so low that tokens of code and JSON are overestimated
 _USUAL: Final = ServerToolUse()
 Scope = Literal["trial", "role", "experiment"]
 SHARED_BUDGETS: Final = frozenset({"budget_exceeded:role", "budget_exceeded:experiment", "budget_exceeded:trial_share"})
@@ -101,7 +101,7 @@ class TokenCounter:
 
 @dataclass
 class Conversation:
-    """One session's requests for answers, counted. A limit of None does not limit."""
+    """Counter of one session's requests for answers. A limit of None: unlimited."""
 
     turn_limit: int | None = None
     request_limit: int | None = None

@@ -106,7 +106,7 @@ def _command(verb: str, options: Sequence[tuple[str, str]], arguments: Sequence[
     if verb == SKILL and globs:
         raise RefusedError("`--only` is for cells of an experiment")
     if len(globs) > _MAX_GLOBS or len(counts) > 1:
-        raise RefusedError(f"`--repetitions` can be given once, and `--only` {_MAX_GLOBS} times")
+        raise RefusedError(f"`--repetitions` can be given at most once, and `--only` at most {_MAX_GLOBS} times")
     names = [name for name in arguments[:1] if name or verb != SKILL]
     _require(_EXPERIMENT, names, "a name consists of a-z, 0-9, `.`, `_` and `-`")
     _require(_GLOB, globs, "a glob of `--only` consists of letters, digits and `. _ - * ? [ ]`")

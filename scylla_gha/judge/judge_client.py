@@ -242,7 +242,7 @@ def _json_value(text: str) -> object:
     try:
         return parse_json(match[1] if match else bare, keep_non_finite=True, unique_keys=True)
     except InvalidJsonError as error:
-        raise ValueError(f"the reply is not one JSON object alone: {error}") from None
+        raise ValueError(f"the reply is not a single JSON object: {error}") from None
 
 
 def _first_error(error: ValidationError) -> str:

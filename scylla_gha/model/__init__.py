@@ -28,7 +28,7 @@ HIDDEN: Final = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufff9-\uff
 
 
 def as_utc(time: datetime.datetime) -> datetime.datetime:
-    """Return a time with an offset, so that all times can be compared; a time without one is taken as UTC."""
+    """Return a time with an offset, so that all times can be compared; a time without an offset is treated as UTC."""
     return time if time.tzinfo else time.replace(tzinfo=datetime.UTC)
 
 
@@ -48,10 +48,10 @@ def known_sum(*parts: N | None) -> N | None:
 
 
 class Amounts(Record):
-    """Base of records of numbers that are added field by field."""
+    """Base of records whose numbers are added field by field."""
 
     def plus(self, other: Self) -> Self:
-        """Return the sum; unknown in one is unknown in the sum."""
+        """Return the sum; a field that is unknown in one record is unknown in the sum."""
         sums = {}
         for name in type(self).model_fields:
             own, theirs = getattr(self, name), getattr(other, name)

@@ -12,13 +12,13 @@ Verdict = Literal["better", "worse", "equivalent", "not_enough_data"]
 Family = Literal["baseline", "tiers", "models", "modes"]
 FAMILIES: Final[dict[Family, str]] = {
     "baseline": "arms against the baseline",
-    "tiers": "each tier against the one before",
+    "tiers": "each tier against the previous one",
     "models": "models against each other",
     "modes": "each mode against the baseline's mode",
 }
 PAIRED: Final = frozenset({"baseline", "modes"})  # families that compare an arm with another arm
 MODE_BY_MODEL: Final = "mode x model"  # interactions: whether a mode's effect depends on the model
-# The verdict on several arms is the first of these that any of them has.
+# The verdict on several arms is the first of these verdicts that any arm has.
 OVERALL: Final[tuple[Verdict, ...]] = ("worse", "not_enough_data", "better", "equivalent")
 
 
@@ -45,7 +45,7 @@ class ArmMeasures(Record):
 
 
 class TierMeasures(Record):
-    """Costs and tokens of a tier: of the judged trials of all its sub-tests together."""
+    """Costs and tokens of the judged trials of all sub-tests of a tier."""
 
     tier: str
     arms: tuple[str, ...]
@@ -63,14 +63,14 @@ class Slice(Record):
 
 
 class Contrast(Record):
-    """Comparison of two arms on one metric, paired by scenario. Value, limits and p are of the same estimand."""
+    """Comparison of two arms on one metric, paired by scenario. Value, limits and p have the same estimand."""
 
     arm: str
     baseline: str
     metric: str
     scale: Literal["difference", "ratio"] = Field(
-        description="Kind of the value: a difference, or a ratio of geometric means over scenarios (for cost "
-        "of pass, of the two values)"
+        description="Kind of the value: a difference, or a ratio of geometric means over scenarios (for the cost "
+        "of a pass, a ratio of the two values)"
     )
     value: float | None
     low: float | None = None
@@ -80,7 +80,9 @@ class Contrast(Record):
         description="Lower limit of the 90 % interval; for shares, also valid if large differences are rare",
     )
     inner_high: float | None = None
-    equal_low: float | None = Field(default=None, description="As inner_low, family-adjusted; decides equivalence")
+    equal_low: float | None = Field(
+        default=None, description="Like inner_low, adjusted for the family; decides equivalence"
+    )
     equal_high: float | None = None
     method: str = ""
     p: float | None = Field(default=None, description="P-value of the sign-flip test over scenarios, never 0")
@@ -103,7 +105,7 @@ class Contrast(Record):
 
 
 class Ruling(Record):
-    """Verdict on an arm against its baseline, by pass rate and the margin that counts as no difference."""
+    """Verdict on an arm against its baseline, by pass rate and by the largest difference that counts as none."""
 
     arm: str
     baseline: str
@@ -112,7 +114,7 @@ class Ruling(Record):
     margin: float
     contrast: Contrast
     is_withheld: bool = Field(
-        default=False, description="True if too many cells have no counted trial; no gate holds then"
+        default=False, description="True if too many cells have no counted trial; then every gate fails"
     )
 
 
@@ -136,7 +138,7 @@ class UsedEffect(Record):
 class Interaction(Record):
     """Configuration compared with the sum of its parts, each tested alone.
 
-    Effects are differences of pass rates from the arm without any of the parts, over the scenarios that all have.
+    Effects are differences of pass rates from the arm without any part, over the scenarios that all arms have.
     """
 
     whole: str
@@ -153,7 +155,7 @@ class BestSubtest(Record):
 
     tier: str
     arm: str
-    of: int = Field(description="Number of sub-tests to choose from")
+    of: int = Field(description="Number of sub-tests of the tier")
     chosen: Measure
     reported: Measure
 
@@ -210,7 +212,7 @@ SpreadMetric = Literal["seconds", "usd"]
 
 
 class Spread(Record):
-    """Values of the judged trials of an arm, for a picture of how they spread."""
+    """Values of the judged trials of an arm, for a chart of their spread."""
 
     arm: str
     metric: SpreadMetric
@@ -267,7 +269,7 @@ class UnpairedArm(Record):
 
 
 class UnpairedPair(Record):
-    """Two arms by ranks of their trials: Mann-Whitney, two-sided, Holm-adjusted over all pairs."""
+    """Two arms compared by ranks of their trials: Mann-Whitney, two-sided, Holm-adjusted over all pairs."""
 
     arm: str
     baseline: str
@@ -277,7 +279,7 @@ class UnpairedPair(Record):
 
 
 class Unpaired(Record):
-    """Arms without common scenarios: Kruskal-Wallis over all, and every pair. Trials are treated as independent."""
+    """Arms without common scenarios: Kruskal-Wallis over all arms, and every pair. Trials count as independent."""
 
     metric: str
     h: float | None
@@ -310,7 +312,7 @@ class Analysis(Record):
     interactions: tuple[Interaction, ...] = Field(
         default=(),
         exclude_if=lambda interactions: not interactions,
-        description="Configurations whose parts are arms too",
+        description="Effects of configurations whose parts are arms too",
     )
     frontier: CostFrontier | None = None
     agreement: Agreement | None = None

@@ -19,8 +19,8 @@ Expectation = Literal[
 
 _DOCKER_ONLY: Final = {"memory_mb", "disk_mb", "processes", "cpus"}
 
-MB: Final = 1_000_000  # bytes; limits in MiB are of memory
-_ADDED_LATER: Final = ("tokens", "requests", "diff_files")  # newer than the first keys: not in keys by default
+MB: Final = 1_000_000  # bytes; limits on memory are in MiB instead
+_ADDED_LATER: Final = ("tokens", "requests", "diff_files")  # newer than the first keys; unset ones are left out of keys
 
 
 class TrialLimits(Record):
@@ -38,7 +38,7 @@ class TrialLimits(Record):
     requests: int | None = Field(
         default=None,
         gt=0,
-        description="Maximum number of model requests, those of sub-agents and other processes included; "
+        description="Maximum number of model requests, including those of sub-agents and other processes; "
         "null: no limit",
     )
     tokens: int | None = Field(
@@ -93,7 +93,7 @@ class TrialLimits(Record):
     free_disk_mb: int = Field(
         default=1024,
         ge=0,
-        description="Free disk space in MB (10^6 bytes) that the machine needs; below it, nothing new starts",
+        description="Free disk space in MB (10^6 bytes) that the machine needs; with less, no new cell starts",
     )
 
     @property
@@ -117,7 +117,7 @@ class TrialLimits(Record):
 
 
 class RetrySettings(Record):
-    """Number of attempts, and pause between them, for a trial that ended by a fault other than the agent's."""
+    """Number of attempts, and pause between them, for a trial that ended by a fault outside of the agent."""
 
     attempts: int = Field(default=3, ge=1, le=10, description="Maximum number of attempts for one cell")
     backoff_seconds: float = Field(
@@ -171,7 +171,7 @@ class Experiment(Record):
     id: Slug
     question: Text
     hypothesis: Text | None = Field(
-        default=None, description="Result that is expected, written down before any data; null: none"
+        default=None, description="Expected result, written down before any data; null: none"
     )
     expected: Expectation | None = Field(
         default=None,
@@ -181,8 +181,8 @@ class Experiment(Record):
     family: Family | None = Field(
         default=None,
         exclude_if=lambda family: family is None,
-        description="Comparisons that answer the question: arms with the baseline, each tier with the one "
-        "before, models with each other, or each mode with the baseline's mode within the same "
+        description="Comparisons that answer the question: arms with the baseline, each tier with the "
+        "previous one, models with each other, or each mode with the baseline's mode within the same "
         "variant, agent and model; null: `modes` if several modes are listed, otherwise "
         "`baseline`",
     )
@@ -198,10 +198,10 @@ class Experiment(Record):
     leave_one_out: Text | None = Field(
         default=None,
         description="Sub-test of several prompt blocks, e.g. T0/05-full; adds one variant per block, which "
-        "lacks that block, and compares it with the complete sub-test if that is a variant too; "
+        "lacks that block, and compares it with the complete sub-test if this is a variant too; "
         "null: none",
     )
-    models: tuple[Text, ...] = Field(default=(), description="Ids of the models that agents run with")
+    models: tuple[Text, ...] = Field(default=(), description="Ids of the agents' models")
     modes: tuple[Slug, ...] = Field(
         default=(),
         exclude_if=lambda modes: not modes,
@@ -228,7 +228,7 @@ class Experiment(Record):
         le=9999,
         description="Number of repetitions of each scenario and arm; null: the scenario's runs_per_tier",
     )
-    baseline: Text = Field(description="Id of the arm that the other arms are compared with")
+    baseline: Text = Field(description="Id of the arm with which the other arms are compared")
     margin: float = Field(
         default=0.05,
         gt=0,
@@ -237,7 +237,7 @@ class Experiment(Record):
     )
     gate: Literal["none", "better", "not_worse"] = Field(
         default="none",
-        description="Verdict that every arm must reach against the baseline, otherwise the command fails; "
+        description="Verdict that every arm must reach against the baseline; otherwise the command fails; "
         "none: no gate",
     )
     max_age_days: float | None = Field(
@@ -261,7 +261,7 @@ class Experiment(Record):
 
     @property
     def declared_family(self) -> Family:
-        """The comparisons that answer the question. Parts left out of a sub-test are compared with the whole."""
+        """The comparisons that answer the question. A sub-test without a part is compared with the whole sub-test."""
         has_modes = len(self.modes) > 1
         if self.family is None:
             return "modes" if has_modes and self.leave_one_out is None else "baseline"
@@ -272,7 +272,7 @@ class Experiment(Record):
     def _panel(cls, judges: tuple[str, ...]) -> tuple[str, ...]:
         twice = sorted({judge for judge in judges if judges.count(judge) > 1})
         if twice:
-            raise ValueError(f"{', '.join(twice)} is named twice; a panel needs different models")
+            raise ValueError(f"{', '.join(twice)} is listed twice; a panel needs different models; remove one")
         if len(judges) == 1:
             raise ValueError("a panel needs at least two judges (better three), or none")
         return judges
@@ -281,7 +281,7 @@ class Experiment(Record):
     @classmethod
     def _each_once(cls, modes: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(modes)) != len(modes):
-            raise ValueError("names a mode twice; remove one")
+            raise ValueError("a mode is listed twice; remove one")
         return modes
 
     @model_validator(mode="after")
@@ -289,7 +289,7 @@ class Experiment(Record):
         if self.gate != "none" and self.declared_family not in PAIRED:
             raise ValueError("a gate compares arms with the baseline; set gate: none, or family: baseline or modes")
         if self.family == "modes" and self.declared_family != "modes":
-            raise ValueError("`family: modes` needs two or more modes; name them in `modes`, or remove `family`")
+            raise ValueError("`family: modes` needs at least two modes; list them in `modes`, or remove `family`")
         if self.expected and not self.hypothesis:
             raise ValueError("`expected` needs `hypothesis`; add one")
         return self

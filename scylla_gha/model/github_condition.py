@@ -1,6 +1,6 @@
-"""Conditions on the GitHub state that a trial leaves: on a query, on git, and on what must not have changed.
+"""Conditions on the GitHub state at the end of a trial: on queries, on git, and on changes that are not allowed.
 
-Names such as `pr.review_me` are the fixture's names of its objects (`github.yaml`). A revision is a branch, a tag, a
+Names such as `pr.review_me` are the fixture's names for its objects (`github.yaml`). A revision is a branch, a tag, a
 full ref or a commit at the trial's end; with `start:` before it, at its start.
 """
 
@@ -23,9 +23,9 @@ class GitHubCount(Record):
     @model_validator(mode="after")
     def _some_limit(self) -> "GitHubCount":
         if self.min is None and self.max is None:
-            raise ValueError("give min, max or both")
+            raise ValueError("the count needs `min` or `max`; give one or both")
         if self.min is not None and self.max is not None and self.min > self.max:
-            raise ValueError(f"min {self.min} is above max {self.max}")
+            raise ValueError(f"min {self.min} is above max {self.max}; swap them")
         return self
 
 
@@ -33,7 +33,7 @@ class GitHubQuery(Record):
     """Selection from GitHub's state at the trial's end."""
 
     query: Text = Field(
-        description="Kind of object to look at: pull_request, issue, ... for one, or pull_requests, issues, ... for all"
+        description="Kind of the objects: pull_request, issue, ... for one, or pull_requests, issues, ... for all"
     )
     target: ObjectName | None = Field(
         default=None,
@@ -49,7 +49,7 @@ class GitHubQuery(Record):
 
 
 class StateCondition(GitHubQuery):
-    """Condition on a selection. All given conditions must hold; of a deleted object, only `absent` holds."""
+    """Condition on a selection. All given conditions must hold; for a deleted object, only `absent` holds."""
 
     exists: bool = Field(default=False, description="If true, the selection must be neither null nor an empty list")
     absent: bool = Field(
@@ -103,7 +103,7 @@ class StateCondition(GitHubQuery):
                 "give at least one of exists, absent, equals, set_equals, contains, matches, count, by and before"
             )
         if self.has_contains and self.contains is None:
-            raise ValueError("contains: has no value; give an element of a list, or a part of a text")
+            raise ValueError("contains: needs a value; give an element of a list, or a part of a text")
         if self.absent and any(others):
             raise ValueError("`absent` excludes all other conditions; give it alone")
         return self
@@ -144,7 +144,7 @@ class GitRevision(Record):
 
 
 class GitCondition(GitRevision):
-    """Condition on a branch or another revision of a repository at the trial's end. All that is given must hold."""
+    """Condition on a branch or another revision of a repository at the trial's end. All given conditions must hold."""
 
     contains_commit: Text | None = Field(
         default=None, description="Revision that the checked one must equal or descend from; null: none"
@@ -157,7 +157,7 @@ class GitCondition(GitRevision):
         default=(), description="gitignore-style patterns; every file that differs from `since` must match one of them"
     )
     since: Text | None = Field(
-        default=None, description="Revision that `touches_only` compares with; null: the checked revision at the start"
+        default=None, description="Revision with which `touches_only` compares; null: the checked revision at the start"
     )
     not_forced: bool = Field(
         default=False, description="If true, the branch must not be rewound or deleted in the trial"
@@ -171,7 +171,7 @@ class GitCondition(GitRevision):
                 "give at least one of contains_commit, tree_equals, file_matches, touches_only and not_forced"
             )
         if self.since is not None and not self.touches_only:
-            raise ValueError("since belongs to touches_only")
+            raise ValueError("`since` needs `touches_only`; add it, or remove `since`")
         return self
 
 
@@ -180,20 +180,20 @@ class Checkout(GitRevision):
 
 
 class AllowedChange(Record):
-    """Change of GitHub's state that a scenario's agent may make; everything else must stay as at the start."""
+    """Change of GitHub's state that a scenario's agent may make; everything else must stay the same."""
 
     target: ObjectName | None = Field(
         default=None, description="Name of an object of the fixture that may change, e.g. pr.review_me"
     )
     fields: tuple[str, ...] = Field(
-        default=(), description="Fields of `target` that may differ; empty: all, and it may be deleted"
+        default=(), description="Fields of `target` that may differ; empty: all fields, and it may also be deleted"
     )
     created: str | None = Field(default=None, description="Kind of objects that may be created, e.g. issues")
     refs: tuple[str, ...] = Field(
         default=(), description="Patterns of branches and tags that may change, e.g. refs/heads/fix/*"
     )
     repository: ObjectName | None = Field(
-        default=None, description="Repository that `created` and `refs` apply to; null: any repository"
+        default=None, description="Repository for `created` and `refs`; null: any repository"
     )
 
     @model_validator(mode="after")
@@ -201,18 +201,18 @@ class AllowedChange(Record):
         if [self.target, self.created, self.refs or None].count(None) != 2:  # noqa: PLR2004
             raise ValueError("give exactly one of target, created and refs")
         if self.fields and self.target is None:
-            raise ValueError("fields belong to target")
+            raise ValueError("`fields` needs `target`; add it, or remove `fields`")
         if self.repository is not None and self.target is not None:
-            raise ValueError("repository belongs to created and refs")
+            raise ValueError("`repository` needs `created` or `refs`; add one, or remove `repository`")
         return self
 
 
 class GitHubStart(Record):
     """Use of a fixture's GitHub state by a scenario: the agent's identity, and the changes that it may make."""
 
-    identity: Text = Field(description="Login or name of the fixture's user that the agent acts as")
+    identity: Text = Field(description="Login or name of the fixture's user as whom the agent acts")
     may_change: tuple[AllowedChange, ...] = Field(
-        default=(), description="Changes that the agent may make; everything else must be as at the start"
+        default=(), description="Changes that the agent may make; everything else must stay the same"
     )
     not_possible: dict[Slug, Text] = Field(
         default={},

@@ -1,7 +1,7 @@
-"""GitHub state of fixtures: `github.yaml`, scripted reviewers, and the repositories on github.com that may have it.
+"""GitHub state of fixtures: `github.yaml`, scripted reviewers, and the repositories on github.com for it.
 
-`history` is a list of steps. They are done in order, by the rules of GitHub, so that numbers, ids and times follow from
-the file. A step that has a `key` can be named later, as in `pr.review_me`. Texts may hold `{{ issue.crash.number }}`.
+`history` is a list of steps. They run in order, by the rules of GitHub, so that numbers, ids and times follow from
+the file. Later steps can name a step with a `key`, as in `pr.review_me`. Texts may contain `{{ issue.crash.number }}`.
 """
 
 import re
@@ -30,7 +30,9 @@ from scylla_gha.model.github_history import (
 from scylla_gha.path_patterns import gitignore_fault
 
 FIXTURE_FILE: Final = "github.yaml"
-FIXTURE_FOLDER: Final = "github"  # beside it, with longer files; neither is a part of the fixture's commit
+FIXTURE_FOLDER: Final = (
+    "github"  # folder with longer files, beside `github.yaml`; neither is a part of the fixture's commit
+)
 REPOSITORIES_FILE: Final = "github-fixtures.yaml"
 RepositoryName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_.-]*[A-Za-z0-9_-]$")]
 AccountLogin = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9](-?[A-Za-z0-9])*$", max_length=39)]
@@ -40,7 +42,7 @@ def _is_expression(text: str) -> str:
     try:
         re.compile(text)
     except re.error as error:
-        raise ValueError(f"{text!r} is not a regular expression: {error}") from None
+        raise ValueError(f"{text!r} is not a regular expression: {error}; correct it") from None
     return text
 
 
@@ -55,7 +57,7 @@ PathPattern = Annotated[Text, AfterValidator(_is_pattern)]
 
 
 class ReviewedPulls(Record):
-    """Pull requests to review: open ones, without drafts and the reviewer's own. All given conditions must hold."""
+    """Open pull requests to review, except drafts and the reviewer's own. All given conditions must hold."""
 
     pull: str | None = Field(default=None, description="The only pull request to review, as `pr.KEY`; null: any")
     closes: str | None = Field(
@@ -88,14 +90,14 @@ class ReviewTrigger(Record):
 
     @property
     def is_empty(self) -> bool:
-        """True if it always holds."""
+        """True if the trigger always holds."""
         return not (self.requested or self.pushed or self.replied or self.files)
 
 
 class ScriptedThread(Record):
     """Thread of a scripted review, at the first line of the diff that matches.
 
-    Without such a line it is on the first file that matches; without such a file its text is added to the review's.
+    Without such a line, it is on the first matching file; without such a file, its text is added to the review's text.
     """
 
     path: PathPattern = Field(description="gitignore-style pattern of a file that the pull request changes")
@@ -106,7 +108,7 @@ class ScriptedThread(Record):
 
 
 class ScriptedReminder(Record):
-    """Comment that is written once for each new head as long as the next review is not due."""
+    """Comment written once for each new head until the next review is due."""
 
     body: Text
     times: int = Field(default=3, ge=1, le=20, description="Maximum number of comments per pull request")
@@ -118,7 +120,7 @@ class ScriptedReview(Record):
     when: ReviewTrigger = ReviewTrigger()
     unless: tuple[HeadFile, ...] = Field(
         default=(),
-        description="Files that make the review unnecessary: if all match when it is due, the next review "
+        description="Files that make the review unnecessary: if all match when the review is due, the next review "
         "takes its place",
     )
     event: Literal["APPROVE", "REQUEST_CHANGES", "COMMENT"]
@@ -131,7 +133,7 @@ class ScriptedReview(Record):
     @model_validator(mode="after")
     def _some_words(self) -> "ScriptedReview":
         if self.event != "APPROVE" and not self.body.strip() and not self.threads:
-            raise ValueError(f"GitHub refuses {self.event} without words; give body or threads")
+            raise ValueError(f"GitHub refuses {self.event} without a text; give body or threads")
         return self
 
 
@@ -145,12 +147,14 @@ class ScriptedReviewer(Record):
     @model_validator(mode="after")
     def _later_reviews_wait(self) -> "ScriptedReviewer":
         if any(review.when.is_empty for review in self.reviews[1:]):
-            raise ValueError("reviews: each but the first needs `when`, or it would follow the one before at once")
+            raise ValueError(
+                "reviews: all but the first need `when`, otherwise a review would immediately follow another; add it"
+            )
         return self
 
 
 class FixtureUser(Record):
-    """Account. `permission` is its role in the repository; null: no role, so that it can only read."""
+    """Account. `permission` is its role in the repository; null: no role, so it can only read."""
 
     login: Annotated[str, Field(pattern=r"^[A-Za-z0-9](-?[A-Za-z0-9])*(\[bot\])?$", max_length=39)]
     kind: Literal["User", "Bot", "Organization"] = "User"
@@ -160,7 +164,7 @@ class FixtureUser(Record):
 
 
 class FixtureRepository(Record):
-    """The repository; `owner` is the name of a user, which may be an organization."""
+    """The repository; `owner` is the name of a user or an organization."""
 
     owner: UserName
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$", max_length=100)]
@@ -197,11 +201,11 @@ class FixtureMilestone(Record):
 
 
 class FixtureRateLimit(Record):
-    """Refusal of requests: after `after` requests of a user, the next `refuse` ones."""
+    """Refusal of requests: after `after` requests of a user, the next `refuse` requests fail."""
 
     after: Annotated[int, Field(ge=1)]
     refuse: Annotated[int, Field(ge=1)]
-    seconds: int = Field(default=1, ge=1, description="Seconds that a refused client is told to wait")
+    seconds: int = Field(default=1, ge=1, description="Seconds that the refusal asks the client to wait")
     kind: Literal["primary", "secondary"] = "primary"
 
 
@@ -209,7 +213,7 @@ class FixtureEntry(Record):
     """One step of the history: exactly one kind of step, and optionally the time at which it begins."""
 
     at: UtcTime | None = Field(
-        default=None, description="Time at which the step begins; null: a second after the step before"
+        default=None, description="Time at which the step begins; null: one second after the previous step"
     )
     commit: FixtureCommit | None = None
     branch: FixtureRef | None = None
@@ -240,11 +244,9 @@ class FixtureEntry(Record):
 
 
 class GitHubFixture(Record):
-    """GitHub state of a fixture. The folder's own commit, if it has files, is the first one of the default branch."""
+    """GitHub state of a fixture. The default branch begins with a commit of the folder's own files, if any."""
 
-    users: dict[Key, FixtureUser] = Field(
-        min_length=1, description="Accounts, by the names that this file uses for them"
-    )
+    users: dict[Key, FixtureUser] = Field(min_length=1, description="Accounts, by their names in this file")
     repository: FixtureRepository
     begin: UtcTime = Field(description="Time of the first write; each write takes one second")
     now: UtcTime | None = Field(default=None, description="Time at which a trial begins; null: the end of the history")
@@ -260,7 +262,7 @@ class GitHubFixture(Record):
 
 
 class RepositoryPool(Record):
-    """Repositories of one fixture. The token of a user is SCYLLA_FIXTURE_TOKEN_<USER> of the environment."""
+    """Repositories of one fixture. A user's token is in the environment variable SCYLLA_FIXTURE_TOKEN_<USER>."""
 
     repositories: tuple[RepositoryName, ...] = Field(
         min_length=1, description="Repositories on github.com that trials of the fixture use in turn"
@@ -273,7 +275,7 @@ class RepositoryPool(Record):
         if self.admin not in self.accounts:
             raise ValueError(f"admin: {self.admin} has no account; add it to accounts")
         if len({name.lower() for name in self.repositories}) < len(self.repositories):
-            raise ValueError("repositories: one is listed twice")
+            raise ValueError("repositories: a repository is listed twice; remove one")
         return self
 
     def shared_accounts(self) -> dict[str, str]:

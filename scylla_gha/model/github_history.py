@@ -1,4 +1,4 @@
-"""Steps of a fixture's GitHub history: commits, issues, pull requests with reviews, releases, runs of workflows."""
+"""Steps of a fixture's GitHub history: commits, issues, pull requests with reviews, releases, and workflow runs."""
 
 import datetime
 from typing import Annotated, Literal
@@ -39,7 +39,7 @@ class FixtureRef(Record):
     """Branch or tag at an existing commit."""
 
     name: Text
-    target: Text = Field(description="Branch, tag or `commit.KEY` that the new ref points to")
+    target: Text = Field(description="Branch, tag or `commit.KEY` as the target of the new ref")
     by: UserName
     message: str | None = Field(default=None, description="Message of an annotated tag; null: a lightweight tag")
 
@@ -67,13 +67,13 @@ class FixtureIssue(Record):
 
 
 class FixtureClosing(Record):
-    """Closing of an issue or pull request. `target` is null inside the issue or pull request itself."""
+    """Closing of an issue or pull request. Inside the issue or pull request, `target` is null."""
 
     by: UserName
     target: Text | None = Field(
         default=None,
-        description="Issue or pull request to close, as `issue.KEY` or `pr.KEY`; null: the one that contains "
-        "this closing",
+        description="Issue or pull request to close, as `issue.KEY` or `pr.KEY`; null: the issue or pull request that "
+        "contains this closing",
     )
     reason: Literal["completed", "not_planned", "duplicate"] = "completed"
     duplicate_of: str | None = Field(
@@ -82,7 +82,7 @@ class FixtureClosing(Record):
 
 
 class FixtureThread(Record):
-    """Review thread on lines of a file; `line` null is the whole file."""
+    """Review thread on lines of a file; if `line` is null, on the whole file."""
 
     key: Key | None = None
     path: Text
@@ -95,7 +95,7 @@ class FixtureThread(Record):
 
 
 class FixtureReview(Record):
-    """Review of a pull request; `target` names it if the review is a step of its own."""
+    """Review of a pull request; `target` names the pull request if the review is a separate step."""
 
     key: Key | None = None
     target: str | None = Field(
@@ -110,7 +110,7 @@ class FixtureReview(Record):
 
 
 class FixtureMerge(Record):
-    """Merge of a pull request; `target` names it if the merge is a step of its own."""
+    """Merge of a pull request; `target` names the pull request if the merge is a separate step."""
 
     target: str | None = Field(
         default=None, description="Pull request to merge, as `pr.KEY`; null: the one that contains this merge"
@@ -121,7 +121,7 @@ class FixtureMerge(Record):
 
 
 class FixturePullRequest(Record):
-    """Pull request with its comments, reviews and end, which happen in the order of the keys here."""
+    """Pull request with its comments, reviews and end, in the order of the keys here."""
 
     key: Key | None = None
     head: Text
@@ -142,14 +142,14 @@ class FixturePullRequest(Record):
     @model_validator(mode="after")
     def _one_end(self) -> "FixturePullRequest":
         if self.merged is not None and self.closed is not None:
-            raise ValueError("give at most one of merged and closed: a merge closes it")
+            raise ValueError("give at most one of merged and closed: a merge closes the pull request")
         return self
 
 
 class FixtureCommentOn(FixtureComment):
     """Comment on an earlier issue or pull request, or reply in a thread."""
 
-    target: Text = Field(description="Object to comment on: `issue.KEY`, `pr.KEY` or `thread.KEY`")
+    target: Text = Field(description="Object of the comment: `issue.KEY`, `pr.KEY` or `thread.KEY`")
 
 
 class FixtureAsset(Record):
@@ -168,7 +168,7 @@ class FixtureAsset(Record):
 
 
 class FixtureRelease(Record):
-    """Release; its tag is created at `target` if there is no such tag and it is not a draft."""
+    """Release; unless it is a draft, a missing tag is created at `target`."""
 
     key: Key | None = None
     tag: Text
@@ -211,7 +211,7 @@ class FixtureStep(Record):
 
 
 class FixtureJob(Record):
-    """Job of a workflow's run."""
+    """Job of a workflow run."""
 
     name: Text
     conclusion: Conclusion | None = Field("success", description="Result of the job; null: it is still running")
@@ -223,7 +223,7 @@ class FixtureJob(Record):
 
 
 class FixtureRun(Record):
-    """Run of a workflow on the tip of a branch. Each list of jobs in `attempts` is an attempt."""
+    """Workflow run on the tip of a branch. Each list of jobs in `attempts` is an attempt."""
 
     key: Key | None = None
     workflow: Text = Field(description="Path of the workflow's file in the repository")
@@ -235,12 +235,12 @@ class FixtureRun(Record):
         default=(), description="Conclusions of the next attempts, if the run is started again"
     )
     dispatched: tuple[Conclusion, ...] = Field(
-        default=(), description="Conclusions of the workflow's next runs, if it is started by hand"
+        default=(), description="Conclusions of the workflow's next runs, if it is started manually"
     )
 
 
 class FixtureCheck(Record):
-    """Check run or commit status of a commit that no workflow made."""
+    """Check run or commit status that no workflow made."""
 
     key: Key | None = None
     target: Text = Field(description="Commit of the check, as branch, tag, `commit.KEY` or `pr.KEY`")

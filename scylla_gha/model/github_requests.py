@@ -1,4 +1,4 @@
-"""Requests that a trial sent to its GitHub, one a line of `github-requests.jsonl`, and faults injected into them."""
+"""Requests of a trial to its GitHub, one per line of `github-requests.jsonl`, and faults injected into them."""
 
 from typing import Annotated, Final, Literal, Self
 
@@ -17,9 +17,9 @@ _STATUSES: Final[dict[FaultKind, tuple[int, ...]]] = {
 
 
 class GitHubRequest(Record):
-    """One request, and how it was answered."""
+    """One request, and the facts about its answer."""
 
-    time: str = Field(description="Time of arrival in UTC, by the clock of this machine")
+    time: str = Field(description="Time of arrival in UTC, by this machine's clock")
     interface: Interface = Field(
         description="Interface of the request; `site` is a web page for people, which the hub does not have"
     )
@@ -27,7 +27,7 @@ class GitHubRequest(Record):
         description="Operation, such as `GET /repos/{owner}/{repo}`, `query repository` or `git-receive-pack`"
     )
     identity: str | None = Field(description="Login of the user; null: nobody was signed in")
-    status: int = Field(description="HTTP status of the answer; 0: a fault lost the answer")
+    status: int = Field(description="HTTP status of the answer; 0: an injected fault suppressed the answer")
     milliseconds: Annotated[float, Field(ge=0)]
     client: str = Field(
         description="Client as User-Agent names it, such as `gh/2.102.0`; any program can send any name"
@@ -38,18 +38,20 @@ class GitHubRequest(Record):
         "clients; none: no valid token; null: not recorded",
     )
     gaps: tuple[str, ...] = Field(default=(), description="Requested features that the hub lacks")
-    refused: str | None = Field(default=None, description="Reason why the request was refused; null: it was not")
+    refused: str | None = Field(
+        default=None, description="Reason why the request was refused; null: it was not refused"
+    )
     fault: str | None = Field(default=None, description="Kind of the fault that a test injected; null: none")
     calls: CallCounts = Field(
         default={},
-        description="Number of API operations in the request, by category; further requests of one git "
-        "command have none",
+        description="Number of API operations in the request, by category; a git command counts in its first "
+        "request only",
     )
     target: str = Field(
         default="", description="Object of the request: a path, or the ids, names and numbers in a GraphQL query"
     )
     failed: bool = Field(
-        default=False, description="True if the answer is an error, also one of GraphQL with the status 200"
+        default=False, description="True if the answer is an error, including a GraphQL error with the status 200"
     )
 
 
@@ -59,7 +61,7 @@ class GitHubTraffic(Record):
     requests: int = 0
     gaps: int = Field(default=0, description="Number of requests for features that the hub lacks")
     foreign: int = Field(default=0, description="Number of requests with a token of another cell")
-    errors: int = Field(default=0, description="Number of requests that failed by a fault of the hub")
+    errors: int = Field(default=0, description="Number of requests that failed because of a fault in the hub")
     unlogged: int = Field(
         default=0, description="Number of requests that are counted but not logged, since the log was full"
     )
@@ -78,7 +80,7 @@ class GitHubTraffic(Record):
 
 
 class GitHubFault(Record):
-    """Fault of requests that match a pattern, beginning with the `nth` of them."""
+    """Fault injected into `times` requests that match a pattern, from the `nth` on."""
 
     kind: FaultKind
     operation: Text = Field(
@@ -90,7 +92,7 @@ class GitHubFault(Record):
     times: int = Field(default=1, ge=1, description="Number of consecutive requests that have the fault")
     when: Literal["before", "after"] = Field(
         default="after",
-        description="after: the request is carried out, and only its answer fails; before: it is not carried out",
+        description="after: the request takes effect, and only its answer fails; before: the request has no effect",
     )
     status: int | None = Field(
         default=None, description="HTTP status of the answer; null: 500 for a server error, 403 for a secondary limit"
@@ -105,7 +107,7 @@ class GitHubFault(Record):
         statuses = _STATUSES.get(self.kind, ())
         if self.status is not None and self.status not in statuses:
             allowed = " or ".join(map(str, statuses)) or "no status"
-            raise ValueError(f"status: {self.kind} takes {allowed}, not {self.status}")
+            raise ValueError(f"status: {self.kind} must be {allowed}, not {self.status}")
         return self
 
     @property
@@ -115,6 +117,6 @@ class GitHubFault(Record):
 
 
 class GitHubFaultPlan(Record):
-    """File of faults; the first fault that is due applies to a request."""
+    """File of faults; of the faults due at a request, the first one applies."""
 
     faults: tuple[GitHubFault, ...]

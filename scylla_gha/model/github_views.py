@@ -1,6 +1,6 @@
-"""Views of GitHub's state that checkpoints query: records with names in the place of ids, their texts, facts of git.
+"""Views of GitHub's state for queries of checkpoints: records with names instead of ids, their texts, and facts of git.
 
-Each view has the id of its record, and `sequence`: the number of the write that created it, 0 for the fixture's.
+Each view has the id of its record, and `sequence`: the number of the write that created it; 0: the fixture.
 """
 
 from typing import Final, Literal
@@ -26,11 +26,11 @@ class SectionView(Record):
 
 
 class TextView(GitHubView):
-    """Base of views with a text in Markdown. In conditions, `body` is what the page shows, and `source` the Markdown.
+    """Base of views with a Markdown text. In conditions, `body` is the text on the page, and `source` the Markdown.
 
-    `links` are the targets of links that have a text, and addresses that stand in the text. `references` are the
-    numbers of issues and pull requests that it names (`#3`) or links to. `commits` are the first lines of the messages
-    of the commits that it names or links to, by 7 digits or more. Without a heading above them, lines belong to a
+    `links` are the targets of links that have a text, and addresses in the text itself. `references` are the
+    numbers of issues and pull requests that it names (`#3`) or links. `commits` are the first lines of the messages
+    of the commits that it names or links by at least 7 digits. Lines without a heading above them form a
     section with the heading "" and the level 0. In stored views, `body` is the Markdown.
     """
 
@@ -112,7 +112,7 @@ class TimelineEvent(GitHubView):
 
 
 class IssueView(TextView):
-    """Issue; labels by name, people by login, the milestone by title, and the issue that it duplicates by number."""
+    """Issue, with names of labels, logins of people, the milestone's title, and the number of the duplicated issue."""
 
     repository: str
     number: int
@@ -141,7 +141,7 @@ class ReviewView(TextView):
 
 
 class ThreadView(GitHubView):
-    """Review thread; its author is that of the first comment. `review` is the id of the review that began it."""
+    """Review thread; its author wrote the first comment. `review` is the id of the review that began it."""
 
     path: str
     line: int | None
@@ -172,7 +172,7 @@ class PullRequestView(IssueView):
 
 
 class AssetView(Record):
-    """File of a release; `sha256` is that of its content."""
+    """File of a release; `sha256` is the digest of its content."""
 
     name: str
     size: int
@@ -183,7 +183,7 @@ class AssetView(Record):
 
 
 class ReleaseView(TextView):
-    """Release; `commit` is what its tag names, null without such a tag."""
+    """Release; `commit` is the commit of its tag, or null if there is no such tag."""
 
     repository: str
     tag: str
@@ -225,7 +225,7 @@ class JobView(Record):
 
 
 class RunView(GitHubView):
-    """Run of a workflow, given by its name; `jobs` has the jobs of all attempts."""
+    """Workflow run; `workflow` is the workflow's name, and `jobs` has the jobs of all attempts."""
 
     repository: str
     workflow: str
@@ -242,7 +242,7 @@ class RunView(GitHubView):
 
 
 class CheckView(GitHubView):
-    """Check run or status of a commit; `run` is the id of the workflow's run that made it."""
+    """Check run or status of a commit; `run` is the id of the workflow run that made it."""
 
     repository: str
     sha: str
@@ -272,7 +272,7 @@ class ProtectionView(GitHubView):
 
 
 class PushView(GitHubView):
-    """Change of a ref in the trial, in the order of the writes; the id is the repository's. Null: no such ref."""
+    """Change of a ref in the trial, in the order of the writes; `id` is the repository's. Null commit: no ref."""
 
     repository: str
     actor: str
@@ -282,7 +282,7 @@ class PushView(GitHubView):
     forced: bool
 
 
-# Queries for one object, which the condition names by `of`.
+# Queries for one object, which the condition names.
 OBJECT_QUERIES: Final[dict[str, type[GitHubView]]] = {
     "repository": RepositoryView,
     "label": LabelView,

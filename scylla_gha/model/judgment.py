@@ -17,13 +17,13 @@ Flag = Literal[
     "evidence_cut",
     "instruction_in_data",
 ]
-# Why a judge left items out: its model refused, its provider rejected the prompt, its answer was not in the requested
-# form, or it could not be reached. Text of an agent can cause the first and the third; what a provider rejects is asked
-# again without the agent's text, and counts as refused if that is accepted.
+# Reasons why a judge omitted items: its model refused, its provider rejected the prompt, its answer had another
+# form, or it could not be reached. An agent's text can cause the first and the third; a rejected prompt is sent
+# again without the agent's text, and counts as refused if that prompt is accepted.
 Lost = Literal["refused", "rejected", "unreadable", "unreached"]
 Points = Annotated[float, Field(ge=0, description="Points deducted from 1.0; a value is never below 0")]
-PROMPT_BYTES: Final = 320_000  # maximum of a request to a judge, for which the reserved money pays
-# The deduction tiers of the paper, section 4.1; the last has no upper end.
+PROMPT_BYTES: Final = 320_000  # maximum size of a request to a judge, on which the reserved amount is based
+# The deduction tiers of the paper, section 4.1; the last tier has no upper limit.
 TIERS: Final[dict[Severity, tuple[float, float]]] = {
     "negligible": (0.0, 0.05),
     "trivial": (0.05, 0.15),
@@ -34,7 +34,7 @@ TIERS: Final[dict[Severity, tuple[float, float]]] = {
     "critical": (1.50, float("inf")),
 }
 # A trial passes only if its required checks and guards hold (a guard held before the agent's change); rubric items are
-# scored by scored checks; conditions only decide which items apply; progress checks only show how far the agent came.
+# scored by scored checks; conditions only decide which items apply; progress checks only show the agent's progress.
 CheckRole = Literal["required", "guard", "scored", "condition", "progress"]
 Grade = Literal["S", "A", "B", "C", "D", "F"]
 Fraction = Annotated[float, Field(ge=0, le=1)]
@@ -62,7 +62,7 @@ class JudgeScore(Record):
     @model_validator(mode="after")
     def _value_where_scored(self) -> "JudgeScore":
         if (self.value is not None) != (self.state == "scored"):
-            raise ValueError("a scored item needs a value, and any other must have none")
+            raise ValueError("a scored item needs a value, and any other item must have none")
         return self
 
 
@@ -76,18 +76,18 @@ class JudgeAnswer(Record):
         default=None, description="Work beyond the requirements, in the judge's words; null: none"
     )
     steps: tuple[str, ...] = Field(default=(), description="Progress steps that are achieved")
-    retries: int = Field(default=0, ge=0, description="Number of further requests for items that could not be read")
+    retries: int = Field(default=0, ge=0, description="Number of further requests for unreadable items")
     unknown: tuple[str, ...] = Field(
         default=(), description="Ids in the answer that the rubric does not have, which are dropped"
     )
     flags: tuple[Flag, ...] = ()
     error: str | None = None
-    lost: Lost | None = Field(default=None, description="Reason why items are missing; null: none is missing")
+    lost: Lost | None = Field(default=None, description="Reason why items are missing; null: no item is missing")
     diff_alone: bool = Field(default=False, description="True if the judge was asked again with only the diff")
 
     @property
     def withheld(self) -> bool:
-        """True if the judge answered but left items out, which an agent's text can cause: they count as not met."""
+        """True if the judge answered but omitted items; they count as unmet, since an agent's text can cause it."""
         return self.lost in {"refused", "unreadable"}
 
     def score(self, item: str) -> JudgeScore | None:
@@ -104,7 +104,7 @@ class PanelDifference(Record):
 
 
 class ControlResult(Record):
-    """Result of a judge's control: `holds` is None if it could not be decided."""
+    """Result of a judge's control; `holds` is None if it is undecided."""
 
     kind: Literal["repeat", "order_swap", "canary"]
     judge: Text
@@ -127,7 +127,7 @@ class CheckResult(Record):
 
 
 class ItemScore(Record):
-    """Value of an item in 0..1, or None with the reason why it is N/A; for panel items, the consensus."""
+    """Value of an item from 0 to 1, or None with the reason why it is N/A; for panel items, the consensus."""
 
     id: str
     category: str
@@ -158,7 +158,9 @@ class Score(Record):
     progress: Fraction | None = Field(
         description="Weight of the expected steps that were achieved, as a share; null: unknown"
     )
-    broken: tuple[str, ...] = Field(default=(), description="Ids of the guards that held on the base and no longer do")
+    broken: tuple[str, ...] = Field(
+        default=(), description="Ids of the guards that held on the base, but no longer hold"
+    )
 
 
 class Judgment(Record):
@@ -173,7 +175,7 @@ class Judgment(Record):
     )
     unjudged: str | None = Field(
         default=None,
-        description="In records of earlier versions, reason why judges who answered gave no verdict, which is final",
+        description="In records of earlier versions, final reason why judges answered without a verdict",
     )
     checks: tuple[CheckResult, ...] = ()
     check_seconds: float | None = Field(
@@ -197,14 +199,16 @@ class Judgment(Record):
 
 
 class JudgeControl(Record):
-    """One line of `controls.jsonl`, written before the judge is asked, so no paid request is lost."""
+    """One line of `controls.jsonl`, written before the judge is asked, so that no paid request is lost."""
 
     schema_version: int = 1
     key: str = Field(description="Digest of the judge, its prompt and the evidence")
     judge: Text
     scenario: Text
-    cell: str | None = Field(default=None, description="Cell whose trial was judged again; None: known answers")
-    times: int = Field(default=1, ge=1, description="Number of times that each question was asked")
+    cell: str | None = Field(
+        default=None, description="Cell whose trial was judged again; None: the control has known answers"
+    )
+    times: int = Field(default=1, ge=1, description="Number of requests per question")
     controls: tuple[ControlResult, ...] = ()
     error: str | None = Field(
         default=None, description="Reason why some controls are undecided, so that the judge is asked again; None: none"
@@ -217,7 +221,7 @@ class JudgeControl(Record):
 
     @property
     def subject(self) -> str:
-        """The cell that the control is about, or else its scenario."""
+        """Cell of the control, or its scenario if there is no cell."""
         return self.cell or self.scenario
 
 
@@ -237,7 +241,7 @@ class PanelSummary(Record):
         default=None, description="Mean absolute difference of these scores; null: none compared"
     )
     flips: tuple[str, ...] = Field(default=(), description="Cells that pass by only one of the two panels")
-    usd: float | None = Field(description="Cost in USD of these judgments, whenever they were made; null: unknown")
+    usd: float | None = Field(description="Cost in USD of these judgments, earlier ones included; null: unknown")
 
 
 class JudgingSummary(Record):
@@ -251,7 +255,7 @@ class JudgingSummary(Record):
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """A judging model; `temperature` None leaves it to the model, as some models require."""
+    """A judging model; without a `temperature`, the model uses its own, as some models require."""
 
     model: str
     temperature: float | None = None

@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints, model_validator
 from scylla_gha.model import Record, Slug, Text, digest
 from scylla_gha.model.variant import ExactVersion, Name
 
-DEFAULT_MODE: Final = "baseline"  # of a scenario with GitHub in an experiment without `modes`
+DEFAULT_MODE: Final = "baseline"  # mode of scenarios with GitHub in experiments without `modes`
 
 ProgramName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$", max_length=60)]
 _NAME: Final = r"[A-Za-z0-9_-][A-Za-z0-9._-]*"
@@ -35,14 +35,14 @@ class ModeProgram(Record):
         if [self.python, self.npm, self.system, self.file].count(None) != 3:  # noqa: PLR2004 all but one
             raise ValueError("give exactly one of python, npm, system and file")
         if (self.version is None) != (self.python is None and self.npm is None):
-            raise ValueError("give version with python and npm, and only with them")
+            raise ValueError("`version` needs python or npm, and they need `version`")
         if (self.node is None) != (self.npm is None):
-            raise ValueError("give node, an exact version such as 22.23.3, with npm, and only with it")
+            raise ValueError("`node` (an exact version such as 22.23.3) needs npm, and npm needs `node`")
         return self
 
 
 class ModeFile(Record):
-    """Toolset that is compared with others under equal prompts (`config/modes/<id>.yaml`). Every mode has git."""
+    """Toolset, compared with others under equal prompts (`config/modes/<id>.yaml`). Every mode has git."""
 
     id: Slug
     description: Text
@@ -76,10 +76,12 @@ class ModeFile(Record):
         if "git" in self.programs:
             raise ValueError("programs: git is in every mode; remove it")
         if "PATH" in self.env:
-            raise ValueError("env: PATH is made of the programs; remove it")
+            raise ValueError("env: PATH is set from the programs; remove it")
         for name, value in self.env.items():
             if unknown := [found for found in re.findall(r"\{\w+\}", value) if found not in _PLACEHOLDERS]:
-                raise ValueError(f"env.{name}: {unknown[0]} is no placeholder; there are {', '.join(_PLACEHOLDERS)}")
+                raise ValueError(
+                    f"env.{name}: {unknown[0]} is not a placeholder; use one of {', '.join(_PLACEHOLDERS)}"
+                )
         return self
 
 
@@ -103,14 +105,14 @@ class Mode(Record):
 
     @property
     def python(self) -> dict[str, str]:
-        """Versions of the PyPI packages of its programs."""
+        """Versions of the PyPI packages of the mode's programs."""
         programs = self.programs.values()
         return {program.python: program.version for program in programs if program.python and program.version}
 
     @property
     def system(self) -> tuple[str, ...]:
-        """Debian packages of its programs."""
+        """Debian packages of the mode's programs."""
         return tuple(dict.fromkeys(program.system for program in self.programs.values() if program.system))
 
 
-NO_MODE: Final = Mode(id="none")  # of an agent without GitHub
+NO_MODE: Final = Mode(id="none")  # mode of an agent without GitHub

@@ -12,8 +12,8 @@ from scylla_gha.model.experiment import Experiment, RoleBudgets, SandboxName
 from scylla_gha.model.mode import Mode
 from scylla_gha.model.variant import Variant
 
-MOST_SHARDS: Final = 250  # GitHub runs no job at all of a matrix with more than 256
-TIME_OVER: Final = "the time in which its job starts cells was over"  # a next wave is for such a cell
+MOST_SHARDS: Final = 250  # GitHub runs no job of a matrix with more than 256
+TIME_OVER: Final = "the time in which its job starts cells was over"  # such a cell runs in the next wave
 Format = Literal["csv", "jsonl", "parquet", "harbor", "inspect", "skill-creator"]
 
 
@@ -23,7 +23,7 @@ class ColumnMap(Record):
     columns: dict[Text, str] = Field(default={}, description="Column of the source, by our field; empty: not mapped")
     constants: dict[Text, Text] = Field(default={}, description="Value that all rows have, by our field")
     units: dict[Text, Text] = Field(default={}, description="Unit of a column or field: ms, cent, percent, ...")
-    passed_if: Text | None = Field(default=None, description="Condition for a pass, as score>=0.6; null: none")
+    passed_if: Text | None = Field(default=None, description="Condition for a pass, such as score>=0.6; null: none")
     baseline: Text | None = Field(default=None, description="Id of the baseline arm; null: not set")
 
 
@@ -32,7 +32,7 @@ class ImportSource(Record):
 
     file: str
     format: Format
-    sha256: str = Field(description="SHA-256 of the rows as they were read")
+    sha256: str = Field(description="SHA-256 of the rows as read")
     columns: dict[str, str] = Field(description="Column of the source, by our field")
     ignored: tuple[str, ...] = Field(default=(), description="Columns of the source that were not mapped")
     passed_if: str | None = None
@@ -56,16 +56,18 @@ class Arm(Record):
         default=None,
         description="head: the arm has the change's variant; None: no change, or its base",
     )
-    against: str | None = Field(default=None, description="Id of the arm to compare with; None: the baseline")
+    against: str | None = Field(
+        default=None, description="Id of the arm with which this arm is compared; None: the baseline"
+    )
 
     @property
     def without_mode(self) -> tuple[str | None, ...]:
-        """Variant, agent, version and model, which are equal in arms that are compared as modes."""
+        """Variant, agent, version and model, which must be equal in arms whose modes are compared."""
         return self.variant.id if self.variant else None, self.agent, self.version, self.model
 
 
 class ImpossibleTask(Record):
-    """Scenario that no cell of a mode has, since its task cannot be done with the mode's tools."""
+    """Scenario without cells in a mode, since the mode's tools cannot do its task."""
 
     mode: str
     scenario: str
@@ -73,7 +75,7 @@ class ImpossibleTask(Record):
 
 
 class Cell(Record):
-    """Scenario x arm x repetition; `key` covers all that can change what the agent does."""
+    """Scenario x arm x repetition; `key` covers everything that can change the agent's behaviour."""
 
     id: str
     scenario: str
@@ -83,7 +85,7 @@ class Cell(Record):
 
 
 class CostRange(Amounts):
-    """An estimate with its limits; all None if it cannot be made."""
+    """An estimate with its limits; all None if there is no estimate."""
 
     low: float | None
     likely: float | None
@@ -91,7 +93,7 @@ class CostRange(Amounts):
 
 
 class EstimateShare(Record):
-    """Estimated cost and minutes of a plan's agents or judges. Minutes are of one cell after the other."""
+    """Estimated cost and minutes of a plan's agents or judges. Minutes are for cells in sequence."""
 
     usd: CostRange
     minutes: CostRange
@@ -118,7 +120,7 @@ class Estimate(Record):
     def unpaid(self) -> "Estimate":
         """The same estimate for a replay, which costs nothing."""
         agents, judges = (EstimateShare(usd=_NOTHING, minutes=share.minutes) for share in (self.agents, self.judges))
-        basis = f"replayed, nothing is paid; minutes {self.basis}"
+        basis = f"replayed, so there is no cost; minutes {self.basis}"
         return self.model_copy(update={"agents": agents, "judges": judges, "basis": basis, "unpriced": ()})
 
     @property
@@ -128,7 +130,7 @@ class Estimate(Record):
 
 
 class UnstartedCells(Record):
-    """Cells that a run did not start, with the reason (`unstarted.json`)."""
+    """Cells that a run did not start, with reasons (`unstarted.json`)."""
 
     cells: dict[str, str]
 
@@ -138,7 +140,7 @@ class Plan(Record):
 
     schema_version: int = 2
     experiment: Experiment
-    epoch: str = Field(default="", description="Name of the epoch; runs with an epoch of their own sample anew")
+    epoch: str = Field(default="", description="Name of the epoch; a run with a new epoch samples every trial again")
     only: tuple[str, ...] = Field(default=(), description="Globs that select cells; empty: all cells")
     arms: tuple[Arm, ...]
     cells: tuple[Cell, ...]
@@ -153,7 +155,7 @@ class Plan(Record):
     change: str = Field(
         default="",
         exclude_if=lambda change: not change,
-        description="What a change alters in files for agents and in variants, as a unified diff, which may be cut",
+        description="A change's edits to files for agents and variants, as a unified diff, which may be cut",
     )
     name_only_skills: dict[str, tuple[str, ...]] = Field(
         default={},
@@ -174,16 +176,16 @@ class Plan(Record):
 
     @property
     def needs_model(self) -> bool:
-        """True if agents or judges use a model, so that a key is needed."""
+        """True if agents or judges use a model and need a key."""
         return bool(self.experiment.judges) or any(arm.model is not None for arm in self.arms)
 
     def arm(self, arm: str) -> Arm:
-        """Return the arm with that id; KeyError if there is none."""
+        """Return the arm with that id; raise KeyError if there is none."""
         return {candidate.id: candidate for candidate in self.arms}[arm]
 
     @property
     def pairs(self) -> dict[str, str]:
-        """The arm that each arm is compared with: by the plan's family; for a change, its version before."""
+        """The baseline of each arm, by the plan's family; for a change, the arm's version before it."""
         against = {arm.id: arm.against for arm in self.arms if arm.against}
         if self.is_of_change:
             return {arm.id: against[arm.id] for arm in self.arms if arm.side}
@@ -198,29 +200,29 @@ class Plan(Record):
 
     @property
     def reference_mode(self) -> str | None:
-        """The mode that others are compared with: the baseline's, else the first; None without modes."""
+        """The mode with which others are compared: the baseline's or the first one; None without modes."""
         modes = {arm.id: arm.mode.id for arm in self.arms if arm.mode}
         return modes.get(self.experiment.baseline, next(iter(self.experiment.modes), None))
 
     @property
     def is_of_change(self) -> bool:
-        """True if the plan compares the variants of a change with those before it."""
+        """True if the plan compares a change's variants with their versions before it."""
         return any(arm.side for arm in self.arms)
 
     @property
     def family(self) -> Family:
-        """The comparisons that answer the question; for a change, each arm with its version before."""
+        """The comparisons that answer the question; for a change, of each arm with its version before it."""
         return "baseline" if self.is_of_change else self.experiment.declared_family
 
     def members(self, side: str) -> list[Arm]:
-        """Return the arms of a tier or a model, which the family of the plan compares."""
+        """Return the arms of a tier or a model that the plan's family compares."""
         if self.family == "models":
             return [arm for arm in self.arms if arm.model == side]
         return [arm for arm in self.arms if arm.variant and arm.variant.id.startswith(f"{side}/")]
 
 
 class Shard(Record):
-    """Cells of one job, in the order in which they are started."""
+    """Cells of one job, in the order of their start."""
 
     number: Annotated[int, Field(ge=0, lt=MOST_SHARDS)]
     cells: Annotated[tuple[str, ...], Field(min_length=1)]
@@ -231,20 +233,20 @@ class Shard(Record):
 
     @property
     def name(self) -> str:
-        """The number in folder and artifact names."""
+        """Number of the shard, as in folder and artifact names."""
         return shard_name(self.number)
 
 
 class WavePacking(Record):
-    """Shards of one wave (`shards.json`). Every planned cell is in one shard, left, or reused, exactly once."""
+    """Shards of one wave (`shards.json`). Every planned cell is once in a shard, in `left`, or in `reused`."""
 
     schema_version: int = 1
     experiment: str = Field(description="Name of the run's folder")
     plan: Sha256 = Field(description="SHA-256 of plan.json")
     campaign: str
     wave: Annotated[int, Field(ge=1)] = 1
-    lanes: int = Field(ge=1, description="Number of cells that run at the same time in a job")
-    minutes: float = Field(gt=0, description="Minutes after which a job starts nothing new")
+    lanes: int = Field(ge=1, description="Number of cells that run simultaneously in a job")
+    minutes: float = Field(gt=0, description="Minutes after which a job starts no new cell")
     shards: Annotated[tuple[Shard, ...], Field(max_length=MOST_SHARDS)]
     left: tuple[str, ...] = Field(default=(), description="Cells for later waves, in the order of the plan")
     reused: tuple[str, ...] = Field(default=(), description="Cells whose rows were taken from earlier results")
@@ -256,7 +258,9 @@ class WavePacking(Record):
         description="Largest mean distance of an arm's starts from all starts, as a share of the makespan",
     )
     crowding: float | None = Field(default=None, description="Figure of older packings; no longer computed")
-    footing: dict[str, str] = Field(default={}, description="Values behind the keys; a job with other values refuses")
+    footing: dict[str, str] = Field(
+        default={}, description="Values behind the keys; a job refuses to run with other values"
+    )
 
     @property
     def cells(self) -> int:
@@ -286,7 +290,7 @@ def shard_name(number: int) -> str:
 
 
 class RefusedArtifact(Record):
-    """Artifact of which no row was accepted."""
+    """Artifact without an accepted row."""
 
     artifact: str = Field(description="Name of the artifact; a foreign name is cut and written in ASCII")
     reason: str
@@ -313,7 +317,7 @@ def unpaired_arms(plan: Plan) -> dict[str, str]:
         return {}
     pairs, mode, planned = plan.pairs, plan.reference_mode, {cell.arm for cell in plan.cells}
     others = (arm.id for arm in plan.arms if arm.mode and arm.mode.id != mode)
-    unpaired = f"no single arm of mode {mode} has its variant, agent and model"
+    unpaired = f"mode {mode} has no single arm with its variant, agent and model"
     return {
         arm: f"no cell of {pairs[arm]} is planned" if arm in pairs else unpaired
         for arm in others

@@ -1,4 +1,4 @@
-"""Records of what is published: comments on pull requests, regression issues, and runs of the results branch."""
+"""Records of publications: comments on pull requests, regression issues, and runs of the results branch."""
 
 import datetime
 from typing import Annotated, Final, Literal
@@ -65,7 +65,7 @@ class CommentFacts(Record):
     experiment: Slug
     origin: RunPage
     head: Sha | None = Field(default=None, description="Commit that was evaluated; null: none")
-    base: Sha | None = Field(default=None, description="Commit that the evaluated one is compared with; null: none")
+    base: Sha | None = Field(default=None, description="Commit with which the evaluated one is compared; null: none")
     base_name: Short = ""
     pull: Annotated[int | None, Field(ge=1)] = None
     at: datetime.datetime
@@ -74,7 +74,7 @@ class CommentFacts(Record):
         default="",
         pattern=r"^[A-Za-z0-9._/-]*$",
         max_length=200,
-        description="Name of the results branch; empty: nothing was written",
+        description="Name of the results branch; empty: no results were written",
     )
     folder: str = Field(
         default="",
@@ -129,7 +129,7 @@ class CommentState(Record):
 
 
 class PendingPost(Record):
-    """Report and facts, left by a job without write access for one that has it."""
+    """Report and facts from a job without write access, for a job that has it."""
 
     schema_version: int = 1
     facts: CommentFacts
@@ -141,7 +141,7 @@ class ArmVerdict(Record):
 
     arm: str
     against: str
-    verdict: str | None = Field(description="Verdict on the arm; null: there is nothing to compare")
+    verdict: str | None = Field(description="Verdict on the arm; null: there is no comparison")
     why: str
     not_worse: bool = Field(description="True if the one-sided 95 % limit is above -margin, or the verdict is better")
 
@@ -156,11 +156,11 @@ class RegressionState(Record):
 
 
 class Origin(Record):
-    """Origin of a run; null is unknown, or does not apply."""
+    """Origin of a run. A null field is unknown or does not apply."""
 
     repository: str | None = None
     head: str | None = Field(default=None, description="Commit that was evaluated")
-    base: str | None = Field(default=None, description="Commit that the evaluated one is compared with")
+    base: str | None = Field(default=None, description="Commit with which the evaluated one is compared")
     branch: str | None = Field(default=None, description="Branch that was evaluated")
     pull: int | None = Field(default=None, ge=1, description="Number of the pull request")
     campaign: str | None = None
@@ -223,12 +223,12 @@ class RunIndexEntry(Record):
     counts: Counts
     passed: int = Field(ge=0, description="Number of judged trials that passed, over all arms")
     verdicts: dict[Verdict, int] = Field(default={}, description="Number of arms by their verdict against the baseline")
-    usd: float | None = Field(description="Cost in USD of all agents; null: unknown for one of them")
+    usd: float | None = Field(description="Cost in USD of all agents; null: the cost of a trial is unknown")
     judge_usd: float | None
 
     @property
     def complete(self) -> bool:
-        """True if every cell of the experiment was planned and left a trial."""
+        """True if every cell of the experiment was planned and has a trial."""
         return not self.only and self.counts.ran == self.counts.planned > 0
 
     @property
@@ -245,16 +245,16 @@ class AgentDifference(Record):
 
 
 class AgentUpdate(Record):
-    """The newest version of an agent CLI, and its differences from the stored version."""
+    """Newest version of an agent CLI, and its differences from the stored version."""
 
     agent: Short
     version: Short
     stored: Short | None = Field(description="Version of the stored inventory; None: there is none")
-    sub_tests: int = Field(default=0, ge=0, description="Number of sub-tests whose delivery was tried")
+    sub_tests: int = Field(default=0, ge=0, description="Number of sub-tests whose delivery was tested")
     differences: Annotated[tuple[AgentDifference, ...], Field(max_length=500)] = ()
 
 
 class AgentUpdates(Record):
-    """All agent CLIs that were measured, for the job that keeps the issue."""
+    """All measured agent CLIs, for the job that updates the issue."""
 
     agents: Annotated[tuple[AgentUpdate, ...], Field(max_length=100)]

@@ -22,7 +22,7 @@ ANSWER_FILE: Final = "ANSWER.json"
 ANSWER_FIELDS: Final = {"completeness": "chain", "accuracy": "chain", "efficiency": "chain"}
 SOLVED: Final = 0.5  # corrected score from which an anchor counts as solved
 Guesser = Literal["uniform", "by_size", "most_frequent", "prompt"]
-REPORT_FILE: Final = "readiness.json"  # in the folder of a run, and of a run on the results branch
+REPORT_FILE: Final = "readiness.json"  # name of the report in a run's folder, also on the results branch
 LIMITS: Final = (
     "It measures agent, model and code together. Do not compare repositories: their tasks differ in difficulty.",
     "Intents from history favour careful commit subjects; masked names make them harder than real requests.",
@@ -34,14 +34,14 @@ LIMITS: Final = (
 
 
 class ItemPart(Record):
-    """Part of an item that is scored by itself.
+    """Separately scored part of an item.
 
     Attributes:
         form: kind of question; parts of one form share their guessing level.
         weight: points of the seed within the task (40, 40, 20).
-        key: the known answer as JSON, in the form of the part's grader.
-        candidates: what a guesser may choose from (ids of functions, tests); empty: edits cannot be guessed.
-        from_trace: True if it is scored from the trial's trace, and not by a checkpoint (efficiency).
+        key: known answer as JSON, in the form of the part's grader.
+        candidates: possible answers of a guesser (ids of functions, tests); empty: an edit, which cannot be guessed.
+        from_trace: True if the part is scored from the trial's trace instead of a checkpoint (efficiency).
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z]+$")]
@@ -63,13 +63,13 @@ class ReadinessItem(Record):
     """Question or edit at one anchor: one scenario, one trial.
 
     Attributes:
-        anchor: id of the function ("path::name") that the item is about.
+        anchor: id of the item's function ("path::name").
         anchor_digest: SHA-256 of the function's text, which differs between commits if the code changed.
         files: files whose text the item depends on.
-        prompt: the exact text for the agent.
+        prompt: exact text for the agent.
         has_shell: True if the agent may run commands (edits); otherwise it reads and writes files only (questions).
-        start: changes of the code base from which the agent starts: a guard removed, a body masked, tests hidden.
-        solution: changes of the start that answer the item, with a score of 1.0 in every part.
+        start: changes of the code base before the agent starts: a guard removed, a body masked, tests hidden.
+        solution: changes after the start that solve the item, with a score of 1.0 in every part.
         hidden: files for the grader that the agent does not see, by path in the code base (hidden tests).
         tests: ids of tests that the grader runs; empty for questions.
         notes: facts for the report's evidence (intent, ladder step, number of candidates).
@@ -127,9 +127,9 @@ class ObservedTrial(Record):
     Attributes:
         item: id of the item.
         parts: share of the points by id of the part; a missing part is N/A in this trial.
-        tokens: of all requests; None: unknown.
+        tokens: tokens of all requests; None: unknown.
         opened: files of the code base in the order in which the agent first opened them.
-        calls: calls of tools; None: unknown.
+        calls: number of tool calls; None: unknown.
     """
 
     item: str
@@ -145,13 +145,13 @@ class ObservedTrial(Record):
 
 
 class GuessLevel(Record):
-    """Share of the points of one form of question that is earned without reading the code."""
+    """Share of the points of one form of question that can be earned without reading the code."""
 
     form: str
     parts: Annotated[int, Field(description="Number of items with a part of this form")]
     guessers: Annotated[dict[Guesser, Fraction], Field(description="Mean share by guesser; empty: no choice")]
     closed_book: Annotated[
-        Fraction | None, Field(description="Mean share of the model without tools; null: it was not asked")
+        Fraction | None, Field(description="Mean share of the model without tools; null: the model was not asked")
     ] = None
     asked: Annotated[int, Field(description="Number of items that the model answered without tools")] = 0
 
@@ -166,13 +166,13 @@ class AnchorScore(Record):
 
     Attributes:
         file: file of the anchor.
-        score: corrected for guessing, below 0 if worse than guessing; None: no trial measures the agent.
+        score: score corrected for guessing, below 0 if worse than guessing; None: no trial measures the agent.
         points: share of the points as graded, not corrected.
         parts: corrected score by id of the part.
-        trials: repetitions that measure the agent.
+        trials: number of repetitions that measure the agent.
         outcomes: number of trials by outcome, excluded ones included.
-        tokens: mean of the counted trials; None: unknown.
-        calls: calls of tools, mean of the counted trials; None: unknown.
+        tokens: mean number of tokens of the counted trials; None: unknown.
+        calls: mean number of tool calls of the counted trials; None: unknown.
     """
 
     item: str
@@ -199,12 +199,12 @@ class DimensionScore(Record):
     """Score of one dimension, 0 (guessing) to 100, with its 95 % interval.
 
     Attributes:
-        anchors: items with a score.
-        planned: items of the suite.
-        excluded: trials that do not measure the agent, by outcome.
-        solved: anchors with at least half of the points above guessing.
-        tokens_per_solved: median of the solved anchors; None: none is solved, or tokens are unknown.
-        calls_per_solved: median of their tool calls; None: none is solved, or calls are unknown.
+        anchors: number of items with a score.
+        planned: number of items in the suite.
+        excluded: number of trials that do not measure the agent, by outcome.
+        solved: number of anchors with at least half of the points above guessing.
+        tokens_per_solved: median tokens of the solved anchors; None: no anchor is solved, or tokens are unknown.
+        calls_per_solved: median tool calls of the solved anchors; None: no anchor is solved, or calls are unknown.
         missing: reason why there is no score; None: there is a score.
     """
 
@@ -224,7 +224,7 @@ class DimensionScore(Record):
 
 
 class Association(Record):
-    """Feature of anchors counted over missed and solved ones; it shows an association, not a cause."""
+    """Counts of a feature among missed and solved anchors; an association, not a cause."""
 
     dimension: Dimension | None
     feature: str
@@ -247,9 +247,9 @@ class ReadinessScore(Record):
     """Readiness of a code base for one agent and model (`readiness.json`).
 
     Attributes:
-        subject: agent, its version and model, in words.
-        score: mean of the dimensions that apply; None: none does.
-        applied: number of the four dimensions that have a score.
+        subject: agent with its version and model, in words.
+        score: mean of the dimensions that apply; None: no dimension applies.
+        applied: number of dimensions (of four) with a score.
         files: number of files with anchors, which the interval resamples.
     """
 
@@ -269,13 +269,14 @@ class ReadinessScore(Record):
     associations: tuple[Association, ...] = ()
     worst_files: tuple[WorstFile, ...] = ()
     closed_book_usd: Annotated[
-        float | None, Field(description="Cost in USD of the closed-book control; null: it was not run, or unknown")
+        float | None,
+        Field(description="Cost in USD of the closed-book control; null: unknown, or there was no control"),
     ] = None
     notes: tuple[str, ...] = ()
 
 
 class AnchorChange(Record):
-    """Anchor with a score in both commits; corrected scores."""
+    """Anchor with a (corrected) score in both commits."""
 
     dimension: Dimension
     anchor: str
@@ -285,7 +286,7 @@ class AnchorChange(Record):
 
     @property
     def is_flipped(self) -> bool:
-        """True if it is solved in one of the commits only."""
+        """True if the anchor is solved in only one of the commits."""
         return (self.before >= SOLVED) != (self.after >= SOLVED)
 
 
@@ -304,10 +305,10 @@ class ScoreComparison(Record):
     Attributes:
         ruling: verdict over all shared anchors.
         unchanged: verdict over anchors with equal code in both, which measures changes around them.
-        changed: verdict over anchors whose code differs, so that their questions differ too.
+        changed: verdict over anchors whose code, and so also question, differs.
         flipped: anchors that are solved in only one of the commits, lost ones first.
-        anchors: all shared anchors.
-        only_before: anchors that only the first commit has, or that have no score in the second.
+        anchors: list of all shared anchors.
+        only_before: anchors that are missing, or have no score, in the second commit.
     """
 
     schema_version: int = 1
@@ -324,15 +325,15 @@ class ScoreComparison(Record):
 
 
 class SuiteFacts(Record):
-    """Facts of one code base that items were made from.
+    """Facts about a code base from which items were made.
 
     Attributes:
         side: "" for the measured commit; "head" or a twin's name.
-        tree: digest of its files.
-        yields: counts by name, as the report shows what could be made.
-        planned: items by dimension.
+        tree: digest of the code base's files.
+        yields: numbers of possible items and their sources by name, for the report.
+        planned: number of items by dimension.
         missing: dimensions without items, with reasons.
-        notes: sentences on what was left out.
+        notes: sentences about omitted items.
         renamed: new ids of anchors in a twin.
     """
 
@@ -351,8 +352,8 @@ class TwinEffect(Record):
     """Effect of one change of the code on the score, measured on a twin.
 
     Attributes:
-        name: of the twin, such as "names-100".
-        what: the change in words.
+        name: name of the twin, such as "names-100".
+        what: description of the change.
         missing: reason why there is no comparison; None: there is a comparison.
     """
 
@@ -371,13 +372,13 @@ class MadeSuite(Record):
 
 
 class ReadinessReport(Record):
-    """Everything that is printed and published of a measurement.
+    """Printed and published results of a measurement.
 
     Attributes:
         unavailable: reason why no agent was run; None: agents were run.
-        score: of the measured commit; None if `unavailable`.
-        head: score of the commit that it is compared with.
-        usd: cost of all sessions and controls; None: unknown.
+        score: score of the measured commit; None if `unavailable`.
+        head: score of the commit with which it is compared.
+        usd: cost of all sessions and controls in USD; None: unknown.
     """
 
     schema_version: int = 1

@@ -17,7 +17,7 @@ class Counts(Record):
     """Denominators of all rates."""
 
     planned: int
-    ran: int = Field(description="Number of cells that left a trial of any outcome")
+    ran: int = Field(description="Number of cells that have a trial with any outcome")
     judged: int = Field(description="Number of trials that measure the agent and were judged")
     scored: int = Field(description="Number of judged trials with a score")
 
@@ -32,7 +32,7 @@ class ApiUse(Record):
     )
     failed: float = Field(description="Mean number of API operations of a trial that were answered with an error")
     repeated: float = Field(
-        description="Mean number of API operations of a trial that repeat one which had just failed"
+        description="Mean number of API operations of a trial that repeat an operation which had just failed"
     )
 
 
@@ -80,7 +80,7 @@ class ArmSummary(Record):
     pass_rate_without_gaps: float | None = Field(
         default=None,
         exclude_if=lambda rate: rate is None,
-        description="Pass rate of the judged trials that used no such feature; null: no trial did",
+        description="Pass rate of the judged trials that used no such feature; null: there is no such trial",
     )
     api: ApiUse | None = Field(
         default=None,
@@ -94,7 +94,9 @@ class ArmSummary(Record):
     mean_progress: float | None
     grades: dict[str, int]
     outcomes: dict[str, int]
-    usd: float | None = Field(description="Cost in USD of all attempts of all trials; null: unknown for one of them")
+    usd: float | None = Field(
+        description="Cost in USD of all attempts of all trials; null: the cost of an agent is unknown"
+    )
     side_requests: int = Field(default=0, description="Number of requests in all trials to models other than the arm's")
     side_usd: float | None = Field(
         default=0.0, description="Cost in USD of requests to models other than the arm's, a part of usd; null: unknown"
@@ -128,13 +130,15 @@ class HypothesisReading(Record):
     """Reading of the experiment's hypothesis by the verdicts of the declared family."""
 
     text: str
-    expected: Expectation | None = Field(description="Verdicts that the experiment expects; null: it declares none")
+    expected: Expectation | None = Field(
+        description="Verdicts that the experiment expects; null: no verdict is declared"
+    )
     status: Literal["supported", "contradicted", "not_enough_data", "not_declared"]
     why: str
 
 
 class Excluded(Record):
-    """Cell that is not in the rates, and why."""
+    """Cell that does not count in the rates, and the reason."""
 
     cell: str
     outcome: str = Field(description="Outcome of the cell, or `unjudged`, `missing` or `not_started`")
@@ -142,7 +146,7 @@ class Excluded(Record):
 
 
 class Excused(Record):
-    """Attempts of an arm with an outcome that does not measure the agent, also if a later attempt succeeded."""
+    """Attempts of an arm whose outcome does not measure the agent, even if a later attempt succeeded."""
 
     arm: str
     outcome: str
@@ -152,7 +156,7 @@ class Excused(Record):
 
 
 class Failure(Record):
-    """Judged trials of an arm that failed for one reason; `cells` names a few of them."""
+    """Judged trials of an arm that failed for the same reason; `cells` names a few."""
 
     arm: str
     kind: str = Field(description="Outcome of the trials, or the reason why completed trials did not pass")
@@ -161,7 +165,7 @@ class Failure(Record):
 
 
 class Report(Record):
-    """Result of an experiment; all renderings are made from it."""
+    """Result of an experiment, the source of all its renderings."""
 
     schema_version: int = 3
     experiment: str
@@ -180,7 +184,7 @@ class Report(Record):
         description="Number of trials whose treatment is proved, and of trials with a treatment; null: no treatment",
     )
     judge_usd: float | None = Field(
-        description="Cost in USD of all judging and all controls; null: unknown for one of them"
+        description="Cost in USD of all judging and all controls; null: the cost of a trial is unknown"
     )
     not_possible: tuple[ImpossibleTask, ...] = Field(
         default=(),
@@ -196,7 +200,7 @@ class Report(Record):
     change: str = Field(
         default="",
         exclude_if=lambda change: not change,
-        description="What a change alters in files for agents and in variants, as a unified diff, which may be cut",
+        description="A change's edits to files for agents and variants, as a unified diff, which may be cut",
     )
     estimate: Estimate
     replayed: bool = Field(
@@ -216,12 +220,12 @@ class Report(Record):
     github: GitHubServer | None = Field(
         default=None,
         exclude_if=lambda github: github is None,
-        description="Server that the trials' GitHub was on; null: no trial had GitHub",
+        description="Server of the trials' GitHub; null: no trial had GitHub",
     )
 
     @property
     def answer(self) -> tuple[Comparison, ...]:
-        """Verdicts of the declared family; those of `comparisons` if it pairs arms, or compares nothing."""
+        """Verdicts of the declared family; if it pairs arms or has no comparison, those of `comparisons`."""
         rulings = self.analysis.answers if self.analysis else ()
         answers = (
             Comparison(arm=ruling.arm, baseline=ruling.baseline, verdict=ruling.verdict, why=ruling.why)
@@ -237,7 +241,7 @@ class Report(Record):
 
 
 class Flip(Record):
-    """Scenario with different pass rates in A and B: passed of judged, before and after."""
+    """Scenario with different pass rates in A and B: numbers of passed and judged trials, before and after."""
 
     scenario: str
     before: tuple[int, int]
@@ -245,12 +249,12 @@ class Flip(Record):
 
 
 class ArmPair(Record):
-    """An arm of B against an arm of A; the contrasts call them `b:arm` and `a:arm`."""
+    """An arm of B against an arm of A; their names in contrasts are `b:arm` and `a:arm`."""
 
     a_arm: str
     b_arm: str
-    before: tuple[int, int] = Field(description="Number of passed and of judged trials in A")
-    after: tuple[int, int] = Field(description="Number of passed and of judged trials in B")
+    before: tuple[int, int] = Field(description="Numbers of passed and judged trials in A")
+    after: tuple[int, int] = Field(description="Numbers of passed and judged trials in B")
     ruling: Ruling
     others: tuple[Contrast, ...] = Field(description="Contrasts of all other metrics, for exploration")
     fixes: tuple[Flip, ...]
@@ -275,10 +279,12 @@ class FalseVerdictShares(Record):
     verdicts: int
     false: int
     false_share: float
-    low: float = Field(description="Lower limit of the 95 % Wilson interval, if verdicts are counted as independent")
+    low: float = Field(description="Lower limit of the 95 % Wilson interval, with verdicts treated as independent")
     high: float
     equivalent_share: float
-    flip_rate: float | None = Field(description="Probability that two of the verdicts differ; null: there is only one")
+    flip_rate: float | None = Field(
+        description="Probability that two of the verdicts differ; null: there is only one verdict"
+    )
 
 
 class EqualArm(Record):
@@ -286,7 +292,7 @@ class EqualArm(Record):
 
     arm: str
     scenarios: int = Field(description="Number of scenarios with at least two repetitions")
-    repetitions: tuple[int, int] = Field(description="Smallest and largest number of repetitions of these scenarios")
+    repetitions: tuple[int, int] = Field(description="Smallest and largest numbers of repetitions of these scenarios")
     as_run: Verdict = Field(description="Verdict on odd against even repetitions")
     why: str
     resampled: FalseVerdictShares = Field(description="Verdicts over random halves of the repetitions")
@@ -296,7 +302,7 @@ class EqualArms(Record):
     """All arms of a run, each compared with itself."""
 
     experiment: str
-    family: int = Field(description="Number of comparisons by which each p is multiplied, as in a real verdict")
+    family: int = Field(description="Number of comparisons; each p is multiplied by it, as in a real verdict")
     margin: float
     resamples: int
     arms: tuple[EqualArm, ...]
@@ -317,7 +323,9 @@ class Point(Record):
         default=None, description="Lower limit of the 95 % interval of the rate; null: no interval"
     )
     rate_high: float | None = None
-    usd: float | None = Field(description="Mean cost of a trial in USD; null: unknown for one of them")
+    usd: float | None = Field(
+        description="Mean cost of a trial in USD; null: the cost of a judgment or a control is unknown"
+    )
     seconds: float | None
     difference: float | None = Field(
         default=None, description="Paired difference of the pass rate from the pinned result set; null: unknown"
@@ -336,7 +344,7 @@ class Shift(Record):
 
     kind: Literal["change", "drift"]
     metric: Literal["pass_rate", "usd", "seconds"]
-    run: str = Field(description="First result set after the change, or the one that gave the signal")
+    run: str = Field(description="First result set after the change, or the result set that gave the signal")
     since: str = Field(description="Result set at which the shift probably began")
     before: float | None = Field(default=None, description="Mean before the shift")
     after: float | None = None
@@ -374,7 +382,7 @@ class PairVariance(Record):
 
 
 class Design(Record):
-    """A number of scenarios and of repetitions, for every arm."""
+    """Numbers of scenarios and repetitions, the same for every arm."""
 
     scenarios: int
     repetitions: int
@@ -392,10 +400,12 @@ class Power(Record):
 
     experiment: str
     arms: int
-    comparisons: int = Field(description="Number of comparisons in the family, by which the level is divided")
+    comparisons: int = Field(description="Number of comparisons in the family; the level is divided by it")
     effect: float = Field(description="Requested effect, as a difference of pass rates")
     basis: str = Field(description="Source of the variances")
     variances: tuple[PairVariance, ...]
     designs: tuple[Design, ...]
-    cheapest: Design | None = Field(description="Cheapest design that detects the requested effect; null: none does")
+    cheapest: Design | None = Field(
+        description="Cheapest design that detects the requested effect; null: no design does"
+    )
     at_hand: str = Field(description="Effect that the experiment's own scenarios can detect, in a sentence")

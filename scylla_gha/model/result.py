@@ -16,7 +16,7 @@ from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Step, Trajectory,
 
 
 class Result(Record):
-    """One line of `results.jsonl`. Null is unknown; every planned cell that left a trial has a row."""
+    """One line of `results.jsonl`. Null is unknown; every planned cell with a trial has a row."""
 
     schema_version: int = 2
     experiment: str
@@ -66,7 +66,7 @@ class Result(Record):
         ge=0,
         description="Points achieved on all items that apply, without category weights; null: unknown",
     )
-    points_max: float | None = Field(default=None, ge=0, description="Points that these items are worth; null: unknown")
+    points_max: float | None = Field(default=None, ge=0, description="Maximum points of these items; null: unknown")
     judge_scores: dict[str, Fraction | None] = Field(
         default={},
         description="Score of the trial by judge, if this judge alone had scored the panel's items; null: the "
@@ -130,7 +130,7 @@ class Result(Record):
     cache_write_tokens: int | None
     total_tokens: int | None = Field(
         default=None,
-        description="Number of tokens of all kinds, if the source of the row does not tell kinds apart; null otherwise",
+        description="Number of tokens of all kinds, if the source of the row gives only their total; null otherwise",
     )
     characters: dict[str, int] = Field(
         default={}, description="Number of characters in all requests of the agent, by component"
@@ -159,10 +159,9 @@ class Result(Record):
     )
     network_refused: int | None = Field(
         default=None,
-        description="Number of connections to hosts that the agent may not reach, as the proxy saw them; "
-        "null: no proxy",
+        description="Number of connections to forbidden hosts that the proxy saw; null: no proxy",
     )
-    delivered: bool | None = Field(description="True if the treatment is proved; null: there was none to prove")
+    delivered: bool | None = Field(description="True if the treatment is proved; null: there was no treatment")
     delivery_unverified: str | None = Field(description="Parts of the treatment that no source proves; null: none")
     treatment_tokens: dict[str, int] = Field(
         default={},
@@ -223,12 +222,12 @@ class Result(Record):
     )
     files: Files | None = Field(
         default=None,
-        description="Files of the machine that the agent could reach: open is all that the user may read, own "
+        description="Files of the machine that the agent could reach: open is all files that the user may read, own "
         "is the trial's; null: not recorded",
     )
     redactions: int = Field(default=0, description="Number of secrets that were removed from the files of all attempts")
     github: GitHubServer | None = Field(
-        default=None, description="Server that the trial's GitHub was on; null: the task has no GitHub"
+        default=None, description="Server of the trial's GitHub; null: the task has no GitHub"
     )
     github_requests: int | None = Field(
         default=None,
@@ -290,7 +289,7 @@ class Result(Record):
             return "broke what worked before"
         if self.score is not None and self.threshold is not None and self.score < self.threshold:
             return "score below the threshold"
-        if self.threshold is None or self.attempts is None:  # a row of another tool: this toolkit's rows have both
+        if self.threshold is None or self.attempts is None:  # a row from another tool; this toolkit's rows have both
             return "its source does not say why"
         return "a required check does not hold"
 
@@ -304,7 +303,7 @@ class AttemptRecord(Record):
     )
     prompt: str | None = Field(default=None, description="Text of the task; None: the agent was not started")
     trajectory: Trajectory | None = Field(
-        default=None, description="Conversation of the attempt; None: a built-in agent, or a killed attempt"
+        default=None, description="Conversation of the attempt; None: the agent is built-in, or the attempt was killed"
     )
     patch: str | None = Field(
         default=None, description="Diff of the agent's change; None: nothing was changed, or the change was not read"
@@ -328,14 +327,14 @@ class CellRecord(Record):
 
 @dataclass(frozen=True, slots=True)
 class LoggedRequest:
-    """One request of the agent to a model, and its answer; None: it has none."""
+    """One request of the agent to a model, and its answer; None: there is no answer."""
 
     asked: RequestRecord
     answer: ResponseRecord | None
 
     @property
     def usd(self) -> float | None:
-        """Cost; None is unknown."""
+        """Cost in USD; None: unknown."""
         return self.answer.usd if self.answer else None
 
     @property
@@ -345,12 +344,12 @@ class LoggedRequest:
 
     @property
     def is_answered(self) -> bool:
-        """True if the provider answered it."""
+        """True if the provider answered the request."""
         return self.answer is not None and self.answer.source != "refused" and self.answer.tokens is not None
 
 
 def model_requests(work: AttemptRecord) -> list[LoggedRequest]:
-    """Return the agent's requests, without those that only count tokens; a repeated number is the same request."""
+    """Return the agent's requests except token counts; records with the same number are one request."""
     asked = {record.number: record for record in work.traffic if isinstance(record, RequestRecord)}
     answers = {record.number: record for record in work.traffic if isinstance(record, ResponseRecord)}
     return [LoggedRequest(record, answers.get(record.number)) for record in asked.values() if not record.counting]

@@ -18,7 +18,7 @@ Network = Literal["open", "gateway", "provider", "none"]
 Keys = Literal["exposed", "hidden"]
 Files = Literal["open", "own"]
 USUAL_PORTS: Final = (443, 80)
-UNREAD: Final = "(unreadable)"  # stands for a host that is not valid
+UNREAD: Final = "(unreadable)"  # replaces an invalid host
 _LONGEST_NAME: Final = 253
 _HIGHEST_PORT: Final = 65535
 _LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
@@ -33,20 +33,20 @@ class Isolation(Record):
     """Isolation that a sandbox gave a trial; stored with every trial."""
 
     network: Network = Field(
-        description="Reachable network: open is all of it, gateway is the models through a socket, provider "
-        "is that and what tools run by the provider reach, none is nothing"
+        description="Reachable network: open is the whole network, gateway is only models through a socket, provider "
+        "is gateway and everything that the provider's own tools reach, none is nothing"
     )
     keys: Keys = Field(
         description="Access to the provider's key: exposed if the agent can read the memory of processes that "
         "hold it, otherwise hidden"
     )
     files: Files = Field(
-        description="Reachable files: open is all that this user may read or write, own is the files of the trial"
+        description="Reachable files: open is all files that this user may read or write, own is the trial's files"
     )
 
 
 class ImageRecipe(Record):
-    """Recipe of a Debian image: its release, and the packages beside the essential ones."""
+    """Recipe of a Debian image: its release, and packages in addition to the essential ones."""
 
     id: Slug
     release: Slug = Field(description="Name of a Debian release, e.g. bookworm")
@@ -55,7 +55,7 @@ class ImageRecipe(Record):
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Pattern of hosts that may be reached. `host` is a name, or an address in the standard library's form."""
+    """Pattern of reachable hosts. `host` is a name, or an address in the standard library's form."""
 
     host: str
     port: int | None = None
@@ -71,7 +71,7 @@ def pattern_of(text: str) -> Pattern:
     """Parse a host pattern.
 
     Raises:
-        ValueError: it is invalid.
+        ValueError: the pattern is invalid.
     """
     below = text.startswith("*.")
     parts = _PARTS.fullmatch(text[2:] if below else text)
@@ -85,9 +85,9 @@ def pattern_of(text: str) -> Pattern:
 
 
 def name(text: str) -> str | None:
-    """Return a host's name or IPv4 address if it is valid and in lower case, else None.
+    """Return a host's name or IPv4 address if it is valid and in lower case; otherwise None.
 
-    Some programs read a name that ends in a number as an address in many spellings (`127.1`, `0x7f000001`); only one
+    Some programs read a name that ends in a number as an address, in many spellings (`127.1`, `0x7f000001`); only one
     spelling is accepted.
     """
     labels = text.split(".")
@@ -132,7 +132,7 @@ OneHost = Annotated[str, AfterValidator(_exact)]
 
 
 class NetworkAccess(Record):
-    """Hosts that a scenario's agent may reach beside its model; checks reach none."""
+    """Hosts that a scenario's agent may reach besides its model. Checks reach no host."""
 
     hosts: tuple[NamedHost, ...] = Field(
         default=(),
@@ -171,7 +171,7 @@ class EgressClosed(Record):
 class HostContact(Record):
     """Hosts that an attempt tried to reach; a port other than 443 and 80 is named with the host.
 
-    It is complete if the proxy is the only way out; in a sandbox with open network, programs can bypass it unseen.
+    The record is complete if the proxy is the only way out; with an open network, programs can bypass the proxy unseen.
     """
 
     allowed: dict[str, int] = {}
@@ -225,6 +225,6 @@ class Tools(Record):
 
     @model_serializer(mode="wrap")
     def _leave_out_unset(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """Leave out newer fields that are unset, so that keys of older scenarios stay equal."""
+        """Leave out newer fields that are unset, so that keys of older scenarios stay the same."""
         fields: dict[str, object] = dump(self)
         return {name: tools for name, tools in fields.items() if name in {"python", "system"} or tools}

@@ -27,7 +27,7 @@ Seconds = Annotated[int, Field(gt=0, le=24 * 3600)]
 
 
 class Item(Record):
-    """One item to score. With `checks` it is scored by code, else by the judge panel."""
+    """One item to score. Code scores an item with `checks`; the judge panel scores other items."""
 
     id: str = Field(
         pattern=r"^[A-Z][0-9]+$", description="Id of the item: the letter of its category and a number, such as F1"
@@ -54,7 +54,9 @@ class Item(Record):
     @model_validator(mode="after")
     def _required_is_binary(self) -> "Item":
         if self.required and self.type != "binary":
-            raise ValueError("required belongs to binary items, which are met or not")
+            raise ValueError(
+                "`required` needs a binary item, which is met or not; make the item binary, or remove `required`"
+            )
         return self
 
 
@@ -105,7 +107,7 @@ class FixtureSource(Record):
         if self.repo is not None and (self.repo.startswith("-") or "::" in self.repo):
             raise ValueError("repo: must be a git URL (https, ssh or file) or a path that begins with ./")
         if self.repo is not None and self.repo.startswith("./") and ".." in self.repo.split("/"):
-            raise ValueError("repo: leads out of the repository; name a file in it, such as ./fixtures/starts.bundle")
+            raise ValueError("repo: is outside the repository; name a file inside it, such as ./fixtures/starts.bundle")
         return self
 
 
@@ -161,7 +163,7 @@ class AnswerCondition(Record):
 
 
 class DiffCondition(Record):
-    """Condition on the agent's diff. It never holds if nothing was changed."""
+    """Condition on the agent's diff. It never holds for an empty diff."""
 
     only: tuple[str, ...] = Field(
         default=(), description="gitignore-style patterns; every changed file must match one of them; empty: any file"
@@ -174,10 +176,10 @@ class DiffCondition(Record):
 
 
 class Checkpoint(Record):
-    """Condition that code verifies afterwards.
+    """Condition that code verifies after the agent's work.
 
     It is on a command (`run`), a file (`file`), the diff (`changes`), the final message (`answer`), GitHub's state
-    (`github`), a repository there (`git`), or on all that is not in the scenario's `may_change` (`unchanged`).
+    (`github`), a repository there (`git`), or everything outside the scenario's `may_change` (`unchanged`).
     """
 
     id: Slug
@@ -243,12 +245,14 @@ class Checkpoint(Record):
         if sum(kind is not None for kind in kinds) != 1:
             raise ValueError("give exactly one of run, file, changes, answer, github, git and unchanged")
         if self.run is None and self.checkout is not None:
-            raise ValueError("checkout belongs to run")
+            raise ValueError("`checkout` needs `run`; add it, or remove `checkout`")
         outputs = (self.stdout is not None, self.stdout_matches, self.stdout_never_matches, self.graduated, self.exit)
         if self.run is None and any(outputs):
-            raise ValueError("exit, stdout, stdout_matches, stdout_never_matches and graduated belong to run")
+            raise ValueError(
+                "exit, stdout, stdout_matches, stdout_never_matches and graduated need `run`; add it, or remove them"
+            )
         if self.file is None and (self.absent or self.matches):
-            raise ValueError("absent and matches belong to file")
+            raise ValueError("`absent` and `matches` need `file`; add it, or remove them")
         if [self.stdout, self.stdout_matches, self.graduated or None].count(None) < 2:  # noqa: PLR2004
             raise ValueError("give at most one of stdout, stdout_matches and graduated")
         if self.absent and self.matches:
@@ -308,7 +312,7 @@ class Scenario(Record):
     validation: Validation
     checkpoints: Annotated[tuple[Checkpoint, ...], Field(min_length=1)]
     progress: Annotated[tuple[ProgressStep, ...], Field(min_length=1)]
-    tiers: tuple[TierName, ...] = Field(min_length=1, description="Tiers that the scenario is meant for")
+    tiers: tuple[TierName, ...] = Field(min_length=1, description="Tiers for which the scenario is meant")
     answers: bool = Field(
         default=False,
         exclude_if=lambda answers: not answers,
@@ -324,8 +328,7 @@ class Scenario(Record):
     tools: Tools = Tools()
     container: str | None = Field(
         default=None,
-        description="Name of the image recipe that the scenario must run in, which is a part of the key; "
-        "null: any sandbox",
+        description="Name of the scenario's image recipe, which is a part of the key; null: any sandbox",
     )
     network: NetworkAccess = NetworkAccess()
     overrides: dict[str, str] = Field(

@@ -12,9 +12,9 @@ _MILLION = 1_000_000
 _USD_OF_A_SEARCH: Final = 0.01  # $10 for 1,000 (platform.claude.com/docs, pricing, web search tool, 2026-11-22)
 # Price factor of inference in one region (the same page, data residency, 2026-11-22).
 _REGIONS: Final = {"global": 1.0, "not_available": 1.0, "us": 1.1}
-# Factor that budgets are charged if the price of a speed, tier or region is unknown; no provider charges as much.
+# Factor for budgets if the price of a speed, tier or region is unknown; no provider charges as much.
 _UNKNOWN_AT_MOST: Final = 6.0
-# Factor on the input price that budgets are charged for cache tokens of unknown price; no provider charges more.
+# Factor on the input price for budgets, for cache tokens of unknown price; no provider charges more.
 _CACHE_AT_MOST = 2.0
 
 Role = Literal["agent", "judge"]
@@ -23,7 +23,7 @@ Rate = Annotated[float, Field(ge=0)]
 
 
 class Tokens(Amounts):
-    """Tokens by kind; `input` counts those neither read from the cache nor written to it."""
+    """Tokens by kind; `input` counts tokens that are neither read from the cache nor written to it."""
 
     input: int = 0
     output: int = 0
@@ -33,7 +33,7 @@ class Tokens(Amounts):
 
     @property
     def prompt(self) -> int:
-        """Length of the prompt, cached or not."""
+        """Number of tokens of the prompt, cached or not."""
         return self.input + self.cache_read + self.cache_write_5m + self.cache_write_1h
 
     @property
@@ -58,7 +58,7 @@ _USUAL: Final = ServerToolUse()
 
 
 class Rates(Record):
-    """USD per million tokens, by kind; null if the source does not say."""
+    """USD per million tokens, by kind; null if the source does not state it."""
 
     input: Rate
     output: Rate
@@ -71,14 +71,14 @@ class Rates(Record):
     )
 
     def cost(self, tokens: Tokens) -> float | None:
-        """Return the cost of the tokens in USD; None if one of their kinds has no known price."""
+        """Return the cost of the tokens in USD; None if the price of a kind is unknown."""
         used = [(count, getattr(self, kind)) for kind in Tokens.model_fields if (count := getattr(tokens, kind))]
         if any(rate is None for _, rate in used):
             return None
         return float(sum(count * rate for count, rate in used)) / _MILLION
 
     def at_most(self) -> "Rates":
-        """Return the rates with a high guess for each unknown price: for budgets, never for a reported cost."""
+        """Return the rates with a high guess for each unknown price, for budgets but never for a reported cost."""
         guess = self.input * _CACHE_AT_MOST
         return Rates.model_validate(
             {kind: guess if getattr(self, kind) is None else getattr(self, kind) for kind in Tokens.model_fields}
@@ -106,12 +106,12 @@ class ModelPrice(Rates):
     source: Text
 
     def usd(self, tokens: Tokens, use: ServerToolUse = _USUAL) -> float | None:
-        """Return the cost of one request; None if a price that it needs is unknown."""
+        """Return the cost of one request in USD; None if a necessary price is unknown."""
         cost, factor = self._rates(tokens).cost(tokens), self.factor(use)
         return None if cost is None or factor is None or use.unpriced else cost * factor + _extra(use)
 
     def usd_at_most(self, tokens: Tokens, use: ServerToolUse = _USUAL) -> float:
-        """Return the amount that budgets are charged for a request: its cost, or a high guess if that is unknown."""
+        """Return the USD that a request takes from budgets: its cost, or a high guess if the cost is unknown."""
         cost, factor = self._rates(tokens).at_most().cost(tokens) or 0.0, self.factor(use)
         return cost * (_UNKNOWN_AT_MOST if factor is None or use.unpriced else factor) + _extra(use)
 
@@ -140,7 +140,7 @@ class ModelPrice(Rates):
 
 
 def _extra(use: ServerToolUse) -> float:
-    """Return the cost of web searches; fetched pages and code execution cost nothing beside tokens."""
+    """Return the cost of web searches; fetched pages and code execution cost only tokens."""
     return use.searches * _USD_OF_A_SEARCH
 
 
@@ -175,18 +175,18 @@ class PriceList(Record):
 
 
 class ToolWatch(Record):
-    """Tool calls of an agent that the gateway notes, to tell which resources were used."""
+    """Tool calls of an agent that the gateway notes, to find out which resources were used."""
 
     tools: dict[str, tuple[str, ...]] = Field(
         default={},
-        description="Arguments to note of a tool's calls, by the tool's name, or the beginning of names that ends in *",
+        description="Arguments to note, by the tool's name, or by the beginning of names followed by *",
     )
     texts: dict[str, str] = Field(
-        default={}, description="Texts to look for in the results of any tool, by the resource that a text belongs to"
+        default={}, description="Texts to find in the results of any tool, by the resource of the text"
     )
 
     def arguments(self, tool: str) -> tuple[str, ...] | None:
-        """Return the names of the arguments to note of a tool's calls; None: its calls are not noted."""
+        """Return the names of a tool's arguments to note; None if its calls are not noted."""
         names = self.tools.get(tool)
         if names is not None:
             return names
@@ -210,40 +210,42 @@ class StopRule(Record):
 
 
 class AnswerCall(Record):
-    """Call of a tool in a whole answer of the provider."""
+    """Call of a tool in a complete answer of the provider."""
 
     id: str
     tool: str
-    arguments: dict[str, str] = Field(default={}, description="The arguments to note that are texts, cut")
+    arguments: dict[str, str] = Field(default={}, description="Noted arguments that are texts, which may be cut")
 
 
 class CallResult(Record):
-    """Result of a tool call, as the next request has it."""
+    """Result of a tool call, as in the next request."""
 
     call: str = Field(description="Id of the call")
     text: str = Field(description="Beginning of the result's text")
-    failed: bool = Field(default=False, description="True if the agent CLI states an error")
+    failed: bool = Field(default=False, description="True if the agent CLI reports an error")
 
 
 class WatchedCall(Record):
-    """Call of a tool that is noted, with its result."""
+    """Noted call of a tool, with its result."""
 
     tool: str
     arguments: dict[str, str]
-    turn: int = Field(description="Number of the main conversation's turn in or after which it was made; 0: before any")
-    result: CallResult | None = Field(default=None, description="None: no later request has a result")
+    turn: int = Field(
+        description="Number of the main conversation's turn in or after which the call was made; 0: before any"
+    )
+    result: CallResult | None = Field(default=None, description="Result of the call; None: no later request has one")
     is_last: bool = Field(
         default=False, description="True if the gateway ended the session at the answer with the call"
     )
 
 
 class WatchedTraffic(Record):
-    """Notes of the gateway by a `ToolWatch`, in order of time."""
+    """Calls and texts that the gateway noted by a `ToolWatch`, in chronological order."""
 
     calls: tuple[WatchedCall, ...] = ()
     shown: dict[str, int] = Field(
         default={},
-        description="Turn in or after which the first call was made whose result has a resource's text, by resource",
+        description="Turn in or after which a call first had a result with the resource's text, by resource",
     )
 
 
@@ -255,21 +257,23 @@ class RequestRecord(Record):
     at: datetime.datetime
     role: Role
     model: str
-    digest: str = Field(description="Digest of the normalised request, by which a recording is found")
+    digest: str = Field(description="Digest of the normalised request, the key of its answer in a recording")
     characters: dict[Component, int] = Field(description="Number of characters of the request's text, by component")
     adjusted: tuple[str, ...] = Field(
-        default=(), description="Configured settings that the gateway put into the request"
+        default=(), description="Configured settings that the gateway added to the request"
     )
     unadjusted: tuple[str, ...] = Field(default=(), description="Configured settings that the model does not accept")
     counting: bool = Field(default=False, description="True if the request only counts tokens, which costs nothing")
     turn: int | None = Field(
         default=None,
-        description="Number of the turn in the main conversation, the same if repeated; None: another conversation",
+        description=(
+            "Number of the turn in the main conversation, equal for repeated requests; None: another conversation"
+        ),
     )
     streamed: bool = Field(default=True, description="True if the answer was requested as a stream")
     lowered: tuple[int, int] | None = Field(
         default=None,
-        description="max_tokens as requested and as sent, lowered to what the budgets allow; None: not lowered",
+        description="max_tokens as requested and as sent, lowered to fit the budgets; None: not lowered",
     )
     reserved_usd: float | None = Field(
         default=None, description="Highest possible cost in USD, reserved in the budgets; None: nothing was reserved"
@@ -282,12 +286,12 @@ class RequestRecord(Record):
     results: tuple[CallResult, ...] = Field(
         default=(),
         exclude_if=lambda results: not results,
-        description="Results of noted calls that this request is the first to have",
+        description="Results of noted calls that no earlier request contains",
     )
     shown: tuple[str, ...] = Field(
         default=(),
         exclude_if=lambda names: not names,
-        description="Resources whose text is in the result of a call that an answer holds",
+        description="Resources whose text is in the result of a tool call",
     )
 
 
@@ -310,7 +314,7 @@ class ResponseRecord(Record):
     )
     stop_reason: str | None = Field(default=None, description="Reason why the model stopped, in the provider's words")
     calls: tuple[AnswerCall, ...] = Field(
-        default=(), exclude_if=lambda calls: not calls, description="Noted calls of tools in a whole answer"
+        default=(), exclude_if=lambda calls: not calls, description="Noted calls of tools in a complete answer"
     )
     ends: SessionEnd | None = Field(
         default=None,
@@ -318,20 +322,20 @@ class ResponseRecord(Record):
         description="How the session's stop rule ended it at this answer; None: it did not",
     )
     retries: int = Field(default=0, description="Number of times that the gateway repeated the request")
-    met: tuple[str, ...] = Field(default=(), description="Failure of each failed try: an HTTP status, or `unreachable`")
+    met: tuple[str, ...] = Field(default=(), description="Fault of each failed try: an HTTP status, or `unreachable`")
     crowded: bool = Field(
         default=False,
-        description="True if it met a rate limit, or waited for a budget, while other requests of its session ran",
+        description=(
+            "True if the request met a rate limit, or waited for a budget, while other requests of its session ran"
+        ),
     )
-    exhausting: bool = Field(
-        default=False, description="True if the answer reports that nothing is left of a rate limit"
-    )
+    exhausting: bool = Field(default=False, description="True if the answer reports an exhausted rate limit")
     fault: str | None = Field(
         default=None,
         description="Final failure of the provider: all tries failed, or the answer was broken; None: none",
     )
     waited_seconds: float = Field(
-        default=0.0, description="Time in seconds that it waited for rate limits before the last try"
+        default=0.0, description="Time in seconds of waiting for rate limits before the last try"
     )
     first_byte_seconds: float | None = Field(
         default=None, description="Time in seconds from the last try to the first byte; None: no answer"

@@ -20,12 +20,12 @@ Source = Literal["start event", "first request", "hook events", "search of PATH"
 
 
 class Inventory(Record):
-    """Tools, skills and agents of an agent CLI by default (`config/inventories/<agent>-<version>.yaml`)."""
+    """Default tools, skills and agents of an agent CLI (`config/inventories/<agent>-<version>.yaml`)."""
 
     agent: str
     version: str
     models: tuple[str, ...] = Field(
-        description="Model ids that the inventory was measured with, since the CLI's prompt depends on the model"
+        description="Model ids of the measurement, since the CLI's prompt depends on the model"
     )
     tools: tuple[str, ...]
     deferred_tools: tuple[str, ...] = Field(
@@ -58,8 +58,8 @@ class Declared(Record):
     model: str | None
     system_prompt: SystemPrompt | None
     tools: tuple[str, ...] | None
-    least_tools: tuple[str, ...] = Field(default=(), description="Tools of the CLI's default that every version has")
-    side_tools: tuple[str, ...] = Field(default=(), description="Tools that may come with something declared")
+    least_tools: tuple[str, ...] = Field(default=(), description="Default tools that every version of the CLI has")
+    side_tools: tuple[str, ...] = Field(default=(), description="Tools that the CLI may add to the declared ones")
     mcp_servers: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
     unlisted: dict[str, tuple[Source, ...]] = Field(
@@ -74,19 +74,19 @@ class Declared(Record):
         description="Texts that the list of skills or sub-agents must contain, by skills/NAME or agents/NAME; "
         "the first begins with the name",
     )
-    programs: tuple[str, ...] = Field(default=(), description="Programs on PATH, among those that any mode has")
+    programs: tuple[str, ...] = Field(default=(), description="Programs of any mode that are on PATH")
     own_skills: tuple[str, ...] = Field(
-        default=(), description="Skills of the start state, which are neither treatment nor fault"
+        default=(), description="Skills of the start state, which count neither as treatment nor as fault"
     )
     own_agents: tuple[str, ...] = Field(
-        default=(), description="Sub-agents of the start state, which are neither treatment nor fault"
+        default=(), description="Sub-agents of the start state, which count neither as treatment nor as fault"
     )
     repeated_skills: tuple[str, ...] = Field(
         default=(), description="Declared skills of which the start state has another one with the same name"
     )
     plugins: tuple[str, ...] = ()
     usual_tools: bool = Field(default=True, description="True if no setting can change the CLI's choice of tools")
-    usual_prompt: bool = Field(default=True, description="True if the CLI's own prompt is as without a treatment")
+    usual_prompt: bool = Field(default=True, description="True if the treatment leaves the CLI's own prompt as it is")
     safety_net: bool = Field(default=False, description="True if a hook judges each call that can destroy something")
     net_is_managed: bool = Field(
         default=True, description="True if the hook is configured where the agent cannot change it"
@@ -108,26 +108,24 @@ class Observed(Record):
     prompt_lines: tuple[str, ...] | None = Field(
         default=None, description="Digests of the prompt's lines, without those that depend on the machine or folder"
     )
-    tools: tuple[str, ...] | None = Field(default=None, description="Tools, without those of MCP servers")
+    tools: tuple[str, ...] | None = Field(default=None, description="Tools, without the tools of MCP servers")
     offered: int | None = Field(default=None, description="Number of all tools that are defined in full")
     deferred: tuple[str, ...] = Field(
-        default=(), description="Tools that are listed by name only, those of MCP servers included"
+        default=(), description="Tools that are listed by name only, including tools of MCP servers"
     )
     mcp_servers: tuple[str, ...] | None = Field(default=None, description="MCP servers that offer tools")
     idle_servers: tuple[str, ...] = Field(default=(), description="MCP servers that have offered no tool so far")
     skills: tuple[str, ...] | None = None
-    programs: tuple[str, ...] | None = Field(
-        default=None, description="Programs on PATH, among those that any mode has"
-    )
+    programs: tuple[str, ...] | None = Field(default=None, description="Programs of any mode that are on PATH")
     agents: tuple[str, ...] | None = None
     plugins: tuple[str, ...] | None = None
-    built_in_plugins: tuple[str, ...] = Field(default=(), description="Plug-ins that the CLI calls its own")
+    built_in_plugins: tuple[str, ...] = Field(default=(), description="Plug-ins that the CLI reports as built-in")
     instructions: tuple[str, ...] | None = Field(
         default=None, description="Instruction files that are part of the prompt"
     )
     guarded: int | None = Field(default=None, description="Number of calls that the safety net judged")
     unguarded: tuple[str, ...] = Field(default=(), description="Calls that ran without the safety net")
-    remarks: tuple[str, ...] = Field(default=(), description="Remarks of the source about missing things")
+    remarks: tuple[str, ...] = Field(default=(), description="The source's reasons why parts are missing")
     characters: dict[str, int] = Field(
         default={},
         description="Number of characters in the request, by part: system_prompt, tools/NAME, mcp/SERVER, ...",
@@ -138,9 +136,9 @@ class Observed(Record):
 
 
 class Delivery(Record):
-    """Proof of one attempt. `proved`: both sources show all that is declared, and nothing else.
+    """Proof of one attempt. `proved`: start event and first request were seen, and no source shows a difference.
 
-    `missing` and `undeclared` rest on what the agent cannot have written; `claimed` on its own output alone.
+    `missing` and `undeclared` come from what the agent cannot have written; `claimed` only from its own output.
     """
 
     proved: bool
@@ -154,7 +152,7 @@ class Delivery(Record):
     )
     tools: int | None = Field(
         default=None,
-        description="Number of tools that the first request defined in full, those of MCP servers included; "
+        description="Number of tools that the first request defined in full, including tools of MCP servers; "
         "None: not seen",
     )
     deferred_tools: tuple[str, ...] = Field(
@@ -175,7 +173,9 @@ class Delivery(Record):
     @property
     def shortfall(self) -> str:
         """Reason why the delivery is not proved, in a sentence; empty if it is proved."""
-        unknown = f"what the agent had is not proved: {'; '.join(self.unverified) or 'no source says why'}"
+        unknown = (
+            f"the delivery of the treatment is not proved: {'; '.join(self.unverified) or 'no source gives a reason'}"
+        )
         return "" if self.proved else self.reason or self.claims or unknown
 
     def contradiction(self, assumption: Assumption) -> str:
@@ -195,11 +195,11 @@ class Delivery(Record):
     @property
     def claims(self) -> str:
         """The claimed faults in a sentence."""
-        return f"as its output says: {', '.join(self.claimed)}" if self.claimed else ""
+        return f"the agent's own output reports: {', '.join(self.claimed)}" if self.claimed else ""
 
 
 class Outcome(StrEnum):
-    """End of a trial. The first five measure the agent; the others are excluded from rates, counted and shown."""
+    """End of a trial. The first five outcomes measure the agent; the others are counted and shown, but not in rates."""
 
     COMPLETED = "completed"
     TIMEOUT = "timeout"
@@ -276,7 +276,7 @@ class DiffStat(Record):
     deleted: int
     sha256: str
     skipped: tuple[str, ...] = Field(
-        default=(), description="Paths that the diff leaves out, since they are not files, links or folders"
+        default=(), description="Paths that the diff omits, since they are not files, links or folders"
     )
 
 
@@ -301,7 +301,7 @@ class SafetyNetSummary(Record):
     )
     unguarded: int = Field(
         default=0,
-        description="Number of calls that ran without an event of the safety net's hook, as far as the sources tell",
+        description="Number of calls that ran without an event of the safety net's hook, as far as known",
     )
 
 
@@ -365,7 +365,7 @@ class Attempt(Record):
     )
     characters: dict[str, int] = Field(default={}, description="Number of characters in all requests, by component")
     adjusted: tuple[str, ...] = Field(
-        default=(), description="Configured model settings that the gateway put into requests"
+        default=(), description="Configured model settings that the gateway added to requests"
     )
     unadjusted: tuple[str, ...] = Field(
         default=(),
@@ -388,7 +388,7 @@ class Attempt(Record):
     exit_code: int | None = None
     delivery: Delivery | None = Field(
         default=None,
-        description="Proof of the treatment; None: nothing was to be delivered, or the agent did not start",
+        description="Proof of the treatment; None: there was no treatment, or the agent did not start",
     )
     uses: Uses | None = Field(
         default=None,
@@ -415,7 +415,7 @@ class Attempt(Record):
 
 
 class Trial(Record):
-    """Trial of a cell: the last attempt, which counts, and all before it."""
+    """Trial of a cell: the last attempt, which counts, and all earlier ones."""
 
     schema_version: int = 1
     cell: str
@@ -433,12 +433,12 @@ class Trial(Record):
         return self.attempts[-1]
 
     def is_older_than(self, when: datetime.datetime | None) -> bool:
-        """Return whether the last attempt began before `when`; None is no limit."""
+        """Return whether the last attempt began before `when`; False if `when` is None."""
         return when is not None and self.last.started_at < when
 
     @property
     def usage(self) -> Usage:
-        """Usage of all attempts together, since failed ones were paid too."""
+        """Usage of all attempts together, since failed attempts cost money too."""
         return functools.reduce(Usage.plus, (attempt.usage for attempt in self.attempts), NO_USAGE)
 
     @property

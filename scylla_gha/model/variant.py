@@ -17,7 +17,7 @@ from scylla_gha.path_patterns import PathPatterns
 
 FOLDER: Final = "{folder}"
 WORKSPACE: Final = "{workspace}"
-NODE: Final = "/opt/node/bin/node"  # in sandboxes with files of their own
+NODE: Final = "/opt/node/bin/node"  # path in sandboxes with their own files
 _PACKAGES: Final = "/opt/mcp"
 _BARE: Final = frozenset("/{}")
 
@@ -34,8 +34,8 @@ _UNKEYED_IF_NONE: Final = ("agent_files",)
 _UNKEYED_IF_UNSET: Final = ("models", "server_tools", "orchestration", "verification", "hosts", "skill_listing")
 _SKILL_DELIVERY: Final = "own name"  # part of the keys of variants with skills; "plugin team" before, without a mark
 MCP_FILE: Final = ".mcp.json"
-# Where each CLI looks by itself, as patterns of a `.gitignore`. Other tools than Codex read AGENTS.md too; Claude Code
-# 2.1.332 reads it in a folder without CLAUDE.md.
+# Files that each CLI reads by itself, as patterns of a `.gitignore`. Tools other than Codex read AGENTS.md too; Claude
+# Code 2.1.332 reads it in a folder without CLAUDE.md.
 PLACES: Final = {
     "claude-code": ("CLAUDE.md", "/.claude", f"/{MCP_FILE}"),
     "codex": ("AGENTS.md", "/.agents", "/.codex"),
@@ -50,7 +50,7 @@ PLACES: Final = {
     "cursor": ("/.cursor", "/.cursorrules"),
     "opencode": ("/.opencode", "/opencode.json"),
 }
-# Of one person or one machine; they may hold secrets.
+# Files of one person or one machine, which may contain secrets.
 _PERSONAL: Final = PathPatterns(["*.local.*", "/.claude/worktrees", ".env", ".env.*", "__pycache__"])
 _SKILL_FOLDER: Final = re.compile(r"(?:^|.*/)\.(?:claude|agents|github)/skills/[^/]+/(.+)")
 # Names at the top of a skill's folder that hold answers which its evals expect, or earlier results.
@@ -59,7 +59,7 @@ _AGENT_FILES: Final = PathPatterns([pattern for patterns in PLACES.values() for 
 
 
 class ServerPackages(Record):
-    """Packages of an MCP server, of npm or of PyPI; a lock beside the file pins all that they need."""
+    """npm or PyPI packages of an MCP server; a lock beside the file pins them and their dependencies."""
 
     npm: dict[str, ExactVersion] = Field(
         default={}, description="npm packages with exact versions, locked by `package-lock.json`"
@@ -74,15 +74,15 @@ class ServerPackages(Record):
     @model_validator(mode="after")
     def _one_registry(self) -> Self:
         if bool(self.npm) == bool(self.pypi):
-            raise ValueError("give packages of exactly one of npm and pypi")
+            raise ValueError("give packages from exactly one of npm and pypi")
         if bool(self.npm) != bool(self.node):
-            raise ValueError("give node, an exact version such as 22.23.3, with npm packages, and only with them")
+            raise ValueError("`node` (an exact version such as 22.23.3) needs npm packages, and they need `node`")
         return self
 
 
 @dataclass(frozen=True, slots=True)
 class ServerCommand:
-    """Command line and environment of a started MCP server, with the paths of its sandbox."""
+    """Command line and environment of a started MCP server, with paths in its sandbox."""
 
     command: str
     args: tuple[str, ...]
@@ -112,7 +112,7 @@ class McpServer(Record):
         default=None, description="Names of all tools that the server must offer; null: at least one tool"
     )
     hosts: tuple[NamedHost, ...] = Field(
-        default=(), description="Hosts that the server needs, which the agent may then reach too"
+        default=(), description="Hosts that the server needs; the agent may reach them too"
     )
 
     @model_validator(mode="after")
@@ -124,13 +124,13 @@ class McpServer(Record):
     def started(
         self, name: str, folder: str, workspace: str, installed: Mapping[str, str] = MappingProxyType({})
     ) -> ServerCommand:
-        """Return the command that starts it.
+        """Return the command that starts the server.
 
         Args:
-            name: its name, which is that of its folder in `config/mcp/`.
-            folder: path of its folder in the sandbox.
+            name: name of the server, equal to its folder's name in `config/mcp/`.
+            folder: path of the server's folder in the sandbox.
             workspace: path of the workspace in the sandbox.
-            installed: paths of installed programs on the host, by those in sandboxes with files of their own.
+            installed: paths of installed programs on the host, by their paths in sandboxes with their own files.
         """
 
         def fill(text: str) -> str:
@@ -150,7 +150,7 @@ class McpServer(Record):
 
 
 def packages_folder(name: str) -> str:
-    """Return the folder of a server's packages in sandboxes with files of their own."""
+    """Return the folder of a server's packages in sandboxes with their own files."""
     return f"{_PACKAGES}/{name}"
 
 
@@ -176,12 +176,12 @@ class SystemPrompt(Record):
         if [self.replace is not None, self.append is not None, bool(self.blocks)].count(True) != 1:
             raise ValueError("give exactly one of replace, append and blocks")
         if self.mode and not self.blocks:
-            raise ValueError("mode is for blocks; for a text use replace or append")
+            raise ValueError("`mode` needs `blocks`; for a text, use replace or append")
         return self
 
     @property
     def replaces(self) -> bool:
-        """True if the CLI's own system prompt is left out."""
+        """True if the CLI's own system prompt is replaced."""
         return self.replace is not None or self.mode == "replace"
 
 
@@ -207,7 +207,7 @@ class Treatment(Record):
     mcp_servers: tuple[Name, ...] = Field(default=(), description="MCP servers, as names of folders in config/mcp/")
     agent_files: tuple[Text, ...] | None = Field(
         default=None,
-        description="Patterns, as in .gitignore, of the repository's own files for agents (CLAUDE.md, "
+        description="Patterns, as in .gitignore, for the repository's own files for agents (CLAUDE.md, "
         ".claude/skills/NAME, .mcp.json, ...) that the workspace has; empty: none; null: those of "
         "the scenario's start state",
     )
@@ -244,7 +244,9 @@ class Treatment(Record):
     @model_validator(mode="after")
     def _reads_agent_files(self) -> "Treatment":
         if self.agent_files and not self.reads_project:
-            raise ValueError("agent_files needs `project` in setting_sources; else Claude Code reads none of them")
+            raise ValueError(
+                "`agent_files` needs `project` in setting_sources, otherwise Claude Code reads none of them; add it"
+            )
         return self
 
     @property
@@ -262,7 +264,7 @@ class Treatment(Record):
         return self.setting_sources is None or "user" in self.setting_sources
 
     def keyed(self) -> dict[str, JsonValue]:
-        """Return what is compared and keyed, without newer fields that are not set."""
+        """Return the compared and keyed settings, without newer fields that are unset."""
         unset = {name for name in _UNKEYED_IF_UNSET if not getattr(self, name)}
         unset |= {name for name in _UNKEYED_IF_NONE if getattr(self, name) is None}
         fields = self.model_dump(mode="json", exclude={*unset, "skills_folder"})  # digests tell versions apart
@@ -300,18 +302,18 @@ class SubTest(Record):
     @model_validator(mode="after")
     def _one_best_of_each(self) -> "SubTest":
         if len(set(self.inherits)) != len(self.inherits):
-            raise ValueError("inherits: names a sub-test twice; remove one")
+            raise ValueError("inherits: a sub-test is listed twice; remove one")
         return self
 
 
 class Tier(Record):
-    """Step of the ablation ladder (`config/tiers/<tier>.yaml`); its sub-tests stand here or in a folder beside it."""
+    """Step of the ablation ladder (`config/tiers/<tier>.yaml`), with its sub-tests there or in a folder beside it."""
 
     id: TierName
     name: Text
     focus: Text
     hypothesis: Text | None = Field(
-        default=None, description="Result that the tier is expected to show, written down before any data; null: none"
+        default=None, description="Expected result of the tier, written down before any data; null: none"
     )
     assumes: tuple[Assumption, ...] = Field(
         default=(),
@@ -320,7 +322,7 @@ class Tier(Record):
     )
     representative: Slug | None = Field(
         default=None,
-        description="Id of the sub-test that stands for `best of` this tier until results decide; null: none",
+        description="Id of the sub-test that represents `best of` this tier until results decide; null: none",
     )
     sub_tests: tuple[SubTest, ...] = ()
 
@@ -363,7 +365,7 @@ class SubAgent(Record):
 
 
 class AgentResources(Record):
-    """Resources that a treatment or a mode names, by name; `folders` has skills and MCP servers, as `skills/<name>`."""
+    """Resources of a treatment or a mode, by name; `folders` has skills and MCP servers, such as `skills/<name>`."""
 
     mcp_servers: dict[str, McpServer] = {}
     agents: dict[str, SubAgent] = {}
@@ -374,7 +376,7 @@ class AgentResources(Record):
     )
     project_servers: dict[str, ServerCommand] = Field(default={}, description="MCP servers of .mcp.json, by name")
     descriptions: dict[str, tuple[str, ...]] = Field(
-        default={}, description="Texts that say what a skill is for, by the skill's name"
+        default={}, description="Texts about a skill's purpose, by the skill's name"
     )
     plugins: dict[str, str] = Field(default={}, description="Plugin of the author, by the skill's name")
     system_prompt: SystemPrompt | None = Field(
@@ -406,7 +408,7 @@ def reads_by_itself(agent: str, path: str, files: Collection[str]) -> bool:
 
 
 def file_changes(before: dict[str, str], after: dict[str, str]) -> dict[str, tuple[str, ...]]:
-    """Return the paths that were added, changed and removed, by that word; arguments are digests by path."""
+    """Return the added, changed and removed paths, by one of these words; arguments are digests by path."""
     changes = {
         "added": tuple(path for path in sorted(after) if path not in before),
         "changed": tuple(path for path in sorted(after) if path in before and after[path] != before[path]),

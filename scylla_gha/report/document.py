@@ -129,7 +129,7 @@ class Markdown(str):
     __slots__ = ()
 
     def __html__(self) -> str:
-        """Return the text: the protocol by which Jinja recognises text that is safe."""
+        """Return the text; Jinja calls this method to recognise safe text."""
         return self
 
     def fill(self, *values: str) -> "Markdown":
@@ -151,7 +151,7 @@ class Table:
         headings: one for each column.
         rows: the rows that are shown.
         left_out: number of further rows.
-        noun: singular of what those rows are; empty: not named.
+        noun: singular noun for those rows; empty: none is shown.
         source: where all rows are.
     """
 
@@ -181,9 +181,9 @@ def table_of(
     """Return a table with a row for each of the first `most` items.
 
     Args:
-        items: all that there are.
-        columns: of the table, in their order.
-        most: rows that there is room for; None: no limit.
+        items: all items.
+        columns: the table's columns, in their order.
+        most: maximum number of rows; None: no limit.
         noun: as in `Table`.
         source: as in `Table`.
     """
@@ -220,7 +220,7 @@ def _plain_block(block: "Block") -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
-    """A list; `numbers` are those of its items, None: it is not numbered."""
+    """A list; `numbers` are its items' numbers; None: it is not numbered."""
 
     items: Sequence[str]
     numbers: Sequence[int] | None = None
@@ -275,7 +275,7 @@ def code(text: str) -> Markdown:
 
 
 def link(cell: str, address: str, shown: str = "") -> Markdown:
-    """Return a cell's id (or `shown`) as a link; without one if the id has other characters than ids of ours."""
+    """Return a cell's id (or `shown`) as a link, or as plain text if the id has characters that our ids never have."""
     text = escape(shown or cell)
     return Markdown(f"[{text}]({address})") if _LINK_TEXT.fullmatch(cell) else text
 
@@ -316,7 +316,7 @@ def section_markdown(part: Section, *, is_open: bool, level: int = 2) -> str:
 
 
 def folded(title: str, inside: str) -> str:
-    """Return Markdown that a reader opens; nothing if it is empty."""
+    """Return Markdown in a collapsed section; an empty string if there is none."""
     body = inside.strip()
     return f"<details><summary>{escape(title)}</summary>\n\n{body}\n\n</details>" if body else ""
 

@@ -48,7 +48,7 @@ def pack_run(
         results: file of the rows.
         report: file of the report.
         pages: further files for people, by name; they are no part of the content that identifies a run.
-        part_rows: most rows of a part.
+        part_rows: maximum number of rows in a part.
 
     Raises:
         ConfigError: there are no rows, or no report.
@@ -136,7 +136,7 @@ def publish_run(
         copy: a clone of the branch.
         run: the run.
         backoff: number of attempts, and the pauses between them.
-        pages: computed anew in each attempt, and committed with the run; None: none.
+        pages: function that makes further files, called in each attempt; None: no further files.
 
     Raises:
         ConfigError: the branch has that run with other content.

@@ -1,4 +1,4 @@
-"""An author's questions about Agent Skills: find skills and their evals, read them, and check them without a model.
+"""Agent Skills for their authors: find skills and their evals, read them, and check them without a model.
 
 Words of the ecosystem: a skill is a folder with SKILL.md, an eval is a prompt with assertions about the result, a query
 is a prompt with a label that says which skill should trigger.
@@ -16,10 +16,11 @@ class SkillFinding:
 
     Attributes:
         rule: name of the check, as in docs/skills.md.
-        level: error: the file must be corrected; warning: an agent or a reader of the skill will notice; note: to know.
-        path: of the file, relative to the folder that is checked.
-        line: from 1.
-        message: what is wrong, and what to write.
+        level: `error`: correct the file; `warning`: an agent or a reader of the skill will notice it; `note`:
+            information.
+        path: path of the file, relative to the checked folder.
+        line: number of the line, from 1.
+        message: the fault and its correction.
     """
 
     rule: str

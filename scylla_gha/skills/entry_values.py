@@ -27,7 +27,7 @@ _LOCAL: Final = re.compile(r"localhost|127(?:\.\d+){3}|0\.0\.0\.0")
 
 
 class EntryFault(Exception):  # noqa: N818 a fault of a file, not of this program
-    """A fault of one entry, which is then not used; `place` is relative to the file."""
+    """A fault that excludes one entry; `place` is relative to the file."""
 
     def __init__(self, place: Place, message: str) -> None:
         super().__init__(message)
@@ -35,11 +35,11 @@ class EntryFault(Exception):  # noqa: N818 a fault of a file, not of this progra
 
 
 class EntryFaults(list[EntryFault]):
-    """All faults of one entry, so that an author sees them at once."""
+    """All faults of one entry, so that an author sees them together."""
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Keep a fault that is raised inside, and go on."""
+        """Collect a fault that is raised inside, and continue."""
         try:
             yield
         except EntryFault as fault:
@@ -47,7 +47,7 @@ class EntryFaults(list[EntryFault]):
 
 
 class SkippedEntry(Exception):  # noqa: N818 not a fault
-    """An entry that is well formed and cannot be used."""
+    """A well-formed entry that cannot be used."""
 
     def __init__(self, reason: str, level: Level = "note") -> None:
         super().__init__(reason)
@@ -55,44 +55,44 @@ class SkippedEntry(Exception):  # noqa: N818 not a fault
 
 
 def prompt_of(entry: Mapping[str, Json], place: Place) -> tuple[Place, str]:
-    """Return the prompt of an entry, and its place.
+    """Return the place and the text of an entry's prompt.
 
     Raises:
-        EntryFault: there is none, or it is empty.
-        SkippedEntry: the user says more than one thing, or a placeholder is not filled.
+        EntryFault: the prompt is missing or empty.
+        SkippedEntry: the entry has several user messages, or an unfilled placeholder.
     """
     key = next((key for key in PROMPTS if entry.get(key) is not None), None)
     if key is None:
-        raise EntryFault((*place, "prompt"), "is missing; write what a user asks for")
+        raise EntryFault((*place, "prompt"), "is missing; write the user's request")
     said = list(_user_texts(entry[key], (*place, key)))
     later = [key for key in _LATER_TURNS if entry.get(key)] if key not in {"messages", "turns"} else []
     if len(said) > 1 or later:
         count = f"has {counted(len(said), 'user message')}" if len(said) > 1 else f"has a prompt and {later[0]}"
-        raise SkippedEntry(f"{count}; only one user message can be sent; write an eval for each")
+        raise SkippedEntry(f"{count}, but only one user message can be sent; write one eval per message")
     if not said or not said[0].strip():
-        raise EntryFault((*place, key), "is empty; write what a user asks for")
+        raise EntryFault((*place, key), "is empty; write the user's request")
     if placeholder := _PLACEHOLDER.search(said[0]):
         after = said[0][placeholder.end() :]
         if not placeholder[0].startswith("<") or f"</{placeholder[0][1:]}" not in after:
-            raise SkippedEntry(f"{placeholder[0]} is a placeholder; write its value")
+            raise SkippedEntry(f"the prompt contains the placeholder {placeholder[0]}; replace it with a value")
     return (*place, key), said[0]
 
 
 def _user_texts(value: Json, place: Place) -> Iterator[str]:
-    """Yield what the user says: one text, or that of each message of the user."""
+    """Yield the user's texts: the one text, or the text of each user message."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         text = next((value[key] for key in _TEXTS if isinstance(value.get(key), str)), None)
         if text is None:
-            raise EntryFault(place, "must be a text")
+            raise EntryFault(place, "must be text")
         yield text
     elif isinstance(value, list):
         for index, message in enumerate(value):
             if not isinstance(message, dict) or message.get("role", "user") in _USERS:
                 yield _message_text(message, (*place, index))
     else:
-        raise EntryFault(place, "must be a text")
+        raise EntryFault(place, "must be text")
 
 
 def _message_text(message: Json, place: Place) -> str:
@@ -103,7 +103,7 @@ def _message_text(message: Json, place: Place) -> str:
 
 
 def text_of(value: Json) -> str:
-    """Return a text as it is, and an object or a list as JSON."""
+    """Return a text unchanged, and an object or a list as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
 
 
@@ -113,10 +113,10 @@ def entry_files(
     """Return the files of an entry: paths relative to the first folder that has them, or names with their content.
 
     Args:
-        entry: of a file.
-        place: of the entry.
-        folders: that paths are relative to, in the order of the search.
-        faults: gets those of files that are missing, are links, or lie outside of the folders.
+        entry: entry of a file.
+        place: place of the entry.
+        folders: folders to which paths are relative, in the order of the search.
+        faults: collects faults of files that are missing, are links, or lie outside of the folders.
     """
     value, at = entry.get("files"), (*place, "files")
     found: dict[str, str | None] = {}
@@ -139,9 +139,9 @@ def entry_files(
 def _safe_path(path: str, place: Place) -> str:
     parts = PurePosixPath(path).parts
     if path.startswith(("/", "~")) or "\\" in path or "\0" in path or re.match(r"[A-Za-z]:", path):
-        raise EntryFault(place, f"{path}: must be a relative path, with /")
+        raise EntryFault(place, f"{path}: must be a relative path with forward slashes")
     if not parts or (".." in parts and os.path.normpath(path).startswith("..")):
-        raise EntryFault(place, f"{path}: leads out of the skill's folder; put the file into it")
+        raise EntryFault(place, f"{path}: is outside the skill's folder; move the file there")
     return os.path.normpath(path)
 
 
@@ -149,17 +149,17 @@ def _existing(path: str, place: Place, folders: Collection[Path]) -> str:
     for folder in folders:
         inside = [folder.joinpath(*Path(path).parts[: count + 1]) for count in range(len(Path(path).parts))]
         if any(part.is_symlink() for part in inside):
-            raise EntryFault(place, f"{path}: is a link; put the file itself there")
+            raise EntryFault(place, f"{path}: is a link; replace it with the file")
         if inside and (inside[-1].is_file() or inside[-1].is_dir()):
             return str(inside[-1])
-    raise EntryFault(place, f"{path}: there is no such file")
+    raise EntryFault(place, f"{path}: there is no such file; add it, or remove the path")
 
 
 def entry_setup(entry: Mapping[str, Json], place: Place) -> tuple[str, ...]:
     """Return the commands that run before the agent.
 
     Raises:
-        EntryFault: one is not a text.
+        EntryFault: a command is not text.
     """
     commands: list[str] = []
     for key in ("setup", "pre_test_setup"):
@@ -167,13 +167,13 @@ def entry_setup(entry: Mapping[str, Json], place: Place) -> tuple[str, ...]:
         for index, command in enumerate(value if isinstance(value, list) else [value]):
             text = command.get("command") or command.get("cmd") if isinstance(command, dict) else command
             if not isinstance(text, str):
-                raise EntryFault((*place, key, index), "must be a command, as text")
+                raise EntryFault((*place, key, index), "must be text; write one shell command")
             commands.append(text)
     return tuple(commands)
 
 
 def undeclared_hosts(entry: Mapping[str, Json], prompt: str, declared: Json) -> tuple[str, ...]:
-    """Return the hosts that a prompt names and neither its entry nor its file declares; an empty list declares all."""
+    """Return the hosts in a prompt that neither its entry nor its file declares; an empty list allows all."""
     lists = [value for value in (entry.get("hosts"), declared) if isinstance(value, list)]
     if [] in lists:
         return ()

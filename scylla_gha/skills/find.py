@@ -1,6 +1,6 @@
 """Search for skills in a folder, and for the files with their evals.
 
-Symbolic links are never followed: what they lead to may lie outside of the repository.
+Symbolic links are never followed: their targets may lie outside of the repository.
 """
 
 import json
@@ -20,7 +20,7 @@ from scylla_gha.skills.skill_file import read_skill_file
 SKILL_FILE: Final = "SKILL.md"
 _SHOWN_HIDDEN: Final = frozenset({".claude", ".agents", ".github"})
 _CLOSED: Final = frozenset({".git", "node_modules", "evals"})
-_MOST_FILES: Final = 2_000  # JSON files of the evals of one skill
+_MOST_FILES: Final = 2_000  # JSON files with evals of one skill
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,12 @@ class SkillFolder:
     """A folder with SKILL.md.
 
     Attributes:
-        folder: its path, without links.
+        folder: resolved path of the folder.
         root: the folder that was searched.
-        file: path of SKILL.md, whatever the case of its name.
-        name: by which Claude Code lists it: that of the folder; of a whole repository, whose clone may have any name,
-            the one in SKILL.md.
-        plugin: name of the plugin that it belongs to; empty if there is none.
+        file: path of SKILL.md; its name may have other capital letters.
+        name: name in Claude Code's list: the folder's name; for a whole repository (whose clone may have any name),
+            the name in SKILL.md.
+        plugin: name of the skill's plugin; empty if there is none.
     """
 
     folder: Path
@@ -44,21 +44,21 @@ class SkillFolder:
 
     @property
     def invoked_as(self) -> tuple[str, ...]:
-        """Names that call it."""
+        """Names by which a prompt can call the skill."""
         return (self.name, f"{self.plugin}:{self.name}") if self.plugin else (self.name,)
 
     @property
     def above(self) -> list[Path]:
-        """Folders above it, up to the top of its repository."""
+        """Folders above the skill's, up to the top of its repository."""
         return [folder for folder in _upwards(self.folder, top_of(self.root)) if folder != self.folder]
 
     def shown(self, path: Path) -> str:
-        """Return a path relative to the folder that was searched."""
+        """Return a path relative to the searched folder."""
         return os.path.relpath(path, self.root)
 
 
 def find_skills(root: Path) -> tuple[list[SkillFolder], list[SkillFinding]]:
-    """Return the skills in a folder, by their paths, and what was found of links to skills."""
+    """Return the skills in a folder, sorted by path, and findings about links to skills."""
     skills: list[SkillFolder] = []
     findings: list[SkillFinding] = []
     for text, folders, files in os.walk(root):
@@ -99,22 +99,20 @@ def holds_runs(folder: Path) -> bool:
 
 def _link_finding(root: Path, link: Path) -> SkillFinding:
     target = link.resolve()
-    where = (
-        f"to {os.path.relpath(target, root)}" if target.is_relative_to(root) else "out of the folder that is checked"
-    )
-    message = f"is a link {where} and is not followed; its target is checked if it is below the folder that is checked"
+    where = f"to {os.path.relpath(target, root)}" if target.is_relative_to(root) else "out of the checked folder"
+    message = f"is a link {where} and is not followed; its target is checked only if it is inside the checked folder"
     return SkillFinding("link", "note", os.path.relpath(link, root), 1, message)
 
 
 def _plugin_of(folder: Path, root: Path) -> str:
-    """Return the name of the plugin that a folder belongs to; empty if there is none."""
+    """Return the name of the plugin that contains a folder; empty if there is none."""
     parents = _upwards(folder, top_of(root))
     plugin = next((parent for parent in parents if (parent / ".claude-plugin" / "plugin.json").is_file()), None)
     return plugin_name(plugin) if plugin else ""
 
 
 def _upwards(folder: Path, top: Path) -> Iterator[Path]:
-    """Yield a folder and those above it, up to `top`."""
+    """Yield a folder and its parents, up to `top`."""
     for parent in (folder, *folder.parents):
         yield parent
         if parent == top:
@@ -122,13 +120,13 @@ def _upwards(folder: Path, top: Path) -> Iterator[Path]:
 
 
 def top_of(root: Path) -> Path:
-    """Return the top folder of the git repository that a folder is in; the folder itself if it is in none."""
+    """Return the top folder of a folder's git repository; without a repository, the folder itself."""
     return next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
 
 
 @dataclass(frozen=True, slots=True)
 class EvalFiles:
-    """JSON files of the first place that has some; `folder` is that place, and `cut` is True if it has too many."""
+    """JSON files of the first folder that has some; `cut` is True if it has too many."""
 
     folder: Path
     paths: tuple[Path, ...] = ()
@@ -136,12 +134,12 @@ class EvalFiles:
 
 
 def eval_files(skill: SkillFolder, declared_name: str, *, is_only: bool) -> EvalFiles:
-    """Return the files in which evals of a skill may be.
+    """Return the files that may contain a skill's evals.
 
     Args:
         skill: the skill.
-        declared_name: its name by SKILL.md, which is tried after that of the folder.
-        is_only: no other skill is checked, so that evals which name no skill are its own.
+        declared_name: name in SKILL.md, which is tried after the folder's name.
+        is_only: True if no other skill is checked, so that evals without a skill's name count for this one.
     """
     names = _names(skill, declared_name)
     for place, is_deep in _places(skill, names):
@@ -157,7 +155,7 @@ def eval_files(skill: SkillFolder, declared_name: str, *, is_only: bool) -> Eval
 
 
 def unread_evals(skill: SkillFolder, declared_name: str, *, is_only: bool) -> Iterator[SkillFinding]:
-    """Yield what stands where evals may be and is not read: links, and JSON files that are pipes or devices."""
+    """Yield findings about links, pipes and devices in the folders of evals; they are not read."""
     names = _names(skill, declared_name)
     places = [place for place, _ in _places(skill, names)]
     shared = [path for folder in skill.above for path in (folder / "evals").glob("*.json")]
@@ -168,7 +166,7 @@ def unread_evals(skill: SkillFolder, declared_name: str, *, is_only: bool) -> It
             is_special = path.name.lower().endswith(".json") and path.exists() and not (path.is_file() or path.is_dir())
             if path.is_symlink() or is_special:
                 kind = "link" if path.is_symlink() else "special file"
-                message = f"is a {kind} and is not read; put the file itself in its place"
+                message = f"is a {kind} and is not read; replace it with the file"
                 yield SkillFinding("link", "warning", skill.shown(path), 1, message)
 
 
@@ -177,17 +175,17 @@ def _names(skill: SkillFolder, declared_name: str) -> tuple[str, ...]:
 
 
 def _skill_of(path: Path) -> str:
-    """Return the skill that a file says it is for; empty if it names none."""
+    """Return the name of the skill in a file of evals; empty if there is none."""
     try:
         value = json.loads(path.read_bytes()) if path.stat().st_size <= MOST_BYTES else None
-    except (ValueError, RecursionError):  # the reader says what is wrong
+    except (ValueError, RecursionError):  # the reader reports the fault
         return ""
     name = value.get("skill_name") if isinstance(value, dict) else None
     return name if isinstance(name, str) else ""
 
 
 def _places(skill: SkillFolder, names: tuple[str, ...]) -> Iterator[tuple[Path, bool]]:
-    """Yield where evals may be, in the order of the search, and whether folders below are searched too."""
+    """Yield the folders of evals, in the order of the search, and whether their subfolders are searched too."""
     yield skill.folder / "evals", True
     above = skill.above
     safe = [name for name in names if "/" not in name and name not in {".", ".."}]

@@ -1,4 +1,4 @@
-"""Strict reader of JSON files that people write: a fault names its line, and each value can be located."""
+"""Strict reader of hand-written JSON files: a fault names its line, and each value can be located."""
 
 import json
 import math
@@ -18,7 +18,7 @@ _NON_FINITE: Final = re.compile(r"-?(?:NaN|Infinity)|-?\d[\d.]*[eE]\+?\d{3,}")
 
 
 class JsonFault(Exception):  # noqa: N818 a fault of a file, not of this program
-    """A fault of a whole file, which is then not read."""
+    """A fault that makes a whole file unreadable."""
 
     def __init__(self, message: str, line: int = 1) -> None:
         super().__init__(message)
@@ -27,13 +27,13 @@ class JsonFault(Exception):  # noqa: N818 a fault of a file, not of this program
 
 @dataclass(frozen=True, slots=True)
 class JsonSource:
-    """A file's value, and its text to find lines in."""
+    """Value and text of a file; the text gives the lines."""
 
     text: str
     value: Json
 
     def line(self, place: Place) -> int:
-        """Return the line, from 1, where a value or its key begins; of what is missing, that of what should hold it."""
+        """Return the line, from 1, of a value or of its key; for a missing value, the line of its parent."""
         if not place:
             return 1
         lines = {known: start for known, start in _members(self.text) if known == place[: len(known)]}
@@ -42,7 +42,7 @@ class JsonSource:
 
 
 def address(place: Place) -> str:
-    """Return a place as people write it: `evals[0].files[1]`."""
+    """Return a place in the usual form: `evals[0].files[1]`."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
     return text.removeprefix(".")
 
@@ -51,12 +51,12 @@ def read_json(path: Path) -> JsonSource:
     """Read a file.
 
     Raises:
-        JsonFault: it is too large, is not UTF-8 or not JSON, has a number that JSON has not, or a key twice.
+        JsonFault: the file is too large, is not UTF-8 or not JSON, has a non-finite number, or has a key twice.
     """
     with path.open("rb") as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
-        raise JsonFault(f"has more than {MOST_BYTES // 1024**2} MiB, which is the most that is read; split the file")
+        raise JsonFault(f"has more than {MOST_BYTES // 1024**2} MiB, the maximum; split the file")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -81,7 +81,9 @@ def _parsed(text: str) -> Json:
     except _NonFiniteError:
         raise _non_finite_fault(text) from None
     except (RecursionError, ValueError):
-        raise JsonFault("cannot be read: its lists are nested too deeply, or a number has too many digits") from None
+        raise JsonFault(
+            "cannot be read: its lists are nested too deeply, or a number has too many digits; simplify it"
+        ) from None
     if twice:
         raise _duplicate_fault(text)
     return value
@@ -94,7 +96,7 @@ def _syntax_message(text: str, error: json.JSONDecodeError) -> str:
 
 
 class _NonFiniteError(Exception):
-    """A number that JSON has not."""
+    """A number that JSON does not allow, such as NaN."""
 
 
 def _refuse(_: str) -> NoReturn:
@@ -110,24 +112,24 @@ def _non_finite_fault(text: str) -> JsonFault:
     for token in _TOKEN.finditer(text):
         if _NON_FINITE.fullmatch(token[0]):
             line = text.count("\n", 0, token.start()) + 1
-            return JsonFault(f"{token[0][:20]} is not a number of JSON; write a number, or null", line)
-    return JsonFault("has a number that JSON has not; write a number, or null")
+            return JsonFault(f"{token[0][:20]} is not a JSON number; write a finite number, or null", line)
+    return JsonFault("has a number that JSON does not allow; write a finite number, or null")
 
 
 def _duplicate_fault(text: str) -> JsonFault:
     known: set[Place] = set()
     for place, offset in _members(text):
         if place in known:
-            return JsonFault(f"{address(place)}: is there twice; keep one of them", text.count("\n", 0, offset) + 1)
+            return JsonFault(f"{address(place)}: occurs twice; remove one", text.count("\n", 0, offset) + 1)
         known.add(place)
-    return JsonFault("has a key twice; keep one of them")
+    return JsonFault("has a key twice; remove one")
 
 
 def _members(text: str) -> Iterator[tuple[Place, int]]:
-    """Yield the place of each member of an object and element of a list, with the offset where it begins."""
+    """Yield the place of each object member and list element, with its offset in the text."""
     place: list[str | int] = []
-    is_object: list[bool] = []  # of each collection that is open
-    begins = False  # a member or an element begins at the next token
+    is_object: list[bool] = []  # for each open collection
+    begins = False  # True if a member or an element begins at the next token
     for token in _TOKEN.finditer(text):
         sign = token[0]
         if sign in {"}", "]"}:

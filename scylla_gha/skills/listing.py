@@ -1,4 +1,4 @@
-"""Checks of all skills of a folder together: which descriptions an agent shows to its model, and which are alike."""
+"""Checks of all skills of a folder together: which descriptions an agent shows to its model, and which are similar."""
 
 import math
 from collections import Counter, defaultdict
@@ -13,25 +13,25 @@ from scylla_gha.skills import SkillFinding
 from scylla_gha.skills.find import SkillFolder
 from scylla_gha.skills.skill_file import SkillFile
 
-_GRAM: Final = 4  # characters
-_ALIKE: Final = 0.6  # cosine from which two descriptions are named
+_GRAM: Final = 4  # characters in a gram
+_ALIKE: Final = 0.6  # cosine from which two descriptions count as similar
 _MOST_PAIRS: Final = 10
 _MOST_NAMED: Final = 12
-_FREQUENT: Final = 50  # descriptions with a gram, from which it is too frequent to find pairs by
+_FREQUENT: Final = 50  # a gram in this many descriptions is too frequent to find pairs
 
 ReadSkill = tuple[SkillFolder, SkillFile]
 
 
 @dataclass(frozen=True, slots=True)
 class ShownDescriptions:
-    """Names of skills whose description a model sees if all are installed, and of those listed by name only.
+    """Names of skills whose description a model sees if all are installed, and of skills listed by name only.
 
     Attributes:
-        models: for which this holds.
+        models: names of the models for which this holds.
         version: of the CLI whose rules these are.
-        room: characters for the skills.
-        used: characters that all descriptions would take.
-        fraction: value of the CLI's setting that shows all.
+        room: characters available for the skills.
+        used: characters of all descriptions together.
+        fraction: value of the CLI's setting with which all descriptions are shown.
     """
 
     models: str
@@ -44,7 +44,7 @@ class ShownDescriptions:
 
 
 def shown_descriptions(skills: Sequence[ReadSkill], listing: SkillListing) -> list[ShownDescriptions]:
-    """Return what the models see of the skills that they may invoke, most room first."""
+    """Return the descriptions that the models see of skills that they may invoke, most room first."""
     rules, listed = listing.rules(), [listed_skill(skill.name, file) for skill, file in skills if is_listed(file)]
     shown = []
     for budget in sorted(rules.budgets, key=lambda budget: -budget.characters):
@@ -75,11 +75,14 @@ def listed_skill(name: str, file: SkillFile) -> ListedSkill:
 def listing_findings(
     skills: Sequence[ReadSkill], shown: Sequence[ShownDescriptions], rules: SkillListing
 ) -> Iterator[SkillFinding]:
-    """Yield descriptions that are cut, and those that not each model sees if all skills are installed."""
+    """Yield descriptions that are cut, and those that some model does not see if all skills are installed."""
     for skill, file in skills:
         texts = len(file.text("description")) + len(file.text("when_to_use"))
         if texts > rules.longest:
-            message = f"description and when_to_use have {counted(texts, 'character')}; {rules.longest:,} are listed"
+            message = (
+                f"description and when_to_use have {counted(texts, 'character')}; only {rules.longest:,} are "
+                "listed; shorten them"
+            )
             path = skill.shown(skill.file)
             yield SkillFinding("listing", "warning", path, file.line("description"), message)
     hidden = [listing for listing in shown if listing.by_name_only]
@@ -99,7 +102,7 @@ def listing_findings(
 
 
 def overlap_findings(skills: Sequence[ReadSkill]) -> Iterator[SkillFinding]:
-    """Yield the pairs of skills whose descriptions are most alike, so that one may be chosen for the other."""
+    """Yield the pairs of skills with the most similar descriptions, where a model may choose the wrong one."""
     texts: dict[str, ReadSkill] = {}
     for skill, file in skills:
         if file.text("description"):
@@ -109,13 +112,14 @@ def overlap_findings(skills: Sequence[ReadSkill]) -> Iterator[SkillFinding]:
     for cosine, first, second in sorted(pairs, reverse=True)[:_MOST_PAIRS]:
         (one, file), (other, _) = named[first], named[second]
         message = (
-            f"description: is like that of {other.name} (cosine {cosine:.2f}); ask queries of both against each other"
+            f"description: is similar to that of {other.name} (cosine {cosine:.2f}); test the queries of both "
+            "with both installed"
         )
         yield SkillFinding("overlap", "note", one.shown(one.file), file.line("description"), message)
 
 
 def _alike(texts: Sequence[str]) -> list[tuple[float, int, int]]:
-    """Return pairs of texts by the cosine of their grams, weighted by how rare they are here."""
+    """Return pairs of texts with the cosine of their grams, weighted by rarity."""
     grams = {number: Counter(_grams(text)) for number, text in enumerate(texts)}
     homes: dict[str, list[int]] = defaultdict(list)
     for number, counts in grams.items():
@@ -127,7 +131,7 @@ def _alike(texts: Sequence[str]) -> list[tuple[float, int, int]]:
     for numbers in homes.values():
         if len(numbers) <= _FREQUENT:
             shared.update(combinations(numbers, 2))
-    enough = _GRAM * 2  # two descriptions that are alike have far more rare grams in common
+    enough = _GRAM * 2  # similar descriptions share far more rare grams
     cosines = (
         (_cosine(weights[one], weights[two]), one, two) for (one, two), count in shared.items() if count > enough
     )

@@ -10,7 +10,7 @@ _QUOTE: Final = r"[`'\"*]*"
 
 
 def calls(prompt: str, name: str) -> bool:
-    """Return True if a prompt has a call of a skill, or says that it is one."""
+    """Return True if a prompt calls a skill, or writes "skill" beside its name."""
     word = re.escape(name)
     call = rf"(?<!\w)\${word}(?![\w-])|(?<!\w)/{word}(?![\w/.-])"
     words = rf"\b{word}[`'\"*]* skill\b|\bskill [`'\"*]*{word}\b"

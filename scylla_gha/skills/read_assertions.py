@@ -1,4 +1,4 @@
-"""Reader of the assertions of an eval, in all the forms that people write."""
+"""Reader of the assertions of an eval, in all the usual forms."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ KEYS: Final = (
     *("success_criteria", "evaluation_criteria", "deterministic_assertions", "must_have", "rubric"),
 )
 INVERTED_KEYS: Final = ("must_not_have", "fail", "forbidden_behaviors", "forbidden_claims", "avoid")
-MOST: Final = 200  # assertions of an entry
+MOST: Final = 200  # assertions per entry
 _TEXT_KEYS: Final = ("text", "check", "description", "criterion", "value", "name", "pass_if")
 _READ_KEYS: Final = frozenset(
     {*_TEXT_KEYS, "id", "type", "pattern", "patterns", "cmd", "expect_exit", "expect_substring"}
@@ -32,7 +32,7 @@ _READ_KEYS: Final = frozenset(
 )
 _REGEX_KEYS: Final = frozenset({"must_have", "must_not_have"})
 _REGEX_SIGNS: Final = re.compile(r"\\[bBdDsSwW.()\[\]]|\.[*+?]|\(\?|\[[^\]\s]+\]|^\^|\$$|[^\s|]\|[^\s|]")
-_LONGEST_SIGN: Final = 1_000  # characters in which signs are searched, since that takes quadratic time
+_LONGEST_SIGN: Final = 1_000  # characters of a text in which signs are searched; the search takes quadratic time
 _ABOUT: Final = re.compile(
     r"SKILL\.md|(?<![\w/])(?:references?|scripts?|assets?)/\w|\b(?:the|this) skill\b|\bskill(?:'s)? (?:is|was|file)\b",
     re.IGNORECASE,
@@ -48,7 +48,7 @@ Form = Literal["contains", "not_contains", "matches", "command"]
 
 @dataclass(frozen=True, slots=True)
 class CodeCheck:
-    """An assertion that code decides: patterns that the answer must (not) match, or a command that must exit so."""
+    """An assertion that code decides: patterns that the answer must (not) match, or a command's expected exit code."""
 
     form: Form
     patterns: tuple[str, ...] = ()
@@ -62,9 +62,9 @@ class EvalAssertion:
     """One assertion about the result of an eval.
 
     Attributes:
-        is_inverted: the text must not hold.
-        code: the check that decides it; None: judges do.
-        about_skill: it speaks of the skill itself, so that no agent without the skill can meet it.
+        is_inverted: True if the text must not hold.
+        code: check that decides the assertion; None: judges decide it.
+        about_skill: True if the text is about the skill itself, so an agent without the skill cannot meet it.
     """
 
     text: str
@@ -84,10 +84,10 @@ class AssertionReader:
     retired: int = 0
 
     def read(self, entry: Mapping[str, Json], place: Place, faults: EntryFaults) -> tuple[EvalAssertion, ...]:
-        """Read all assertions of an entry; `faults` gets those that cannot be read.
+        """Read all assertions of an entry; `faults` collects the faults of unreadable ones.
 
         Raises:
-            EntryFault: there are too many.
+            EntryFault: the entry has too many assertions.
         """
         values = [
             (key, at, name, value)
@@ -96,7 +96,7 @@ class AssertionReader:
             for at, name, value in _listed(entry[key], (*place, key))
         ]
         if len(values) > MOST:
-            raise EntryFault(place, f"has {counted(len(values), 'assertion')}; the most are {MOST}")
+            raise EntryFault(place, f"has {counted(len(values), 'assertion')}; the maximum is {MOST}")
         active = [item for item in values if not (isinstance(item[3], dict) and item[3].get("retired") is True)]
         self.retired += len(values) - len(active)
         assertions: list[EvalAssertion] = []
@@ -135,7 +135,7 @@ class AssertionReader:
 
 
 def _listed(value: Json, place: Place) -> Iterator[tuple[Place, str, Json]]:
-    """Yield the elements of a list, the values of an object with their names, or the one text."""
+    """Yield the elements of a list, the values of an object with their names, or a single text."""
     if isinstance(value, list):
         yield from (((*place, index), "", element) for index, element in enumerate(value))
     elif isinstance(value, dict) and not any(isinstance(value.get(key), str) for key in ("text", "cmd")):
@@ -149,7 +149,7 @@ def _listed(value: Json, place: Place) -> Iterator[tuple[Place, str, Json]]:
 
 
 def _is_pattern(text: str) -> bool:
-    """Return True if a text is meant as a regular expression, not as a sentence."""
+    """Return True if a text is probably a regular expression, not a sentence."""
     return bool(_REGEX_SIGNS.search(text[:_LONGEST_SIGN]) or not re.search(r"\s", text)) and pattern_fault(text) is None
 
 
@@ -164,10 +164,10 @@ def _code_check(value: Mapping[str, Json], place: Place) -> CodeCheck | None:
     for index, pattern in enumerate(patterns):
         at = (*place, key, index) if isinstance(value[key], list) else (*place, key)
         if not isinstance(pattern, str):
-            raise EntryFault(at, "must be a text")
+            raise EntryFault(at, "must be text")
         if fault := pattern_fault(pattern):
             reason = fault.removeprefix(f"{pattern!r} is not a regular expression of RE2: ")
-            raise EntryFault(at, f"is no regular expression: {pattern[:100]!r}: {reason}")
+            raise EntryFault(at, f"{pattern[:100]!r} is not a regular expression: {reason}")
     return CodeCheck(form, tuple(patterns))
 
 
@@ -185,5 +185,5 @@ def _command_check(value: Mapping[str, Json], place: Place) -> CodeCheck:
     if isinstance(code, bool) or not isinstance(code, int):
         raise EntryFault((*place, "expect_exit"), "must be a whole number")
     if not isinstance(text, str):
-        raise EntryFault((*place, "expect_substring"), "must be a text")
+        raise EntryFault((*place, "expect_substring"), "must be text")
     return CodeCheck("command", command=tuple(words), exit_code=code, substring=text)

@@ -46,13 +46,13 @@ class SkillEval:
     """A prompt with assertions.
 
     Attributes:
-        id: unique in its file.
-        expected: the expected result in words; for judges.
-        files: paths that the agent gets, or names with their content.
+        id: id of the eval, unique in its file.
+        expected: expected result in words, for judges.
+        files: paths of files for the agent, or names with their content.
         setup: commands that run before the agent.
         label: skills that should trigger; None: unknown.
-        by_name: the prompt calls the skill by its name.
-        hosts: named in the prompt and not declared.
+        by_name: True if the prompt calls the skill by its name.
+        hosts: hosts that the prompt names and nothing declares.
         declared_hosts: that the agent may reach.
     """
 
@@ -71,7 +71,7 @@ class SkillEval:
 
 @dataclass(frozen=True, slots=True)
 class TriggerQuery:
-    """A query with its label; `split` is `train` or `validation` if the file says so."""
+    """A query with its label; `split` is `train`, `validation`, or empty if the file has none."""
 
     query: str
     label: TriggerLabel
@@ -80,7 +80,7 @@ class TriggerQuery:
 
 @dataclass(slots=True)
 class EvalFile:
-    """Content of a file: entries read, skipped and in error are all entries of it."""
+    """Content of a file; `read`, `skipped` and `in_error` count its entries."""
 
     path: str
     kind: Kind
@@ -99,10 +99,10 @@ class EvalReader:
 
     Attributes:
         skill: the skill.
-        declared_name: its name by SKILL.md.
-        place: folder of its evals.
-        known: names that labels may have.
-        user_only: no model may call the skill, so that its queries cannot be asked.
+        declared_name: name of the skill in SKILL.md.
+        place: folder of the skill's evals.
+        known: names that labels may contain.
+        user_only: True if no model may call the skill, so that its queries cannot be tested.
     """
 
     skill: SkillFolder
@@ -134,10 +134,10 @@ def _error(path: str, line: int, message: str) -> SkillFinding:
 
 
 def _entries(value: Json, name: str) -> list[tuple[Place, Json]]:
-    """Return the entries of a file with their places; empty if it has none.
+    """Return the entries of a file with their places; empty if there are none.
 
     Raises:
-        JsonFault: it has several lists of entries, or an object in place of a list.
+        JsonFault: the file has several lists of entries, or an object instead of a list.
     """
     if isinstance(value, list):
         return [((index,), entry) for index, entry in enumerate(value)]
@@ -147,7 +147,7 @@ def _entries(value: Json, name: str) -> list[tuple[Place, Json]]:
     if _has_prompt(value) and not any(_has_prompt(entry) for key in lists for entry in value[key]):
         return [((), value)]
     if len(lists) > 1:
-        raise JsonFault(f"{' and '.join(lists)}: only one of them can be the list of entries; put all in {lists[0]}")
+        raise JsonFault(f"{' and '.join(lists)}: a file has only one list of entries; move all entries to {lists[0]}")
     for key in WRAPPERS:
         entries = value.get(key)
         if isinstance(entries, dict) and (name == "evals.json" or any(_has_prompt(each) for each in entries.values())):
@@ -168,7 +168,7 @@ def _kind(name: str, value: Json, entries: list[tuple[Place, Json]]) -> Kind:
         return "triggers" if any(map(_has_prompt, objects)) else "not evals"
     if name.lower() == "evals.json" and any(map(_has_assertion, objects)):
         return "evals"
-    prompts = sum(map(_has_prompt, objects))  # few of them: a file of another tool
+    prompts = sum(map(_has_prompt, objects))  # with few prompts, it is another tool's file
     return "evals" if prompts and prompts * 2 >= len(objects) else "not evals"
 
 
@@ -182,7 +182,7 @@ def _has_assertion(entry: Mapping[str, Json]) -> bool:
 
 @dataclass(slots=True)
 class _FileReading:
-    """One file while it is read."""
+    """State of reading one file."""
 
     reader: EvalReader
     source: JsonSource
@@ -205,7 +205,7 @@ class _FileReading:
         self.file.entries = len(items)
         if len(items) > MOST_ENTRIES:
             self.file.in_error = len(items)
-            message = f"has {counted(len(items), 'entry', 'entries')}; the most are {MOST_ENTRIES:,}; split the file"
+            message = f"has {counted(len(items), 'entry', 'entries')}; the maximum is {MOST_ENTRIES:,}; split the file"
             self._add("error", (), message)
             return self.file
         for place, entry, label in items:
@@ -237,18 +237,20 @@ class _FileReading:
     def _name_what_is_not_read(self) -> None:
         unread = sorted(self.unread | self.assertions.unread)
         if unread:
-            self._add("note", (), f"keys that are not read: {', '.join(unread[:20])}{', ...' if unread[20:] else ''}")
+            self._add(
+                "note", (), f"unknown keys, which are ignored: {', '.join(unread[:20])}{', ...' if unread[20:] else ''}"
+            )
         if self.assertions.retired:
             self._add("note", (), f"{counted(self.assertions.retired, 'assertion is', 'assertions are')} retired")
         if self.unknown_calls:
             first, *others = self.unknown_calls
             more = f" and {counted(len(others), 'other')}" if others else ""
             place = self.unknown_calls[first]
-            message = f"{address(place)}: calls {first}{more}, and no skill or command here has this name"
+            message = f"{address(place)}: calls {first}{more}, but no skill or command here has this name"
             self._add("warning", place, message)
         if self.unknown_skills:
             names = ", ".join(sorted(self.unknown_skills)[:20])
-            self._add("note", (), f"names skills that are not here: {names}")
+            self._add("note", (), f"names unknown skills: {names}")
 
     def _listed(self, place: Place, value: Json, label: TriggerLabel) -> None:
         at, prompt = prompt_of(value if isinstance(value, dict) else {"query": value}, place)
@@ -273,13 +275,13 @@ class _FileReading:
             self._query(at, prompt, label, str(entry.get("split") or ""))
 
     def _query(self, place: Place, prompt: str, label: TriggerLabel, split: str = "") -> None:
-        """Take a query of a file of triggers, unless it is there already."""
+        """Add a query of a file of triggers, unless it was added already."""
         self.unknown_skills |= set(self.reader.known.unknown(label))
         known = self.labels.setdefault(prompt.strip(), label)
         if known != label:
-            raise EntryFault(place, "is there with both labels; keep one of them")
+            raise EntryFault(place, "occurs with both labels; remove one")
         if known is not label:
-            raise SkippedEntry("is there twice with the same label; it is used once", "warning")
+            raise SkippedEntry("occurs twice with the same label; it is used once", "warning")
         if self.reader.user_only:
             raise SkippedEntry("the model cannot invoke the skill (disable-model-invocation)")
         self.file.queries.append(TriggerQuery(prompt, label, split))
@@ -287,7 +289,7 @@ class _FileReading:
     def _eval(
         self, place: Place, entry: Mapping[str, Json], prompt: str, label: TriggerLabel | None, faults: EntryFaults
     ) -> None:
-        """Take an eval, unless it has a fault."""
+        """Add an eval, unless it has a fault."""
         expected_key = next((key for key in _EXPECTED if entry.get(key) not in (None, "")), "")
         expected = text_of(entry[expected_key]) if expected_key else ""
         assertions: tuple[EvalAssertion, ...] = ()
@@ -305,7 +307,7 @@ class _FileReading:
         if not assertions and expected:
             assertions = (EvalAssertion(expected, name=expected_key),)
         if not assertions:
-            self._add("warning", place, f'{address(place)}: has nothing to judge; write "expectations": ["..."]')
+            self._add("warning", place, f'{address(place)}: has no assertions; write "expectations": ["..."]')
         hosts = undeclared_hosts(entry, prompt, self._file_value("hosts"))
         if hosts:
             self._add("warning", place, f"{address(place)}: {_network_message(hosts)}")
@@ -320,7 +322,7 @@ class _FileReading:
             self.file.queries.append(TriggerQuery(prompt, label))
 
     def _file_folders(self) -> tuple[Path, ...]:
-        """Return the folders that paths of files may be relative to."""
+        """Return the folders to which paths of files may be relative."""
         place = self.reader.place
         return (self.reader.skill.folder, self.folder, place, place.parent)
 
@@ -328,14 +330,16 @@ class _FileReading:
         return self.source.value.get(key) if isinstance(self.source.value, dict) else None
 
     def _id(self, entry: Mapping[str, Json], place: Place) -> str:
-        """Return the id of an entry, else its place in the file."""
+        """Return the id of an entry, or its place in the file."""
         key = next((key for key in _IDS if entry.get(key) not in (None, "")), "")
         value = entry.get(key) if key else f"#{place[-1] if place else 0}"
         if isinstance(value, bool) or not isinstance(value, str | int):
-            raise EntryFault((*place, key), "must be a whole number or a text")
+            raise EntryFault((*place, key), "must be a whole number or text")
         first = self.ids.setdefault(str(value), place)
         if first != place:
-            raise EntryFault((*place, key), f"{str(value)[:60]!r} is the id of {address(first)} too; give each its own")
+            raise EntryFault(
+                (*place, key), f"{str(value)[:60]!r} is also the id of {address(first)}; change one of them"
+            )
         return str(value)
 
     def _is_by_name(self, prompt: str, place: Place) -> bool:

@@ -1,4 +1,4 @@
-"""Reader of labels: which skill a query should trigger, in all the forms that people write."""
+"""Reader of labels: which skill a query should trigger, in all the usual forms."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _WORDS: Final = frozenset({"true", "false", "yes", "no"})
 
 @dataclass(frozen=True, slots=True)
 class TriggerLabel:
-    """Names of the skills that a query should trigger, none if it should trigger none, and of those it should not."""
+    """Names of the skills that a query should trigger (may be empty), and of skills that it should not trigger."""
 
     expected: tuple[str, ...]
     rejected: tuple[str, ...] = ()
@@ -30,15 +30,15 @@ class KnownSkills:
     names: Collection[str]
 
     def label(self, entry: Mapping[str, Json], place: Place, *, is_routing: bool) -> TriggerLabel | None:
-        """Read the label of an entry; None: it has none.
+        """Read the label of an entry; return None if there is none.
 
         Args:
-            entry: of a file.
-            place: of the entry.
-            is_routing: the file is one of triggers, where `expected` is the name of a skill or null.
+            entry: entry of a file.
+            place: place of the entry.
+            is_routing: True for a file of triggers, where `expected` is the name of a skill or null.
 
         Raises:
-            EntryFault: it is not a label.
+            EntryFault: the label is invalid.
         """
         rejected = _names(entry.get(REJECTED), (*place, REJECTED)) if entry.get(REJECTED) is not None else ()
         key = next((key for key in LABELS if entry.get(key) is not None), None)
@@ -54,12 +54,12 @@ class KnownSkills:
         names = _names(value, at)
         unknown = [name for name in names if not self._knows(name)]
         if isinstance(value, str) and unknown and (key in LABELS[:3] or value.lower() in _WORDS):
-            message = f"{value!r} is text; write true or false, or the name of a skill that is here"
+            message = f"{value!r} is text, but not the name of a skill here; write true, false or such a name"
             raise EntryFault(at, message)
         return TriggerLabel(tuple(names), rejected)
 
     def unknown(self, label: TriggerLabel) -> list[str]:
-        """Return names of a label of which no skill is here."""
+        """Return the names in a label that no skill here has."""
         return [name for name in (*label.expected, *label.rejected) if not self._knows(name)]
 
     def _knows(self, name: str) -> bool:
@@ -75,7 +75,7 @@ def _names(value: Json, place: Place) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ListedQuery:
-    """A query whose label is the list that it stands in."""
+    """A query whose label is the name of its list."""
 
     place: Place
     value: Json

@@ -31,9 +31,9 @@ _INTERPRETER: Final = r"\b(?:python3?|uv|node|npx|tsx|bun|deno|bash|sh|ruby|perl
 UNDELIVERED: Final = frozenset({"evals", "tests", "test", "__pycache__", "node_modules"})
 _SCRIPTS: Final = frozenset({".sh", ".bash", ".py", ".rb", ".js", ".mjs", ".pl", ""})
 _MOST_FILES: Final = 2_000
-_MOST_TEXT: Final = 256 * 1024  # bytes of a file in which names of other files are searched
-_MOST_NAMED: Final = 3  # files, each with a finding of its own
-_LONGEST_LINE: Final = 5_000  # characters in which paths are searched, since that takes quadratic time
+_MOST_TEXT: Final = 256 * 1024  # bytes of a file that are searched for names of other files
+_MOST_NAMED: Final = 3  # files that each get a finding of their own
+_LONGEST_LINE: Final = 5_000  # characters of a line that are searched for paths; the search takes quadratic time
 _LONGEST_BODY: Final = 500
 
 
@@ -58,7 +58,7 @@ def skill_content(skill: SkillFolder) -> SkillContent:
     for text, folders, names in os.walk(skill.folder):
         folder = Path(text)
         if folder != skill.folder and SKILL_FILE in names:
-            folders.clear()  # another skill
+            folders.clear()  # a nested skill is checked on its own
             continue
         closed = {name for name in folders if folder == skill.folder and holds_answers(name)} | UNDELIVERED
         closed |= {name for name in folders if name.startswith(".") or holds_runs(folder / name)}
@@ -75,7 +75,7 @@ def skill_content(skill: SkillFolder) -> SkillContent:
 
 
 def file_findings(content: SkillContent, file: SkillFile) -> Iterator[SkillFinding]:
-    """Yield what is to be said of the files of a skill, in the order of SKILL.md's lines."""
+    """Yield findings about the files of a skill, those about references first."""
     yield from _reference_findings(content, file)
     yield from _link_findings(content)
     yield from _unused_findings(content, file)
@@ -92,19 +92,22 @@ def _reference_findings(content: SkillContent, file: SkillFile) -> Iterator[Skil
     for path, line in _references(file):
         name = os.path.normpath(path)
         if name.startswith(".."):
-            message = f"{path}: leads out of the skill's folder, and a copy of the skill lacks it; put the file into it"
+            message = f"{path}: is outside the skill's folder, so a copy of the skill lacks it; move the file there"
             yield content.finding("reference", "warning", line, message)
         elif Path(name).parts[0] in UNDELIVERED or holds_answers(name):
             if (folder / name).exists():
-                message = f"{path}: no agent gets it, since evals and tests hold answers; move it to references/"
+                message = (
+                    f"{path}: agents do not get this file, since evals and tests contain answers; move it to "
+                    "references/"
+                )
                 yield content.finding("reference", "warning", line, message)
         elif (folder / name).is_symlink() or (folder / name).exists():
             continue
         elif above := next((parent for parent in content.skill.above if (parent / name).exists()), None):
-            message = f"{path}: is not in the skill's folder but in {os.path.relpath(above, folder)}; name it so"
+            message = f"{path}: is not in the skill's folder but in {os.path.relpath(above, folder)}; write that path"
             yield content.finding("reference", "note", line, message)
         elif name.lower() in names:
-            message = f"{path}: there is {names[name.lower()]}; write it with the same capital letters"
+            message = f"{path}: the file is named {names[name.lower()]}; use the same capital letters"
             yield content.finding("reference", "warning", line, message)
         else:
             message = f"{path}: there is no such file; add it, or remove the reference"
@@ -112,7 +115,7 @@ def _reference_findings(content: SkillContent, file: SkillFile) -> Iterator[Skil
 
 
 def _references(file: SkillFile) -> Iterator[tuple[str, int]]:
-    """Yield each path that the body names, once, with its line: targets of links, and paths of the usual folders."""
+    """Yield each path in the body once, with its line: targets of links, and paths of the usual folders."""
     seen: set[str] = set()
     is_code = False
     for number, text in enumerate(file.body.split("\n"), file.body_line):
@@ -133,16 +136,14 @@ def _link_findings(content: SkillContent) -> Iterator[SkillFinding]:
     for link in content.links:
         target = (content.skill.folder / link).resolve()
         is_inside = target.is_relative_to(content.skill.folder)
-        reason = "which a copy of the skill may lose" if is_inside else "which leads out of the skill's folder"
-        message = f"{link}: is a symbolic link, {reason}; put the file itself there"
+        reason = "which a copy of the skill may lose" if is_inside else "which leads outside the skill's folder"
+        message = f"{link}: is a symbolic link, {reason}; replace it with the file"
         yield content.finding("link", "note" if is_inside else "warning", 1, message)
 
 
 def _unused_findings(content: SkillContent, file: SkillFile) -> Iterator[SkillFinding]:
     if content.cut:
-        yield content.finding(
-            "unused-file", "note", 1, f"has more than {_MOST_FILES:,} files; the rest was not checked"
-        )
+        yield content.finding("unused-file", "note", 1, f"has more than {_MOST_FILES:,} files; only these were checked")
     texts = {name: _text(content.skill.folder / name) for name in content.files if name != content.skill.file.name}
     whole = f"{file.body}\n{file.text('description')}"
     unused = [
@@ -169,7 +170,7 @@ def _text(path: Path) -> str:
 
 
 def _names(text: str, name: str) -> bool:
-    """Return True if a text has the name of a file, or imports a module of Python."""
+    """Return True if a text contains the name of a file, or imports it as a Python module."""
     path = Path(name)
     if path.name.lower() in text.lower():
         return True
@@ -184,7 +185,7 @@ def _names_whole(text: str, name: str) -> bool:
 
 
 def _script_findings(content: SkillContent, body: str) -> Iterator[SkillFinding]:
-    """Yield scripts that the body names without the program that runs them, and that cannot be executed."""
+    """Yield scripts that the body names without an interpreter, and that the system cannot execute."""
     scripts = [
         name
         for name in content.files
@@ -205,8 +206,12 @@ def _script_findings(content: SkillContent, body: str) -> Iterator[SkillFinding]
         elif has_shebang and not is_executable:
             closed.append(name)
     for names, fault, remedy in (
-        (bare, "can be executed, without a first line such as `#!/usr/bin/env python3`", "add it"),
-        (closed, "has a line `#!` and cannot be executed", "set the bit (chmod +x, git update-index --chmod=+x)"),
+        (bare, "is executable, but has no first line such as `#!/usr/bin/env python3`", "add it"),
+        (
+            closed,
+            "has a `#!` line, but is not executable",
+            "make it executable (chmod +x, git update-index --chmod=+x)",
+        ),
     ):
         if names:
             more = f" and {counted(len(names) - 1, 'more script')}" if names[1:] else ""

@@ -1,4 +1,4 @@
-"""Check of all skills in a folder, and its results as lines, as JSON and as SARIF."""
+"""Check of all skills in a folder, with results as lines, JSON and SARIF."""
 
 import json
 import os
@@ -36,7 +36,7 @@ _SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 @dataclass(frozen=True, slots=True)
 class CheckedSkill:
-    """A skill, with the files of its evals and the findings about both."""
+    """A skill, its files of evals, and the findings about both."""
 
     name: str
     folder: str
@@ -48,7 +48,7 @@ class CheckedSkill:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Return how many evals, assertions and queries were read."""
+        """Return the numbers of evals, assertions and queries."""
         evals = [each for file in self.files for each in file.evals]
         assertions = [assertion for each in evals for assertion in each.assertions]
         queries = [query for file in self.files for query in file.queries]
@@ -68,7 +68,7 @@ class CheckedSkill:
 
 @dataclass(frozen=True, slots=True)
 class SkillsCheck:
-    """Result for a folder; `findings` are those that belong to no skill."""
+    """Result for a folder; `findings` are about the folder, not about a skill."""
 
     root: Path
     skills: tuple[CheckedSkill, ...]
@@ -81,7 +81,7 @@ class SkillsCheck:
         return [*(finding for skill in self.skills for finding in skill.findings), *self.findings]
 
     def counted_levels(self) -> Counter[str]:
-        """Return how many findings there are of each level."""
+        """Return the number of findings per level."""
         return Counter(finding.level for finding in self.all_findings)
 
 
@@ -89,9 +89,9 @@ def check_skills(root: Path, rules: SkillListing | None, progress: Callable[[int
     """Check all skills in a folder, without a model and without the network.
 
     Args:
-        root: the folder of a skill, or one with several.
-        rules: of the agent that lists them; None: unknown, so that listings are not checked.
-        progress: is called with how many skills are done, and how many there are.
+        root: folder of one skill, or of several.
+        rules: the agent's rules for its list of skills; None: unknown, so the list is not checked.
+        progress: called with the number of checked skills, and of all skills.
 
     Raises:
         ConfigError: there is no skill.
@@ -118,12 +118,12 @@ def check_skills(root: Path, rules: SkillListing | None, progress: Callable[[int
 
 
 def _without_evals(skills: list[CheckedSkill]) -> Iterator[SkillFinding]:
-    """Yield one remark on all skills without evals."""
+    """Yield one finding about all skills without evals."""
     without = [skill for skill in skills if all(file.kind == "not evals" for file in skill.files)]
     if without:
         what = counted(len(without), "skill has", "skills have")
         example = '{"evals": [{"id": 1, "prompt": "...", "expectations": ["..."]}]}'
-        message = f"{what} no evals; the first one is a file evals/evals.json beside SKILL.md: {example}"
+        message = f"{what} no evals; begin with a file evals/evals.json beside SKILL.md: {example}"
         yield SkillFinding("no-evals", "note", without[0].file, 1, message)
 
 
@@ -148,21 +148,25 @@ def _check_skill(
         *(finding for each in files for finding in each.findings),
     ]
     if found.cut:
-        findings.append(SkillFinding("evals", "warning", path, 1, f"has more than {len(files):,} JSON files of evals"))
+        findings.append(
+            SkillFinding(
+                "evals", "warning", path, 1, f"has more than {len(files):,} JSON files of evals; only these were read"
+            )
+        )
     return CheckedSkill(
         skill.name, skill.shown(skill.folder), path, skill.invoked_as, user_only, files, tuple(findings)
     )
 
 
 def check_lines(check: SkillsCheck, shown_root: Path) -> Iterator[str]:
-    """Yield the lines that the command prints; `shown_root` is the folder as the user named it."""
+    """Yield the command's output lines; `shown_root` is the folder as the user named it."""
     for skill in check.skills:
         yield one_line(f"{skill.name} ({shown_root / skill.folder}): {_counts_text(skill)}")
         for file in skill.files:
             if file.kind != "not evals":
                 yield f"  {one_line(str(shown_root / file.path))}: {_file_text(file)}"
         if left := [file.path for file in skill.files if file.kind == "not evals"]:
-            yield f"  not evals, left alone: {one_line(first_of(left, _MOST_NAMED))}"
+            yield f"  not evals, ignored:  {one_line(first_of(left, _MOST_NAMED))}"
         for finding in sorted(skill.findings, key=lambda finding: _LEVELS.index(finding.level)):
             yield f"  {_finding_text(finding, shown_root)}"
     yield from (_finding_text(finding, shown_root) for finding in check.findings)
@@ -185,7 +189,7 @@ def _counts_text(skill: CheckedSkill) -> str:
         parts.append(f"{counted(counts['evals'], 'eval')} with {assertions}, {counts['coded']} of them decided by code")
     if total := counts["should_trigger"] + counts["should_not_trigger"]:
         queries = counted(total, "query", "queries")
-        parts.append(f"{queries}, {counts['should_trigger']} of which should trigger a skill")
+        parts.append(f"{queries}, {counts['should_trigger']} of them should trigger a skill")
     return "; ".join(parts) or "no evals"
 
 
@@ -212,7 +216,7 @@ def annotations(check: SkillsCheck) -> Iterator[tuple[Literal["error", "warning"
 
 
 def setup_finding(check: SkillsCheck) -> tuple[bool, str, str]:
-    """Return what `doctor` says of the skills in a folder: if all is well, what was found, and a command."""
+    """Return `doctor`'s result for the skills in a folder: whether all are valid, a summary, and a command."""
     levels = check.counted_levels()
     with_evals = sum(any(file.kind != "not evals" for file in skill.files) for skill in check.skills)
     what = f"{counted(len(check.skills), 'skill')}, {with_evals} with evals or queries"

@@ -60,9 +60,9 @@ def run_git(
     seconds: float | None = None,
     most_bytes: int | None = None,
 ) -> process.CapturedOutput:
-    """Run git on a git directory; its environment is `env` and the caller's PATH, and nothing else.
+    """Run git on a git directory; its environment is a fixed one with the caller's PATH, and `env`.
 
-    With `most_bytes`, its output has a limit, every file that it writes as well, and its memory.
+    `most_bytes` limits its output and every file that it writes; then its memory is limited too.
 
     Raises:
         GitOutputError: its output is larger.
@@ -98,8 +98,8 @@ def run_git_limited(
         argv = [*_LIMITED, str(_MEMORY_KIB), "git", *options, f"--git-dir={git_dir}", *args]
         ended = process.run(argv, cwd=git_dir, env={**_ENV, **(env or {})}, streams=files, limits=limits)
         if ended.timed_out:
-            raise ToolError(f"git {args[0]}: no end after {limits.seconds:g} s")
+            raise ToolError(f"git {args[0]}: did not end within {limits.seconds:g} s")
         if ended.code or ended.hits:
             message = files.stderr.read_bytes()[-1000:].decode(errors="replace").strip()
-            raise ToolError(message or f"git {args[0]}: it ended with {ended.code}")
+            raise ToolError(message or f"git {args[0]}: ended with exit code {ended.code}")
         return files.stdout.read_bytes()

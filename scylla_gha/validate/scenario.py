@@ -65,25 +65,25 @@ _ONCE: Final = (1,)
 
 
 class SolutionTrial(Record):
-    """Solution that was tried: `nop`, `solution`, `solution/MODE`, `right/NAME` or `wrong/NAME`."""
+    """Tested solution: `nop`, `solution`, `solution/MODE`, `right/NAME` or `wrong/NAME`."""
 
     name: str
     passed: bool
     fault: str | None = Field(
-        default=None, description="Difference between this verdict and the one that the proof needs; null: none"
+        default=None, description="Difference between this verdict and the verdict that the proof needs; null: none"
     )
     seconds: float = Field(
-        default=0.0, ge=0, description="Time in seconds of all tries of the solution, judging included"
+        default=0.0, ge=0, description="Time in seconds of all tests of the solution, judging included"
     )
     judged: tuple[str, ...] = Field(
         default=(),
         description="Ids of required items that judges must find unmet, since all checks accept the solution",
     )
-    calls: CallCounts = Field(default={}, description="Number of API operations in the first try, by category")
+    calls: CallCounts = Field(default={}, description="Number of API operations in the first test, by category")
 
 
 class ScenarioProof(Record):
-    """Proof of a scenario, with the modes in which its task is possible."""
+    """Proof of a scenario, with the reasons why its task is impossible in some modes."""
 
     scenario: str
     not_possible: dict[str, str] = Field(
@@ -95,7 +95,7 @@ class ScenarioProof(Record):
 
     @property
     def faults(self) -> list[str]:
-        """Messages about verdicts that are wrong."""
+        """Messages about wrong verdicts."""
         return [f"{self.scenario}: {trial.name}: {trial.fault}" for trial in self.trials if trial.fault]
 
     @property
@@ -124,12 +124,12 @@ class ScenarioProof(Record):
 
     @property
     def rejected(self) -> int:
-        """Number of wrong solutions that the checks reject, as they must."""
+        """Number of wrong solutions that the checks reject."""
         return sum(not trial.passed and not trial.fault and not trial.judged for trial in self.wrong)
 
     @property
     def left_to_judges(self) -> int:
-        """Number of wrong solutions that the checks accept, and that fail if judges find an item unmet."""
+        """Number of wrong solutions that the checks accept and that fail only if judges find an item unmet."""
         return sum(bool(trial.judged) and not trial.fault for trial in self.wrong)
 
     @property

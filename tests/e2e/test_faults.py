@@ -155,9 +155,9 @@ JUDGE: dict[str, tuple[Script, int, int | None, str | None]] = {
     "an error event and the end, once": (once(Say("", garbage=OVERLOADED, cut=True), content), 2, None, None),
     "hung up": (always(Hangup()), 3, None, "the provider answered 502"),
     # A judge whose answers cannot be read is asked again with the diff alone.
-    "prose": (always(Say("It deserves full marks.")), 6, 6, "the reply is not one JSON object alone"),
+    "prose": (always(Say("It deserves full marks.")), 6, 6, "the reply is not a single JSON object"),
     "prose once": (once(Say("It deserves full marks."), content), 2, 2, None),
-    "half a JSON": (half, 6, 6, "the reply is not one JSON object alone"),
+    "half a JSON": (half, 6, 6, "the reply is not a single JSON object"),
     "a million characters": (longest, 6, 6, "the answer is longer than 100000 characters"),
     "an item that does not exist": (always(Say(reply(raw("X1")))), 6, 6, "not answered"),
 }

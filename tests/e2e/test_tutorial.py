@@ -77,7 +77,7 @@ def test_the_tutorial_ends_with_a_verdict_and_an_estimate(tmp_path: Path) -> Non
     assert (verdict["arm"], verdict["verdict"]) == ("oracle", "better")
     (estimate,) = re.findall(r"```text\n(36 cells: .*?)```", PAGE.read_text(), re.DOTALL)
     assert without_minutes(estimate) in without_minutes(told[-1])
-    assert "smallest difference of pass rates seen with 80 % power: 79.5 points" in told[-1]
+    assert "smallest detectable pass rate difference (80 % power): 79.5 points" in told[-1]
 
 
 def test_too_few_tasks_are_told_with_the_reason_and_more_are_added_later(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_evaluate_ends_with_the_gates_own_code_and_leaves_the_report(repo: Path,
     write_greet_experiment(repo, scenarios=("*-greet",), repetitions=1, baseline=baseline, gate="better")
     said = scylla("evaluate", "greet", "--yes", cwd=repo, env=environment(repo.parent))
     assert said.code == code, said.err
-    assert "note: smallest difference of pass rates seen with 80 % power: " in said.err
+    assert "note: smallest detectable pass rate difference (80 % power): " in said.err
     assert ("gate better does not hold: nop: worse: -100.0 points" in said.err) == bool(code)
     report = json.loads((repo / "runs/greet/report.json").read_text())
     assert [one["verdict"] for one in report["comparisons"]] == ["worse" if code else "better"]

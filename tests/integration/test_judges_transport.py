@@ -49,12 +49,12 @@ def test_three_judges_are_sent_the_same_and_their_model_only_differs() -> None:
     [
         (
             Say("It is a fine change and deserves full marks."),
-            "Q1: the reply is not one JSON object alone: not JSON: Expecting value: line 1 column 1 (char 0)",
+            "Q1: the reply is not a single JSON object: not JSON: Expecting value: line 1 column 1 (char 0)",
         ),
         (
             Say(GOOD[:50]),
             (
-                "Q1: the reply is not one JSON object alone: not JSON: "
+                "Q1: the reply is not a single JSON object: not JSON: "
                 "Unterminated string starting at: line 1 column 37 (char 36)"
             ),
         ),

@@ -180,7 +180,7 @@ def test_after_a_kill_the_same_command_goes_on_and_keeps_the_attempt(repo: Path)
         assert ends(agent)
     assert not (repo / "runs/greet" / CLAUDE / "trial.json").exists()
     killed, second = go_on(repo)
-    assert (killed["outcome"], killed["reason"]) == ("cancelled", "the harness was killed in the middle of it")
+    assert (killed["outcome"], killed["reason"]) == ("cancelled", "the harness was killed during the attempt")
     assert killed["usage"]["usd"] is None
     assert (second["number"], second["outcome"]) == (2, "completed")
     assert list((repo.parent / "work").iterdir()) == [], "what the killed process left is reaped"

@@ -31,7 +31,7 @@ def test_an_error_of_the_tool_is_printed_with_exit_code_1(tmp_path: Path) -> Non
     (("get_isue", "{}"), {}, "mcp-call: there is no tool 'get_isue'; there are: get_issue, list_issues\n"),
     (("get_issue", "{owner}"), {}, "mcp-call: get_issue: the arguments are not JSON: "),
     (("get_issue",), {}, "usage: mcp-call TOOL JSON, such as: mcp-call list_issues "),
-    (("get_issue", "{}"), {"command": "/no/server"}, "mcp-call: it does not start: "),
+    (("get_issue", "{}"), {"command": "/no/server"}, "mcp-call: the server does not start: "),
     (("get_issue", "{}"), {"command": "true"}, "mcp-call: it ended with exit code 0 before it answered initialize\n"),
 ])  # fmt: skip
 def test_a_fault_is_said_with_exit_code_1(

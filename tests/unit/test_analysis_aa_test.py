@@ -100,7 +100,7 @@ def test_arms_without_repetitions_are_left_out() -> None:
 
 @pytest.mark.parametrize(
     ("resamples", "said"),
-    [(4, "so few halves do not prove it"), (400, "are reliable")],
+    [(4, "too few halves to be sure"), (400, "are reliable")],
 )
 def test_few_halves_do_not_prove_reliability(resamples: int, said: str) -> None:
     found = aa_test(frame(drawn(12, 6, seed=5)), "demo", AATestOptions(2, 0.05, resamples))

@@ -55,13 +55,13 @@ def test_few_scenarios_gaps_and_unequal_repetitions_are_warned_of() -> None:
     assert [warning.split(":")[0] for warning in warnings] == [
         "2 scenarios are few",
         "Repetitions differ between groups (1 to 2)",
-        "No judged trial in 1 of 4 groups",
+        "1 of 4 groups have no judged trial",
     ]
 
 
 def test_one_scenario_is_warned_of() -> None:
     assert whole(group("base", "001-a", "PF")).warnings == (
-        "All trials are of one scenario: what is said holds for it alone, and no comparison has a p.",
+        "All trials are of one scenario: the results hold for this scenario only, and comparisons have no p value.",
     )
 
 

@@ -43,9 +43,9 @@ def test_a_scenario_without_a_pass_is_the_dearest() -> None:
 @pytest.mark.parametrize(
     ("more", "note"),
     [
-        (rows("more", a=(1.0, "FF"), b=(1.0, "FF")), "an arm passed nothing, so its pass has no finite cost"),
+        (rows("more", a=(1.0, "FF"), b=(1.0, "FF")), "an arm never passed, so the cost of its pass is infinite"),
         (rows("more", a=(0.0, "PP"), b=(0.0, "PP")), "an arm is free"),
-        (rows("more", a=(None, "PP")), "the two share no scenario with a known cost"),
+        (rows("more", a=(None, "PP")), "the two arms share no scenario with a known cost"),
         (rows("more", a=(1.0, "PP")), "with one scenario, no interval can be computed"),
     ],
 )
@@ -93,7 +93,7 @@ def test_an_arm_that_tried_only_cheap_scenarios_is_not_the_cheapest() -> None:
     assert found is not None
     assert found.best == ("all",)
     assert found.pooled.scenarios == 4
-    assert found.pooled.note == "no interval: it takes 20 scenarios"
+    assert found.pooled.note == "no interval: at least 20 scenarios are needed"
     assert (found.pooled.low, found.shares) == (None, {})
 
 

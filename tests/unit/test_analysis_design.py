@@ -144,8 +144,8 @@ def test_without_a_price_there_are_no_dollars(usual: Power) -> None:
 @pytest.mark.parametrize(
     ("scenarios", "effect", "said"),
     [
-        (5, 0.1, "the 5 scenarios at hand can show no effect: a verdict needs at least 6 scenarios"),
-        (20, 0.1, "the 20 scenarios at hand cannot show 10 points, not with 100 repetitions"),
+        (5, 0.1, "the 5 scenarios at hand cannot show any effect: a verdict needs at least 6 scenarios"),
+        (20, 0.1, "the 20 scenarios at hand cannot show 10 points even with 100 repetitions"),
         (100, 0.1, "the 100 scenarios at hand can show 10 points with 5 repetitions"),
     ],
 )

@@ -27,7 +27,7 @@ def told(plan: Plan, variances: tuple[PairVariance, ...] = ()) -> list[str]:
 
 
 def points(note: str) -> float:
-    found = re.match(r"smallest difference of pass rates seen with 80 % power: ([\d.]+) points", note)
+    found = re.match(r"smallest detectable pass rate difference \(80 % power\): ([\d.]+) points", note)
     assert found
     return float(found[1])
 
@@ -35,7 +35,7 @@ def points(note: str) -> float:
 def test_every_plan_has_a_note_on_its_smallest_effect() -> None:
     (note,) = told(planned(10))
     found = re.match(
-        r"smallest difference of pass rates seen with 80 % power: ([\d.]+) points \(10 scenarios, 1 comp", note
+        r"smallest detectable pass rate difference \(80 % power\): ([\d.]+) points \(10 scenarios, 1 comp", note
     )
     assert found
     assert float(found[1]) == pytest.approx(34.6, abs=0.7)
@@ -51,9 +51,9 @@ def test_rows_that_vary_less_see_more() -> None:
     [
         (
             planned(5),
-            "no difference of pass rates can be shown, however large: a verdict needs at least 6 scenarios",
+            "no difference of pass rates can be shown, even the largest: a verdict needs at least 6 scenarios",
         ),
-        (planned(7, arms=6), "no difference of pass rates can be shown, however large"),
+        (planned(7, arms=6), "no difference of pass rates can be shown, even the largest"),
     ],
 )
 def test_a_plan_without_power_has_a_note(plan: Plan, said: str) -> None:
@@ -62,7 +62,7 @@ def test_a_plan_without_power_has_a_note(plan: Plan, said: str) -> None:
 
 def test_rows_that_leave_no_room_for_an_effect_see_nothing() -> None:
     certain = (CALM[0].model_copy(update={"within": 0, "within_baseline": 0, "rate_baseline": 0.5}),)
-    said = "no difference of pass rates is likely to be shown (6 scenarios, 1 comparison; by"
+    said = "probably no difference of pass rates can be shown (6 scenarios, 1 comparison; by"
     assert told(planned(6), certain)[0].startswith(said)
 
 
@@ -97,22 +97,24 @@ def test_better_takes_scenarios_by_the_least_p_of_the_family(scenarios: int, arm
 def test_an_arm_without_a_shared_scenario_passes_no_gate() -> None:
     cells = [make_cell("base", 1, "001-a"), make_cell("a0", 1, "002-b")]
     plan = make_plan(*cells, experiment=make_experiment(baseline="base", gate="not_worse"))
-    assert "takes more scenarios than the 0 that" in (why_gate_impossible(plan, (), USUAL_BASIS) or "")
+    assert "an interval needs 2 scenarios" in (why_gate_impossible(plan, (), USUAL_BASIS) or "")
 
 
 def test_not_worse_takes_a_spread() -> None:
     why = why_gate_impossible(planned(1, gate="not_worse"), CALM, "rows")
     assert why is not None
-    assert why.startswith("gate not_worse: a0 can never pass it: a spread takes more scenarios than the 1 ")
-    assert "scenarios would make that 80 %" in why
+    assert why.startswith(
+        "gate not_worse: a0 can never pass it: an interval needs 2 scenarios that the baseline has too (planned: 1)"
+    )
+    assert "scenarios with the same repetitions" in why
 
 
 def test_not_worse_that_even_an_equal_arm_hardly_passes_is_refused_with_what_it_takes() -> None:
     wild = (CALM[0].model_copy(update={"between": 0.2, "within": 0.25, "within_baseline": 0.25, "rate_baseline": 0.5}),)
     why = why_gate_impossible(planned(60, 1, gate="not_worse"), wild, "the rows")
     assert why is not None
-    assert re.search(r"with a chance of \d % \(margin 5 points, 60 scenarios; by the rows\)", why)
-    assert "scenarios would make that 80 %" in why
+    assert re.search(r"with a chance of only \d % \(margin 5 points, 60 scenarios; by the rows\)", why)
+    assert "scenarios with the same repetitions" in why
 
 
 def test_not_worse_that_is_unlikely_is_a_note() -> None:
@@ -126,7 +128,7 @@ def test_not_worse_that_is_unlikely_is_a_note() -> None:
 @pytest.mark.parametrize("gate", ["better", "not_worse"])
 def test_a_gate_without_another_arm_is_why_gate_impossible(gate: str) -> None:
     plan = make_plan(make_cell("base"), experiment=make_experiment(baseline="base", gate=gate))
-    assert "no arm is planned beside the baseline base" in (why_gate_impossible(plan, (), USUAL_BASIS) or "")
+    assert "no arm is planned besides the baseline base" in (why_gate_impossible(plan, (), USUAL_BASIS) or "")
 
 
 def test_the_chance_of_an_equal_arm_rises_with_scenarios() -> None:

@@ -55,12 +55,12 @@ def test_a_step_in_the_series_is_found() -> None:
     ]  # fmt: skip
     (note,) = found.notes
     assert "p of at most 0.05 / 3" in note
-    assert "neighbours resemble each other" in note
+    assert "neighbours are similar" in note
 
 
 def test_too_few_sets_say_so() -> None:
     found = history(sets(["PF"], ["PF"]), ["arm"], Pin("r0", 0.05))
-    assert found.notes == ("2 result sets are too few to look for changes of level: it takes 9",)
+    assert found.notes == ("2 result sets are too few to find changes of level; 9 are needed",)
     alone = history(sets(["PF"]), ["arm"], Pin("r0", 0.05))
     assert alone.notes[0].startswith("1 result set is too few")
     assert alone.series[0].shifts == ()
@@ -71,7 +71,7 @@ def test_a_change_of_scenarios_is_not_a_change_of_the_agent() -> None:
     found = series(*[[*easy, "-"]] * 5, *[[*easy, "FFFF"]] * 5)
     assert found.shifts == ()
     assert found.points[0].rate != found.points[9].rate
-    assert "in the 3 of 4 that all of them have" in found.notes[0]
+    assert "from the 3 of 4 that all of them have" in found.notes[0]
 
 
 def test_sets_without_the_arm_are_counted() -> None:
@@ -79,7 +79,7 @@ def test_sets_without_the_arm_are_counted() -> None:
     other = ResultSet("r9", "r9", "", other.rows)
     (found,) = history([*mine, other], ["arm"], Pin("r0", 0.05)).series
     assert (found.points[2].trials, found.points[2].rate, found.points[2].verdict) == (0, None, None)
-    assert "no judged trial of this arm in 1 of 3 result sets" in found.notes
+    assert "this arm has no judged trial in 1 of 3 result sets" in found.notes
 
 
 def test_a_cost_that_is_not_known_whole_is_none() -> None:
@@ -92,7 +92,7 @@ def test_a_cost_that_is_not_known_whole_is_none() -> None:
 
 
 def test_without_repetitions_drift_is_not_looked_for() -> None:
-    assert any(note.startswith("drift is not looked for") for note in series(["P", "F"], ["F", "P"]).notes)
+    assert any(note.startswith("no search for drift") for note in series(["P", "F"], ["F", "P"]).notes)
 
 
 def track(means: list[list[float]], repetitions: int = 10) -> Track:

@@ -102,7 +102,7 @@ def test_unknown_values_are_counted_in_a_note() -> None:
     rows = [*group("arm", "001-a", "PF", progress=0.5), *group("arm", "002-b", "P", progress=None)]
     found = of(rows, "progress_rate")
     assert found.n == 2
-    assert found.note.startswith("1 trial without it left out")
+    assert found.note.startswith("1 trial without a value left out")
 
 
 def test_an_arm_without_a_judged_trial_has_every_metric_and_no_value() -> None:
@@ -120,7 +120,7 @@ def test_an_arm_that_is_only_planned_is_there() -> None:
 
 def test_half_of_the_trials_at_their_limit_have_no_median() -> None:
     rows = group("arm", "001-a", "FF", outcome=Outcome.TIMEOUT) + group("arm", "002-b", "PP")
-    assert of(rows, "seconds_median").note == "half of the trials or more ran into their limit"
+    assert of(rows, "seconds_median").note == "at least half of the trials reached their time limit"
 
 
 def test_a_tail_takes_many_trials() -> None:

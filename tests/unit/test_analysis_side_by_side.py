@@ -90,7 +90,7 @@ def set_of(**given: Any) -> list[Result]:
         ({"threshold": 0.8}, "A and B have different thresholds: 0.6 and 0.8."),
         (
             {"workspace_digest": "other"},
-            "2 scenarios did not start from the same state in A and in B: 001-one, 002-two.",
+            "2 scenarios started from different states in A and B: 001-one, 002-two.",
         ),
         ({"model": "n"}, "nop: A and B have different models: m and n."),
     ],

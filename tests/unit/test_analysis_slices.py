@@ -78,8 +78,8 @@ def test_trials_far_above_their_group_and_idle_passes_are_named() -> None:
     rows += [row("arm", "001-a", 9, seconds=400.0, usd=1.0), row("arm", "001-a", 10, files_changed=0, usd=1.0)]
     found = outliers(frame(rows))
     assert [(one.cell, one.what) for one in found] == [
-        ("001-a--arm--r09", "seconds: 400 s, where the median of its group is 14.5"),
-        ("001-a--arm--r10", "passed, and changed nothing"),
+        ("001-a--arm--r09", "seconds: 400 s; the median of its group is 14.5"),
+        ("001-a--arm--r10", "passed without a change"),
     ]
 
 

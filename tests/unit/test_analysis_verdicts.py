@@ -33,7 +33,7 @@ def test_an_arm_that_loses_is_worse() -> None:
 def test_five_scenarios_never_give_a_verdict_and_the_need_is_named() -> None:
     ruling = ruled(base=["F"] * 5, good=["P"] * 5)["good"]
     assert ruling.verdict == "not_enough_data"
-    assert "5 of 5 scenarios differ, and a verdict takes at least 6 that differ" in ruling.why
+    assert "5 of 5 scenarios differ, and a verdict needs at least 6 that differ" in ruling.why
 
 
 def test_p_is_adjusted_for_every_arm_of_the_family() -> None:
@@ -62,7 +62,7 @@ def test_identical_and_nearly_identical_arms_have_one_verdict(scenarios: int) ->
     if scenarios != 59:  # the very edge
         assert found[1].verdict == first
     if first == "not_enough_data":
-        assert found[0].why.endswith("equivalent within 5 points takes 59 scenarios or more")
+        assert found[0].why.endswith("equivalent within 5 points needs at least 59 scenarios")
 
 
 def test_equivalence_is_adjusted_for_the_family() -> None:
@@ -102,7 +102,7 @@ def test_scenarios_that_one_arm_lacks_are_dropped_and_counted() -> None:
 def test_arms_without_a_common_scenario_cannot_be_compared() -> None:
     ruling = ruled(base=["FF", "-"], good=["-", "PP"])["good"]
     assert (ruling.verdict, ruling.contrast.p) == ("not_enough_data", None)
-    assert ruling.why == "the two share no scenario with a known value"
+    assert ruling.why == "the two sides share no scenario with a known value"
 
 
 @pytest.mark.parametrize(("family", "needed"), [(1, 6), (2, 7), (6, 8), (113, 13)])

@@ -82,7 +82,10 @@ def test_what_only_the_agents_output_lacks_excuses_it_until_the_model_has_answer
         before = work(bench, host, "echo end agent_error", CLAIMED)
         after = work(bench, host, f"{ASK} dear Hello?; echo end agent_error", CLAIMED, folder=bench.another(2))
         erased = work(bench, host, f"{ASK} dear Hello?; echo end completed", (REQUEST,), folder=bench.another(3))
-    assert (before.outcome, before.reason) == (Outcome.DELIVERY_ERROR, "as its output says: MCP server spy")
+    assert (before.outcome, before.reason) == (
+        Outcome.DELIVERY_ERROR,
+        "the agent's own output reports: MCP server spy",
+    )
     assert (after.outcome, after.reason) == (Outcome.AGENT_ERROR, "as it said")
     assert after.delivery is not None
     assert (after.delivery.proved, after.delivery.claimed) == (False, ("MCP server spy",)), "it is kept all the same"
@@ -103,7 +106,7 @@ def test_what_completed_without_a_proof_does_not_count(
     with shared_host(tmp_path) as (host, _):
         made = work(bench, host, "true", seen)
     assert made.outcome is Outcome.DELIVERY_ERROR
-    assert made.reason == f"what the agent had is not proved: {reason}"
+    assert made.reason == f"the delivery of the treatment is not proved: {reason}"
     assert made.delivery is not None
     assert not made.delivery.proved
 

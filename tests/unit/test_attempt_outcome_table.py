@@ -80,9 +80,9 @@ def test_no_delivery_that_is_not_proved_is_without_a_reason() -> None:
     facts: list[dict[str, Any]] = [{}, {"missing": ("skill a",)}, {"undeclared": ("tool x",)},
                                    {"claimed": ("model m",)}, {"unverified": ("no request was seen",)}]  # fmt: skip
     reasons = [Delivery(proved=False, **fact).shortfall for fact in facts]
-    assert reasons == ["what the agent had is not proved: no source says why", "missing: skill a",
-                       "not declared: tool x", "as its output says: model m",
-                       "what the agent had is not proved: no request was seen"]  # fmt: skip
+    assert reasons == ["the delivery of the treatment is not proved: no source gives a reason", "missing: skill a",
+                       "not declared: tool x", "the agent's own output reports: model m",
+                       "the delivery of the treatment is not proved: no request was seen"]  # fmt: skip
     assert Delivery(proved=True, unverified=("x",)).shortfall == ""
 
 

@@ -113,7 +113,7 @@ def test_a_trial_that_does_not_measure_the_agent_has_no_verdict(travelled: InPro
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        (["102"], 3, "there is no cell '102' in 3"),
+        (["102"], 3, "there is no cell '102' among 3 cells"),
         ([TALKER.replace("talker", "walker")], 3, f'did you mean "{TALKER}"?'),
         ([SCENARIO], 3, "matches 3 cells; name one of them:"),
         ([TALKER, "--attempt", "2"], 3, f"{TALKER}: there is no attempt 2; the attempts are: 1"),

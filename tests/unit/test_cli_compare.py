@@ -64,7 +64,7 @@ def test_other_circumstances_are_warned_of(tmp_path: Path) -> None:
     stored(tmp_path, "base")
     stored(tmp_path, "head", toolkit="0.2.0", sandbox="docker", agent_version="2", workspace_digest="other")
     warnings = "\n".join(compared("base", "head", runs=tmp_path).warnings)
-    for word in ("versions of the toolkit: 0.1.0 and 0.2.0", "sandboxes", "agent versions", "same state"):
+    for word in ("versions of the toolkit: 0.1.0 and 0.2.0", "sandboxes", "agent versions", "different states"):
         assert word in warnings
 
 
@@ -194,7 +194,7 @@ def test_one_arm_a_pinned_run_and_its_margin(folder: Path) -> None:
     (series,) = told["series"]
     assert [one["run"] for one in series["points"]] == ["d0", "d1", "d5"]
     assert [one["verdict"] for one in series["points"]] == [None, "not_enough_data", "worse"]
-    assert told["notes"] == ["3 result sets are too few to look for changes of level: it takes 9"]
+    assert told["notes"] == ["3 result sets are too few to find changes of level; 9 are needed"]
 
 
 def test_epochs_of_one_file_are_told_apart_by_when_they_began(folder: Path) -> None:
@@ -231,7 +231,7 @@ def test_without_a_pilot_it_goes_by_the_usual_variances_and_knows_no_cost(repo: 
     assert (told["arms"], told["comparisons"], told["variances"]) == (2, 1, [])
     assert told["basis"].startswith("typical variation")
     assert {(one["usd"], one["minutes"]) for one in told["designs"]} == {(None, None)}
-    assert told["at_hand"].startswith("the 1 scenario at hand can show no effect")
+    assert told["at_hand"].startswith("the 1 scenario at hand cannot show any effect")
     assert not (repo / "runs").exists(), "nothing is written"
 
 

@@ -84,7 +84,7 @@ def test_hundreds_of_arms_are_reported_and_their_models_are_compared_with_the_ba
     lines = [f"s{s},arm{a:04d},{(a + s) % 2},m{a}" for a in range(300) for s in range(2)]
     made = imported(csv_file(tmp_path / "a.csv", "scenario,arm,passed,model\n" + "\n".join(lines)))
     assert (len(made.arms), len(made.comparisons)) == (300, 299)
-    assert any(warning.startswith("300 are too many models") for warning in made.warnings)
+    assert any(warning.startswith("300 models are too many") for warning in made.warnings)
 
 
 def test_duplicate_rows_are_refused_with_both_lines_and_nothing_is_written(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_one_bad_row_refuses_the_artifact(tmp_path: Path, content: bytes, why: s
 
 MANIFESTS: dict[str, tuple[dict[str, Any], str]] = {
     "other content": ({"sha256": "1" * 64}, "results.jsonl does not match its manifest (SHA-256 differs)"),
-    "no digest": ({"sha256": "x"}, "manifest.json is not a manifest: 'sha256'"),
+    "no digest": ({"sha256": "x"}, "manifest.json is not valid: 'sha256'"),
     "another experiment": ({"experiment": "a`b\n"}, r"its manifest is of the experiment 'a`b\n'"),
     "another shard": ({"shard": 1}, "its manifest is of another shard or attempt than its name"),
     "another attempt": ({"attempt": 2}, "its manifest is of another shard or attempt than its name"),
@@ -99,8 +99,8 @@ MANIFESTS: dict[str, tuple[dict[str, Any], str]] = {
         {"unstarted": {CELLS[0].id: ""}},
         f"{CELLS[0].id} has a row, but its manifest lists it as not started",
     ),
-    "a key of its own": ({"x": 1}, "manifest.json is not a manifest: 'x': Extra inputs"),
-    "NaN": ({"count": float("nan")}, "manifest.json is not a manifest: 'count'"),
+    "a key of its own": ({"x": 1}, "manifest.json is not valid: 'x': Extra inputs"),
+    "NaN": ({"count": float("nan")}, "manifest.json is not valid: 'count'"),
 }
 
 

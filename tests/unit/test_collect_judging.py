@@ -104,7 +104,7 @@ def test_a_judgment_in_other_words_does_not_count(folder: RunFolder, library: Li
 def test_only_a_court_needs_its_wording(folder: RunFolder, library: Library) -> None:
     store(folder, *judged_by((), library))
     assert [row.judged for row in collected(folder, library)] == [True]
-    with pytest.raises(ConfigError, match=r"config/judge: no such folder; the judges' prompts belong there"):
+    with pytest.raises(ConfigError, match=r"config/judge: no such folder; create one with the judges' prompts"):
         collected(folder, library, make_plan(CELL, experiment=make_experiment(judges=JUDGES)))
 
 

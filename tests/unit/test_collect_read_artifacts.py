@@ -110,7 +110,7 @@ def test_what_is_missing_is_told_with_the_reason(tmp_path: Path) -> None:
     send(tmp_path, b"{}\n", shard=1)
     found = gathered(tmp_path, packing)
     assert missing_cells(packing, found, frozenset()) == {
-        CELLS[0].id: "shard 000 (attempt 1) sent no row of it, and does not say why",
+        CELLS[0].id: "shard 000 (attempt 1) sent no row of this cell, and gave no reason",
         CELLS[1].id: f"the rows of shard 001 were refused: {found.refused[0].reason}",
         CELLS[2].id: "shard 002 sent nothing: its job failed, was cancelled, or has not run; re-run the failed jobs",
         CELLS[3].id: "its row should be reused, but is not in reused.jsonl; plan again",

@@ -284,7 +284,7 @@ def test_another_rubric_that_does_not_fit_is_refused_with_all_its_faults(tmp_pat
         own.with_rubric(file)
     assert str(error.value).splitlines() == [
         f"{file}: for 001-one: categories: the weights sum to 0.5, not 1",
-        f"{file}: for 001-one: item F1: the checkpoint 'gone' does not exist; did you mean \"done\"?",
+        f"{file}: for 001-one: item F1: there is no checkpoint 'gone'; did you mean \"done\"?",
     ]
 
 
@@ -305,7 +305,10 @@ def test_a_price_list_takes_the_place_of_the_models_own_prices(tmp_path: Path) -
     ("given", "message"),
     [
         (("now", "m", "then"), "name: is 'now', but the file is named 'then'; make them equal"),
-        (("then", "mm", "then"), "prices: 'mm' is not in config/models/; the nearest is m; add a file for it there"),
+        (
+            ("then", "mm", "then"),
+            "prices: 'mm' is not in config/models/; the nearest is m; add a file for the model there",
+        ),
         (("them", "m", "them"), "price list 'then': not found in config/prices/"),
     ],
 )

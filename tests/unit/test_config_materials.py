@@ -70,7 +70,7 @@ def test_a_link_counts_as_the_file_that_it_stands_for(tmp_path: Path) -> None:
 def test_a_link_to_no_file_is_refused_since_no_digest_covers_it(tmp_path: Path, target: str) -> None:
     write_tree(tmp_path, FILES)
     (tmp_path / "config/skills/greeting/more").symlink_to(target)
-    said = f"{tmp_path}/config/skills/greeting/more: is a broken link; put the file that it stands for in its place"
+    said = f"{tmp_path}/config/skills/greeting/more: is a broken link; replace it with the file that it stands for"
     assert faults(tmp_path) == said
 
 
@@ -136,8 +136,8 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
         (AGENT_AT, AGENT.replace("Reads", "Reads\ntools: Read,,Grep"), "tools.1: string should have at least 1"),
         (SKILL_AT, SKILL.replace("greeting", "greet"), "name: is 'greet', but the folder is named 'greeting'; make"),
         (SKILL_AT, SKILL.replace("name: greeting\n", ""), "name: is None, but the folder is named 'greeting'"),
-        (SKILL_AT, SKILL.replace("How to greet", "[a]"), "description: is missing or no text; write one"),
-        (SKILL_AT, SKILL.replace("How to greet", "' '"), "description: is missing or no text; write one"),
+        (SKILL_AT, SKILL.replace("How to greet", "[a]"), "description: is missing or not text; write one"),
+        (SKILL_AT, SKILL.replace("How to greet", "' '"), "description: is missing or not text; write one"),
         (SERVER_AT, "description: A clock\n", "server.yaml:1: command: missing; add it"),
         (SERVER_AT, "- a\n", "server.yaml:1: the file: "),
     ],

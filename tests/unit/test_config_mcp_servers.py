@@ -47,14 +47,14 @@ def test_a_server_with_its_lock_is_valid(tmp_path: Path, server: str, lock: str 
 @pytest.mark.parametrize(
     ("server", "lock", "fault"),
     [
-        (PYPI, None, "is missing; it pins the packages of server.yaml"),
-        (PYPI, f"clock-server==1.3.0 {HASH}\n", "Clock_Server is 1.3.0, but server.yaml names 1.2.0; make the lock"),
-        (PYPI, f"other==1.2.0 {HASH}\n", "Clock_Server is missing, but server.yaml names 1.2.0"),
+        (PYPI, None, "is missing; make it, so that it pins the packages of server.yaml"),
+        (PYPI, f"clock-server==1.3.0 {HASH}\n", "Clock_Server: is 1.3.0, but 1.2.0 in server.yaml; make the lock"),
+        (PYPI, f"other==1.2.0 {HASH}\n", "Clock_Server: is missing, but 1.2.0"),
         (PYPI, "clock-server==1.2.0\n", "'clock-server==1.2.0' is not an exact version with hashes"),
         (PYPI, f"clock-server>=1.2.0 {HASH}\n", "'clock-server>=1.2.0' is not an exact version with hashes"),
         (NPM, "{}", "is not a lock of npm 7 or newer"),
         (NPM, json.dumps({"packages": {"node_modules/@clock/server": {"version": "1.2.0"}}}), "has no `integrity`"),
-        (NPM, json.dumps({"packages": {"": {}}}), "@clock/server is missing, but server.yaml names 1.2.0"),
+        (NPM, json.dumps({"packages": {"": {}}}), "@clock/server: is missing, but 1.2.0"),
     ],
 )
 def test_a_lock_that_does_not_pin_the_packages_is_refused(
@@ -70,8 +70,8 @@ def test_a_lock_that_does_not_pin_the_packages_is_refused(
     [
         ({"packages": {}}, "exactly one of npm and pypi"),
         ({"packages": {"npm": {"a": "1"}, "pypi": {"a": "1"}, "node": "22.1.0"}}, "exactly one of npm and pypi"),
-        ({"packages": {"npm": {"a": "1"}}}, "give node"),
-        ({"packages": {"pypi": {"a": "1"}, "node": "22.1.0"}}, "give node"),
+        ({"packages": {"npm": {"a": "1"}}}, "needs npm packages"),
+        ({"packages": {"pypi": {"a": "1"}, "node": "22.1.0"}}, "needs npm packages"),
         ({"packages": {"pypi": {"a": ">=1"}}}, "should match pattern"),
         ({"packages": {"pypi": {"a": "1"}}, "command": "/bin/clock"}, "without a path"),
         ({"hosts": ["10.0.0.1"]}, "give the host's name"),

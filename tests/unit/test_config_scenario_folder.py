@@ -76,9 +76,12 @@ def test_a_good_scenario_is_good(folder: Path) -> None:
         ({"checkpoints": (make_checkpoint(guard=True),)}, "checkpoints: only guards are required"),
         (
             {"progress": (ProgressStep(step="End", checkpoint="don"),)},
-            "progress: 'End' is bound to 'don', which does not exist; did you mean \"done\"?",
+            "progress: 'End' is bound to 'don', but no checkpoint has this id; did you mean \"done\"?",
         ),
-        ({"progress": (ProgressStep(step="End", item="Q1"),)}, "progress: 'End' is bound to 'Q1', which does not"),
+        (
+            {"progress": (ProgressStep(step="End", item="Q1"),)},
+            "progress: 'End' is bound to 'Q1', but no checkpoint has this id",
+        ),
         ({"overrides": {"a": "gone"}}, "overrides: gone is missing"),
     ],
 )
@@ -118,11 +121,11 @@ def test_the_prompt_says_something(folder: Path, prompt: bytes | None) -> None:
         (make_rubric(make_category(make_item(), make_item())), "items: the id 'F1' is given twice"),
         (
             make_rubric(make_category(make_item(checks=("donne",)))),
-            "item F1: the checkpoint 'donne' does not exist; did you mean \"done\"?",
+            "item F1: there is no checkpoint 'donne'; did you mean \"done\"?",
         ),
         (
             make_rubric(make_category(make_item(applies_if="x"))),
-            "item F1: the checkpoint 'x' does not exist",
+            "item F1: there is no checkpoint 'x'",
         ),
     ],
 )
@@ -155,6 +158,6 @@ def test_two_names_for_one_configuration_are_refused_but_not_one_name_twice() ->
     with pytest.raises(ConfigError) as caught:
         check_variants([one, other, one, same])
     assert str(caught.value) == (
-        f"variants T0/00-empty and T1/05-bare are one configuration under two names (digest {one.digest[:12]}); "
+        f"variants T0/00-empty and T1/05-bare have the same configuration (digest {one.digest[:12]}); "
         "change or remove one in config/tiers/"
     )

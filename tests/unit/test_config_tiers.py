@@ -80,7 +80,7 @@ def test_a_choice_that_is_another_sub_test_is_recorded_and_may_stand_beside_it(t
         (both("[T0/03-safety]"), r"inherits: there is no sub-test 'T0/03-safety'; did you mean \"T0/02-safety\""),
         (both("[best of T2]"), r"inherits: 'best of T2' needs a `representative` in config/tiers/T2.yaml"),
         (both("[T0/01-role]", "{system_prompt: {append: Mine}}"), ""),
-        (both("[T1/01-greeting, T1/01-greeting]"), "names a sub-test twice"),
+        (both("[T1/01-greeting, T1/01-greeting]"), "a sub-test is listed twice"),
         (
             {"config/tiers/t1/02-again.yaml": sub_test("02-other")},
             "id: is '02-other', but the file is named '02-again'",
@@ -95,7 +95,7 @@ def test_a_choice_that_is_another_sub_test_is_recorded_and_may_stand_beside_it(t
         ({"config/tiers/t0/03-x.yaml": sub_test("03-x", "{orchestration: {lead: readr}}")}, 'did you mean "reader"'),
         (
             {"config/tiers/t0/03-x.yaml": sub_test("03-x", "{system_prompt: {append: a, mode: append}}")},
-            "mode is for blocks",
+            "`mode` needs `blocks`",
         ),
         ({"config/blocks/B01-role.md": " \n"}, "B01-role.md: is empty"),
     ],

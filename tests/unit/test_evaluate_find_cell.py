@@ -52,16 +52,18 @@ def complaint(runs: Path, name: str, experiment: str | None = None) -> str:
 
 def test_what_is_not_there_has_a_near_name(runs: Path) -> None:
     assert complaint(runs, "002-two--nop--r02") == (
-        f"{runs}: there is no cell '002-two--nop--r02' in 3; did you mean \"002-two--nop--r01\"?"
+        f"{runs}: there is no cell '002-two--nop--r02' among 3 cells; did you mean \"002-two--nop--r01\"?"
     )
-    assert complaint(runs, "zzz") == f"{runs}: there is no cell 'zzz' in 3"
+    assert complaint(runs, "zzz") == f"{runs}: there is no cell 'zzz' among 3 cells"
     assert complaint(runs, "001", "demi") == (
         f"{runs}: there is no run of the experiment 'demi'; did you mean \"demo\"?"
     )
 
 
 def test_without_runs_it_says_what_to_do_first(tmp_path: Path) -> None:
-    assert complaint(tmp_path, "x") == f"{tmp_path}: there is no cell 'x' in 0; run `scylla-gha evaluate` first"
+    assert (
+        complaint(tmp_path, "x") == f"{tmp_path}: there is no cell 'x' among 0 cells; run `scylla-gha evaluate` first"
+    )
     assert "there is no such folder; run `scylla-gha evaluate` first" in complaint(tmp_path / "none", "x")
 
 

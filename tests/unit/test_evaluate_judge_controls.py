@@ -129,7 +129,7 @@ def test_a_control_that_is_killed_is_on_record_before_anybody_is_asked(
 
     with tried(repository, monkeypatch, script, alone="opus") as (journey, told, _):
         run_controls(journey, wanted(journey, told))
-    assert {probe.error for probe in seen} == {"the harness was killed in the middle of it"}
+    assert {probe.error for probe in seen} == {"the harness was killed during the control"}
 
 
 def test_what_was_decided_stands_where_it_cannot_be_decided_again(

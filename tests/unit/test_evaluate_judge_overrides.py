@@ -89,7 +89,7 @@ def test_a_folder_has_a_rubric_for_each_scenario(library: Library, tmp_path: Pat
 
 def test_a_rubric_must_fit_the_scenario(library: Library, tmp_path: Path) -> None:
     file = write_yaml(tmp_path / "strict.yaml", RUBRIC)
-    with pytest.raises(ConfigError, match=r"strict.yaml: for 001-one: item F1: the checkpoint 'greets' does not exist"):
+    with pytest.raises(ConfigError, match=r"strict.yaml: for 001-one: item F1: there is no checkpoint 'greets'"):
         judge_overrides(library, ["001-one"], (), None, file)
 
 

@@ -165,7 +165,7 @@ def test_an_attempt_without_a_record_was_killed_and_its_cost_is_unknown(reposito
     done.cell().attempt(1).file("attempt.json").unlink()
     ((_, trial, _),) = run_agents(repository, tmp_path / "runs", agents).told
     killed, second = trial.attempts
-    assert (killed.outcome, killed.reason) == (Outcome.CANCELLED, "the harness was killed in the middle of it")
+    assert (killed.outcome, killed.reason) == (Outcome.CANCELLED, "the harness was killed during the attempt")
     assert (killed.usage, second.outcome) == (Usage(), Outcome.COMPLETED)
 
 

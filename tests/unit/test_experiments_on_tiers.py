@@ -67,7 +67,7 @@ def test_the_declared_family_has_its_comparisons(name: str) -> None:
 def test_each_has_scenarios_enough_to_show_a_difference(name: str) -> None:
     assert scenarios_needed(COMPARISONS[name]) <= len({cell.scenario for cell in plan(name).cells})
     (note,) = plan_notes(plan(name), (), USUAL_BASIS)
-    assert note.startswith("smallest difference of pass rates seen with 80 % power: ")
+    assert note.startswith("smallest detectable pass rate difference (80 % power): ")
 
 
 def test_a_block_is_compared_with_no_block_and_what_lacks_it_with_all() -> None:

@@ -70,7 +70,7 @@ def test_an_order_is_read(body: str, order: SlashCommand) -> None:
         ("evaluate demo" + " --only=a" * 11, "10 times"),
         ("evaluate demo --repetitions 0", "a number from 1"),
         ("evaluate demo --repetitions 99999", "a number from 1"),
-        ("evaluate demo --repetitions 1 --repetitions 2", "can be given once"),
+        ("evaluate demo --repetitions 1 --repetitions 2", "can be given at most once"),
         ("evaluate demo --budget-usd 9", "the only options"),
         ("evaluate demo -n", "the only options"),
         ("evaluate demo 'x", "quotation mark"),

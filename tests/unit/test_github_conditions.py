@@ -68,15 +68,15 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({**PULL, "select": "reviews.state", "exists": True}, "'state' is looked up in a list"),
     ({**PULL, "select": "title.x", "exists": True}, "which has no fields"),
     ({**PULL, "select": "reviews[?state=='approved']", "exists": True}, "'approved' is none of PENDING"),
-    ({**PULL, "select": "threads[?line=='3']", "exists": True}, "a comparison that never holds"),
+    ({**PULL, "select": "threads[?line=='3']", "exists": True}, "the comparison is never true"),
     ({**PULL, "select": "threads[?path > `3`]", "exists": True}, "compares numbers"),
     ({**PULL, "select": "lenght(labels)", "equals": 1}, "there is no function 'lenght'; did you mean \"length\""),
-    ({**PULL, "select": "number", "equals": "3"}, "equals: it is a string, and a number is needed"),
+    ({**PULL, "select": "number", "equals": "3"}, "equals: it is a string, but must be a number"),
     ({**PULL, "select": "state", "equals": "merged"}, "equals: 'merged' is none of open, closed"),
     ({**PULL, "select": "labels", "set_equals": (1,)}, "set_equals: it is a number"),
     ({**PULL, "select": "title", "count": {"min": 1}}, "count: needs a list"),
     ({**PULL, "select": "[labels]", "count": {"max": 1}}, "builds a list of fixed length itself"),
-    ({**PULL, "select": "labels", "matches": "bug"}, "matches: it is a string, and a list"),
+    ({**PULL, "select": "labels", "matches": "bug"}, "matches: it is a string, but must be a list"),
     ({**PULL, "select": "title", "matches": "("}, "is not a regular expression"),
     ({**PULL, "select": "merged", "contains": "x"}, "contains: needs a list or a text"),
     ({**PULL, "select": "labels", "by": "octocat"}, "need objects with an id"),
@@ -117,7 +117,7 @@ def test_a_scenario_with_github_refuses_other_changes_by_default() -> None:
 
 def test_a_condition_on_github_needs_a_scenario_with_github() -> None:
     plain = make_scenario(checkpoints=(make_checkpoint(github={"query": "issues", "absent": True}),))
-    assert "the scenario has no `github`" in next(condition_faults(plain, {}))
+    assert "needs `github` in the scenario" in next(condition_faults(plain, {}))
 
 
 def test_facts_of_the_fixture_stand_in_prompts_and_conditions() -> None:
@@ -137,5 +137,5 @@ def test_what_is_absent_meets_no_other_condition() -> None:
         make_checkpoint(github={**PULL, "absent": True, "exists": True})
     with pytest.raises(ValidationError, match="give at least one of exists"):
         make_checkpoint(github=PULL)
-    with pytest.raises(ValidationError, match="contains: has no value"):
+    with pytest.raises(ValidationError, match="contains: needs a value"):
         make_checkpoint(github={**PULL, "select": "labels", "contains": None})

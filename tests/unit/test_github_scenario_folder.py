@@ -80,9 +80,9 @@ def test_the_agent_is_not_a_scripted_reviewer(tmp_path: Path, name: str) -> None
     ("scenario.yaml", "issue.crash.number", "issue.crush.number", r"scenario\.yaml: .*no 'issue\.crush'"),
     ("prompt.md", "issue.crash.number", "issue.crash.size", r"prompt\.md: .*issue\.crash has no 'size'"),
     ("rubric.yaml", "text: It is so", "text: 'It is {{ pr.nothing.number }}'", r"rubric\.yaml: .*no 'pr\.nothing'"),
-    ("rubric.yaml", "type: binary", "type: graduated, required: true", "required belongs to binary items"),
+    ("rubric.yaml", "type: binary", "type: graduated, required: true", "`required` needs a binary item"),
     ("wrong/careless.sh", "gh issue close 1", "# unmet: F1", r"careless\.sh: unmet: 'F1' is not a required item"),
-    ("solution/solution.sh", "gh issue edit", "# unmet: F1\ngh issue edit", "'# unmet:' is for wrong solutions"),
+    ("solution/solution.sh", "gh issue edit", "# unmet: F1\ngh issue edit", "'# unmet:' is only for wrong solutions"),
 ])  # fmt: skip
 def test_faults_name_the_file(tmp_path: Path, file: str, text: str, other: str, message: str) -> None:
     path = write_hub_scenario(tmp_path) / file
@@ -96,7 +96,7 @@ IMPOSSIBLE = "identity: author\n  not_possible: {mcp: It cannot}"
 
 @pytest.mark.parametrize(("declared", "removed", "fault"), [
     ("identity: author", "solution/mcp.sh",
-     r"github\.not_possible\.mcp: is missing, and so is solution/mcp\.sh; write the oracle of this mode, or here why"),
+     r"github\.not_possible\.mcp: is missing, and solution/mcp\.sh is missing too; write the oracle"),
     (IMPOSSIBLE, "wrong/careless.sh", r"github\.not_possible\.mcp: there is solution/mcp\.sh too; remove one of them"),
     (IMPOSSIBLE.replace("mcp", "mpc"), "wrong/careless.sh",
      r"github\.not_possible\.mpc: there is no such mode; did you mean .mcp"),
@@ -123,5 +123,7 @@ def test_a_mode_of_another_repository_needs_no_oracle(tmp_path: Path) -> None:
 
 def test_an_oracle_of_no_mode_is_found(tmp_path: Path) -> None:
     write(write_hub_scenario(tmp_path) / "solution" / "mpc.sh", "true\n")
-    with pytest.raises(ConfigError, match=r"solution/mpc\.sh: there is no mode 'mpc'; did you mean .mcp"):
+    with pytest.raises(
+        ConfigError, match=r"solution/mpc\.sh: there is no mode 'mpc'; rename or remove the file; did you mean .mcp"
+    ):
         read(tmp_path)

@@ -156,7 +156,7 @@ def test_a_repository_on_github_com_has_no_scripted_reviewers(tmp_path: Path) ->
         ("closes: issue.crash", "closes: issue.gone", "no step before is 'issue.gone'"),
         ("issue.other.number", "issue.other.title2", "issue.other has no title2"),
         ("return a", "return (a", "'return (a' is not a regular expression"),
-        ("when: {pushed: true, replied: true, ", "when: {}  # {", "reviews: each but the first needs `when`"),
+        ("when: {pushed: true, replied: true, ", "when: {}  # {", "reviews: all but the first need `when`"),
         ("event: REQUEST_CHANGES", "event: APPROVED", "must be one of 'APPROVE', 'REQUEST_CHANGES'"),
     ],
 )

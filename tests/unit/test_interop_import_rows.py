@@ -200,7 +200,7 @@ def test_modes_of_foreign_rows_are_compared_within_each_model_unless_a_baseline_
     rows = [row(arm=arm, mode=mode, model=model) for arm, mode, model in arms]
     plan = loaded(rows).plan
     assert plan.pairs == {"a/mcp": "a/gh", "b/mcp": "b/gh"}
-    unknown = "c/mcp: it is not compared, since no single arm of mode gh has its variant, agent and model."
+    unknown = "c/mcp: it is not compared, since mode gh has no single arm with its variant, agent and model."
     assert unknown in aggregate(plan, loaded(rows).rows).warnings
     assert set(loaded(rows, baseline="a/gh").plan.pairs.values()) == {"a/gh"}
     two_prompts = [*rows, row(arm="a/gh/long", mode="gh", model="a")]

@@ -168,7 +168,7 @@ def test_a_court_in_other_words_asks_in_them(tmp_path: Path) -> None:
 
 def test_a_court_without_judges_has_no_digest_and_needs_no_wording(tmp_path: Path) -> None:
     assert panel_digest((), [tmp_path]) == ""
-    with pytest.raises(ConfigError, match="no such folder; the judges' prompts belong there"):
+    with pytest.raises(ConfigError, match="no such folder; create one with the judges' prompts"):
         panel_digest(MODELS, [tmp_path])
 
 

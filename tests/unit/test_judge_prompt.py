@@ -156,7 +156,7 @@ def test_a_wrong_wording_is_refused_with_its_place(tmp_path: Path, template: str
 
 
 def test_no_wording_at_all_names_the_places(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"config/judge: no such folder; the judges' prompts belong there"):
+    with pytest.raises(ConfigError, match=r"config/judge: no such folder; create one with the judges' prompts"):
         read_prompt_texts([tmp_path])
 
 

@@ -33,7 +33,7 @@ def test_one_object_is_read_alone_or_in_a_fence(text: str) -> None:
     assert parsed.flags == frozenset()
 
 
-NOT_ONE = "the reply is not one JSON object alone: not JSON: "
+NOT_ONE = "the reply is not a single JSON object: not JSON: "
 
 
 @pytest.mark.parametrize(

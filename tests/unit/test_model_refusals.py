@@ -38,7 +38,7 @@ ONE_KIND = "give exactly one of run, file, changes, github, git and unchanged"
 ONE_PLACE = "give exactly one of fixture and repo"
 ONE_PROOF = "exactly one of checkpoint and item"
 ONE_PROMPT = "exactly one of replace, append and blocks"
-ONLY_SCORED = "a scored item needs a value, and any other must have none"
+ONLY_SCORED = "a scored item needs a value, and any other item must have none"
 
 
 def of(kind: Any, **own: Any) -> Make:
@@ -86,13 +86,13 @@ REFUSED: list[tuple[Make, dict[str, Any], str]] = [
     (make_checkpoint, {"file": None}, ONE_KIND),
     (make_checkpoint, {"file": "a", "run": "true"}, ONE_KIND),
     (make_checkpoint, {"run": "true", "changes": DiffCondition()}, ONE_KIND),
-    (make_checkpoint, {"file": "a", "exit": 1}, "belong to run"),
-    (make_checkpoint, {"file": "a", "stdout": "x"}, "belong to run"),
-    (make_checkpoint, {"file": "a", "stdout": ""}, "belong to run"),
-    (make_checkpoint, {"file": "a", "stdout_matches": "x"}, "belong to run"),
-    (make_checkpoint, {"changes": DiffCondition(), "graduated": True}, "belong to run"),
-    (make_checkpoint, {"run": "true", "absent": True}, "belong to file"),
-    (make_checkpoint, {"changes": DiffCondition(), "matches": "x"}, "belong to file"),
+    (make_checkpoint, {"file": "a", "exit": 1}, "need `run`"),
+    (make_checkpoint, {"file": "a", "stdout": "x"}, "need `run`"),
+    (make_checkpoint, {"file": "a", "stdout": ""}, "need `run`"),
+    (make_checkpoint, {"file": "a", "stdout_matches": "x"}, "need `run`"),
+    (make_checkpoint, {"changes": DiffCondition(), "graduated": True}, "need `run`"),
+    (make_checkpoint, {"run": "true", "absent": True}, "need `file`"),
+    (make_checkpoint, {"changes": DiffCondition(), "matches": "x"}, "need `file`"),
     (make_checkpoint, {"run": "true", "guard": True, "required": False}, "a guard is always required"),
     (step, {}, ONE_PROOF),
     (step, {"checkpoint": "a", "item": "F1"}, ONE_PROOF),
@@ -113,7 +113,7 @@ REFUSED: list[tuple[Make, dict[str, Any], str]] = [
     *each(make_experiment, "baseline", ""),
     *each(make_experiment, "max_age_days", 0.0),
     *each(make_experiment, "judges", ("m",), fault="(?s)judges\n.*a panel needs at least two judges"),
-    *each(make_experiment, "judges", ("m", "n", "m"), fault="(?s)judges\n.*m is named twice; a panel needs different"),
+    *each(make_experiment, "judges", ("m", "n", "m"), fault="(?s)judges\n.*m is listed twice; a panel needs different"),
     *each(make_experiment, "role_budget_usd", {"agent": 0.0}, fault="role_budget_usd.agent"),
     *each(make_experiment, "role_budget_usd", {"judges": 1.0}, fault="role_budget_usd.judges"),
     *each(make_experiment, "model_settings", {"agent": {"temperature": 1.5}}, fault="settings.agent.temperature"),

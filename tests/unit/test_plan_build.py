@@ -183,7 +183,7 @@ def test_what_a_plan_can_see_is_among_its_notes(library: Library, tmp_path: Path
     made = planned(library, RunFolder(tmp_path / "runs"))
     assert made.judging == judging_of(made, library)
     assert made.notes[-1].startswith(
-        "no difference of pass rates can be shown, however large: a verdict needs at least 6 scenarios"
+        "no difference of pass rates can be shown, even the largest: a verdict needs at least 6 scenarios"
     )
 
 

@@ -40,7 +40,7 @@ def test_the_declared_family_answers_and_arms_against_the_baseline_stay() -> Non
     report = tier_report(LADDER, family="tiers")
     assert answers(report) == [("T1", "T0", "better"), ("T2", "T1", "not_enough_data")]
     assert [each.baseline for each in report.comparisons] == [LADDER[0].id] * 3
-    assert report.family == "each tier against the one before"
+    assert report.family == "each tier against the previous one"
 
 
 def test_without_a_declaration_arms_against_the_baseline_answer_and_no_file_names_a_family() -> None:
@@ -73,7 +73,7 @@ def test_the_title_counts_comparisons_of_the_family() -> None:
     report = tier_report(LADDER, family="tiers")
     assert title(report).startswith("✓ T1 is better than T0: passes 100 % against 25 %, +75.0 points")
     counts = (
-        "Of 2 comparisons, each tier against the one before: 1 better, 0 worse, 0 equivalent, 1 without enough data."
+        "Of 2 comparisons, each tier against the previous one: 1 better, 0 worse, 0 equivalent, 1 without enough data."
     )
     assert title(report).endswith(counts)
     assert outputs(report)["verdict"] == "not_enough_data"
@@ -82,7 +82,7 @@ def test_the_title_counts_comparisons_of_the_family() -> None:
 def test_changes_against_the_baseline_follow_the_tiers_and_say_that_they_are_not_the_answer() -> None:
     text = markdown(tier_report(LADDER, family="tiers"))
     assert text.index("## Tiers") < text.index("## Changes against")
-    assert "The answer above is of other comparisons (each tier against the one before)" in text
+    assert "The answer above is of other comparisons (each tier against the previous one)" in text
 
 
 def test_a_model_that_is_worse_is_no_failure_as_neither_stands_first() -> None:
@@ -106,7 +106,7 @@ def test_a_side_that_lost_many_cells_gets_no_verdict() -> None:
 def test_a_family_without_comparisons_is_told_and_the_baseline_answers() -> None:
     report = tier_report([*LADDER[:1], TierArm("T0/02-core", [2] * 10)], family="tiers")
     assert answers(report) == [("t0-02-core.cli.sonnet", LADDER[0].id, "better")]
-    assert [text for text in report.warnings if "each tier against the one before" in text]
+    assert [text for text in report.warnings if "each tier against the previous one" in text]
 
 
 def test_without_statistics_the_baseline_answers_and_the_report_says_why() -> None:

@@ -209,7 +209,7 @@ def test_a_gate_holds_each_mode_against_the_baselines_mode(tmp_path: Path) -> No
     write_record(tmp_path / "report.json", report(plan))
     verdicts: Mapping[str, str] = {each.arm: each.against for each in arm_verdicts(tmp_path / "report.json")}
     assert verdicts == PAIRS
-    with pytest.raises(ValidationError, match="`family: modes` needs two or more modes; name them in `modes`"):
+    with pytest.raises(ValidationError, match="`family: modes` needs at least two modes; list them in `modes`"):
         make_experiment(family="modes", modes=("mcp",))
 
 

@@ -102,7 +102,7 @@ def test_tiers_their_steps_and_the_best_of_each() -> None:
 
 
 def test_an_arrow_takes_the_adjusted_p_as_well() -> None:
-    lines = section(with_family("each tier against the one before", p_adjusted=0.06), "Tiers")
+    lines = section(with_family("each tier against the previous one", p_adjusted=0.06), "Tiers")
     assert any(line.startswith("| T1 against T0 | +") and "| not enough data |" in line for line in lines)
 
 

@@ -33,7 +33,7 @@ def test_a_tier_of_which_one_sub_test_has_no_trial_has_no_pass_rate_and_is_not_z
     lines = section(report, "Tiers")
     assert any(line.startswith("| T1 | 2 | - | - | $0.10 ") and "| 0 | 0 |" in line for line in lines), lines
     assert any(line.startswith("| T1 against T0 | - |") and "not enough data" in line for line in lines)
-    assert "Each tier against the one before" not in [line.strip("# ") for line in markdown(report).splitlines()]
+    assert "Each tier against the previous one" not in [line.strip("# ") for line in markdown(report).splitlines()]
 
 
 def test_tokens_of_the_treatment_are_means_by_part_and_a_part_that_is_not_there_is_zero() -> None:

@@ -115,8 +115,8 @@ def test_traffic_of_judges_alone_is_shown() -> None:
     [
         (Delivery(proved=True, tools=24, system_prompt_bytes=0), "proved; 24 tools; 0 bytes of system prompt"),
         (Delivery(proved=False, missing=("skill a",), unverified=("no net",)), "missing: skill a; unverified: no net"),
-        (Delivery(proved=False, unverified=("no request",)), "what the agent had is not proved: no request"),
-        (Delivery(proved=False, claimed=("tool x",)), "as its output says: tool x"),
+        (Delivery(proved=False, unverified=("no request",)), "the delivery of the treatment is not proved: no request"),
+        (Delivery(proved=False, claimed=("tool x",)), "the agent's own output reports: tool x"),
         (
             Delivery(proved=True, tools=12, deferred_tools=("Fetch", "mcp__clock__now"), loaded_tools=("Fetch",)),
             "proved; 12 tools in full, and 2 by name only (Fetch loaded later)",

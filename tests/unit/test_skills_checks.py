@@ -79,8 +79,8 @@ def test_what_is_not_yaml_is_read_as_claude_code_does(tmp_path: Path) -> None:
 BODIES = {
     "See [rules](references/none.md).": "references/none.md: there is no such file",
     "Run `python scripts/none.py`.": "scripts/none.py: there is no such file",
-    "See ../other/notes.md.": "../other/notes.md: leads out",
-    "See references/Rules.md.": "references/Rules.md: there is references/rules.md",
+    "See ../other/notes.md.": "../other/notes.md: is outside the skill's folder",
+    "See references/Rules.md.": "references/Rules.md: the file is named references/rules.md",
     "\n" * 501 + "x": "references/lost.md: nothing names it",
     "x\n" * 501: "the body has 501 lines",
 }
@@ -98,7 +98,7 @@ def test_references_are_checked(tmp_path: Path, body: str) -> None:
 def test_evals_that_the_body_names_are_not_given_to_an_agent(tmp_path: Path) -> None:
     skill = write_evals(write_skill(tmp_path / "tally", body="See evals/evals.json, evals/none.json."), [])
     (text,) = messages(one_skill(skill), "warning")
-    assert text.startswith("evals/evals.json: no agent gets it")
+    assert text.startswith("evals/evals.json: agents do not get this file")
 
 
 def test_a_file_above_the_skill_is_named_where_it_is(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_links_are_not_followed_and_are_named(tmp_path: Path) -> None:
     check = checked(tmp_path)
     assert [each["name"] for each in check["skills"]] == ["tally"]
     assert any(
-        "assets: is a symbolic link, which leads out" in text for text in messages(check["skills"][0], "warning")
+        "assets: is a symbolic link, which leads outside" in text for text in messages(check["skills"][0], "warning")
     )
     assert any("is a link to skills/tally" in text for text in messages(check))
 

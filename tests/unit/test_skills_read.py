@@ -80,29 +80,35 @@ def test_queries_are_read(tmp_path: Path, name: str) -> None:
 
 FAULTS: dict[str, tuple[Any, str]] = {
     "trailing comma": ('{"evals": [{"prompt": "x",}]}', "is not JSON: column 27"),
-    "twice": ('{"evals": [{"prompt": "a", "prompt": "b"}]}', "evals[0].prompt: is there twice"),
-    "NaN": ('{"evals": [{"prompt": "a",\n"id": NaN}]}', "NaN is not a number of JSON"),
+    "twice": ('{"evals": [{"prompt": "a", "prompt": "b"}]}', "evals[0].prompt: occurs twice"),
+    "NaN": ('{"evals": [{"prompt": "a",\n"id": NaN}]}', "NaN is not a JSON number"),
     "deep": ("[" * 100_000, "nested too deeply"),
     "an object": ({"evals": {"one": entry()}}, "evals: must be a list"),
-    "two lists": ({"evals": [entry()], "cases": [entry()]}, "evals and cases: only one"),
+    "two lists": ({"evals": [entry()], "cases": [entry()]}, "evals and cases: a file has only one"),
     "empty": ({"evals": [entry(prompt=" ")]}, "evals[0].prompt: is empty"),
     "missing": ({"evals": [entry(), {"id": 2, "checks": [A]}]}, "evals[1].prompt: is missing"),
-    "same id": ({"evals": [entry(), entry()]}, "evals[1].id: '1' is the id of evals[0] too"),
-    "wrong id": ([entry(id=True)], "[0].id: must be a whole number or a text"),
+    "same id": ({"evals": [entry(), entry()]}, "evals[1].id: '1' is also the id of evals[0]"),
+    "wrong id": ([entry(id=True)], "[0].id: must be a whole number or text"),
     "no text": ([entry(checks=[7])], "[0].checks[0]: has no text"),
-    "too many": ([entry(checks=[A] * 201)], "[0]: has 201 assertions; the most are 200"),
-    "too many entries": ([entry(id=number) for number in range(2001)], "has 2,001 entries; the most are 2,000"),
-    "regex": ([entry(checks=[{"type": "contains", "pattern": "(a"}])], "checks[0].pattern: is no regular expression"),
-    "regex bomb": ([entry(checks=[{"type": "regex", "pattern": "(a{1000}){1000}"}])], "is no regular expression"),
+    "too many": ([entry(checks=[A] * 201)], "[0]: has 201 assertions; the maximum is 200"),
+    "too many entries": ([entry(id=number) for number in range(2001)], "has 2,001 entries; the maximum is 2,000"),
+    "regex": (
+        [entry(checks=[{"type": "contains", "pattern": "(a"}])],
+        "checks[0].pattern: '(a' is not a regular expression",
+    ),
+    "regex bomb": ([entry(checks=[{"type": "regex", "pattern": "(a{1000}){1000}"}])], "is not a regular expression"),
     "no file": ([entry(files=["none.csv"])], "[0].files[0]: none.csv: there is no such file"),
-    "leads out": ([entry(files=["../../x"])], "[0].files[0]: ../../x: leads out"),
+    "leads out": ([entry(files=["../../x"])], "[0].files[0]: ../../x: is outside"),
     "absolute": ([entry(files=["/etc/passwd"])], "[0].files[0]: /etc/passwd: must be a relative path"),
     "link": ([entry(files=["evals/link.csv"])], "evals/link.csv: is a link"),
     "command": ([entry(checks=[{"cmd": 5}])], "[0].checks[0].cmd: must be a command"),
-    "setup": ([entry(setup=[5])], "[0].setup[0]: must be a command, as text"),
+    "setup": ([entry(setup=[5])], "[0].setup[0]: must be text; write one shell command"),
     "no label": ({"queries": [{"query": "sum"}]}, "queries[0]: has no label"),
-    "text": ([{"query": "sum", "should_trigger": "true"}], "[0].should_trigger: 'true' is text; write true or false"),
-    "both": ([QUERIES[0], {"query": "sum", "should_trigger": False}], "[1].query: is there with both labels"),
+    "text": (
+        [{"query": "sum", "should_trigger": "true"}],
+        "[0].should_trigger: 'true' is text, but not the name of a skill here; write true",
+    ),
+    "both": ([QUERIES[0], {"query": "sum", "should_trigger": False}], "[1].query: occurs with both labels"),
 }
 
 
@@ -118,9 +124,9 @@ def test_a_fault_names_its_place(tmp_path: Path, name: str) -> None:
 SKIPPED: dict[str, Any] = {
     "has 2 user messages": {"messages": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]},
     "has a prompt and follow_ups": entry(follow_ups=["and then?"]),
-    "{{CITY}} is a placeholder": entry(prompt="Weather in {{CITY}}"),
-    "{PORT} is a placeholder": entry(prompt="Serve at {PORT}"),
-    "<path> is a placeholder": entry(prompt="Sum <path>"),
+    "the placeholder {{CITY}}": entry(prompt="Weather in {{CITY}}"),
+    "the placeholder {PORT}": entry(prompt="Serve at {PORT}"),
+    "the placeholder <path>": entry(prompt="Sum <path>"),
 }
 
 
@@ -149,7 +155,7 @@ def test_other_files_are_left_alone_and_named(tmp_path: Path) -> None:
     read = one_skill(skill)
     assert read["counts"]["evals"] == 1
     assert [file["path"] for file in read["files"] if file["kind"] == "not evals"] == ["evals/answer-key.json"]
-    assert "keys that are not read: note, owner" in messages(read, "note")
+    assert "unknown keys, which are ignored: note, owner" in messages(read, "note")
 
 
 def test_hosts_must_be_declared(tmp_path: Path) -> None:
@@ -189,7 +195,7 @@ def test_calls_of_nobody_are_named_once(tmp_path: Path) -> None:
     write_evals(write_skill(tmp_path / "tally"), asks)
     read = one_skill(tmp_path)
     assert read["counts"]["invoked_by_name"] == 4
-    assert messages(read, "warning") == ["[2]: calls /sum and 1 other, and no skill or command here has this name"]
+    assert messages(read, "warning") == ["[2]: calls /sum and 1 other, but no skill or command here has this name"]
 
 
 def test_byte_order_marks_and_other_encodings(tmp_path: Path) -> None:

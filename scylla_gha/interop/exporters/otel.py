@@ -40,8 +40,8 @@ def otel_traces(rows: Iterable[Result], records: Mapping[str, CellRecord], *, co
     """Return the traces of all rows that have records.
 
     Args:
-        rows: of a run.
-        records: of their trials, by cell.
+        rows: rows of a run.
+        records: records of their trials, by cell.
         content: add messages, and arguments and results of tools, which the conventions leave out by default.
     """
     traces = (_TrialTrace(row, records[row.cell], content) for row in rows if row.cell in records)
@@ -191,7 +191,7 @@ def _fault(request: LoggedRequest) -> str | None:
 
 
 def _provider(model: str | None) -> str | None:
-    """Return the provider whose names a model has; None if it is unknown."""
+    """Return the provider of a model, by the model's name; None if it is unknown."""
     return "anthropic" if model and model.startswith("claude") else None
 
 
@@ -219,7 +219,7 @@ def _nanoseconds(when: Time) -> str:
 
 
 def _attributes(values: Mapping[str, object]) -> list[Json]:
-    """Return attributes of OTLP, without those that are unknown."""
+    """Return values as OTLP attributes, without unknown ones."""
     return [{"key": key, "value": _value(value)} for key, value in values.items() if value is not None]
 
 

@@ -1,6 +1,6 @@
 """Parts that exporters share: rows by planned cell, columns, safe text; and rows as a table of pandas, CSV or Parquet.
 
-A table has one column per field, of one type whatever the rows hold, in the order of the rows.
+A table has one column per field, whose type does not depend on the rows. Rows keep their order.
 """
 
 import datetime
@@ -111,7 +111,7 @@ def rows_by_arm(plan: Plan, results: Iterable[Result]) -> tuple[ArmRows, ...]:
 
 @functools.cache
 def further_columns() -> dict[str, list[str]]:
-    """Return, by format, the columns of results that a format has in its part for further values."""
+    """Return, by format, the result columns that go into the format's part for further values."""
     columns: dict[str, list[str]] = yaml.safe_load(Path(__file__).with_name("columns.yaml").read_text("utf-8"))
     return columns
 
@@ -212,7 +212,7 @@ def tool_metrics(row: Result, names: Mapping[str, int] | None, trajectory: Traje
     """Return the profiler's `toolCalls`; unknown values are null.
 
     Args:
-        row: its total and failed calls are taken.
+        row: source of the total and of the failed calls.
         names: number of calls by the tool's name.
         trajectory: all calls; None: it was not stored, so no command is known.
     """
@@ -273,7 +273,7 @@ def profile_rows(results: Iterable[Result], records: Mapping[str, CellRecord]) -
 
     Args:
         results: in the order of the lines.
-        records: of their trials, by cell; values that only a missing record has are null.
+        records: records of their trials, by cell; without a record, its values are null.
     """
     return b"".join(json_bytes(_row(row, records.get(row.cell))) + b"\n" for row in results)
 

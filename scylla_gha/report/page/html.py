@@ -45,10 +45,10 @@ class PagePlace:
     """Place of a page among others: a trail of links to those above it, and the file of its data.
 
     Attributes:
-        name: of the page, in the trail.
+        name: name of the page in the trail.
         trail: names and addresses of the pages above it.
         data: address of the script with its data; empty: none.
-        nonce: what allows that script. Nobody who wrote a part of the data can know it beforehand.
+        nonce: value by which the policy allows that script. Nobody who wrote a part of the data can know it beforehand.
     """
 
     name: str
@@ -64,7 +64,7 @@ def html(template: str, *scripts: str, location: PagePlace | None = None, **valu
         template: its name in the folder `templates`.
         scripts: names of scripts there, which become one; without any, the page has none.
         location: where the page is among others; None: it stands alone.
-        values: of the template.
+        values: values of the template.
     """
     style = _source("page.css").replace("/*light*/", palette_css("light")).replace("/*dark*/", palette_css("dark"))
     code = "".join(map(_source, scripts))
@@ -101,7 +101,7 @@ def _hash(text: str) -> str:
 def _source(name: str) -> str:
     loader = _environment().loader
     if loader is None:
-        raise TypeError("the environment of pages has a loader")
+        raise TypeError("the environment of pages has no loader")
     return loader.get_source(_environment(), name)[0]
 
 
