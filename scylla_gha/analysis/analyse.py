@@ -166,7 +166,10 @@ def _warnings(frame: Frame, question: Question) -> Iterator[str]:
         yield f"{gaps} of {counted(groups.size, 'group')} have no judged trial: comparisons skip their scenarios."
     models = len(set(question.models.values()) - {None})
     if models > MOST_MODELS:
-        yield f"{models} models are too many to compare all pairs: each is compared with the baseline only."
+        yield (
+            f"{counted(models, 'model is', 'models are')} too many to compare all pairs: each is compared with "
+            "the baseline only."
+        )
 
 
 def omnibus(frame: Frame) -> Iterator[Omnibus]:
