@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from scylla_gha.analysis.contrasts import Scale, holm_adjusted, likely_effect, paired_contrasts, rule
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, first_of
 from scylla_gha.model.analysis import Contrast, Ruling
 from scylla_gha.model.skill_help import (
     ArmTotals,
@@ -28,10 +28,13 @@ from scylla_gha.model.skill_help import (
     HereClaim,
     Ratio,
     SkillArm,
+    WhereUsed,
 )
-from scylla_gha.stats import wilson
+from scylla_gha.stats import Interval, wilson
 from scylla_gha.stats.agreement import alpha
 from scylla_gha.stats.arrays import Floats
+from scylla_gha.stats.means import few_clusters_rate
+from scylla_gha.stats.ratios import fieller_interval
 from scylla_gha.stats.resampling import USUAL, Resampling
 from scylla_gha.stats.strata import StratifiedDifference, stratified_difference
 
@@ -41,6 +44,8 @@ MARGIN: Final = 0.05
 _ALPHA: Final = 0.03  # below 0.05, since an author who adds repetitions and looks again has several chances
 _SHARE: Final = "score"  # a metric between 0 and 1
 _UNCLEAR: Final = 0.4  # alpha, below which judges do not read an assertion alike
+_LEAST_UPTAKE: Final = 0.2  # of the lower limit: below, the interval of the effect where it was used is too wide
+_MOST_NAMED: Final = 5
 _MOST_EVALS: Final = 200
 _COSTS: Final = ("usd", "seconds", "tokens")
 Share = Callable[[EvalTrial], float | None]
@@ -90,6 +95,7 @@ def contrast_of(data: HelpData, other: SkillArm) -> HelpContrast:
         alike=alike,
         too_few="" if alike and alike.verdict != "not_enough_data" else _missing_evals(data, other, share),
         all_hold=_here(data, other, all_hold),
+        where_used=_where_used(data, other, share),
         ratios=dict(_ratios(data, other)),
     )
 
@@ -201,6 +207,50 @@ def _missing_evals(data: HelpData, other: SkillArm, value: Share) -> str:
     return f"too few evals for more than these; add {need - differences.size}"
 
 
+def _where_used(data: HelpData, other: SkillArm, value: Share) -> WhereUsed | None:
+    """Return the difference divided by the difference in uptake; None unless its interval has the coverage.
+
+    It assumes that a description that is not followed changes nothing.
+    """
+    uptake = uptake_of(data, "with")
+    pairs, uses = _pairs(data, other, value), _pairs(data, other, _used)
+    names = [name for name in pairs if name in uses]
+    if uptake is None or uptake.low is None or uptake.low <= _LEAST_UPTAKE or len(names) < FEWEST_EVALS:
+        return None
+    effects, shares = ([fmean(of[name][0]) - fmean(of[name][1]) for name in names] for of in (pairs, uses))
+    found = fieller_interval(effects, shares)
+    if found is None or found.estimate is None or found.low is None or found.high is None:
+        return None
+    return WhereUsed(value=found.estimate, low=found.low, high=found.high)
+
+
+def _used(trial: EvalTrial) -> float | None:
+    if trial.used is None:
+        return 0.0 if trial.arm == "without" else None
+    return float(trial.used)
+
+
+def uptake_of(data: HelpData, arm: SkillArm) -> Interval | None:
+    """Return the share of trials that used the skill, with an interval over evals; None if it is unknown."""
+    uses = data.by_eval(arm, lambda trial: None if trial.used is None else float(trial.used))
+    values = [value for each in uses.values() for value in each]
+    labels = [number for number, each in enumerate(uses.values()) for _ in each]
+    return few_clusters_rate(values, labels) if values else None
+
+
+def uptake_notes(data: HelpData) -> Iterator[str]:
+    """Yield a note on evals in which the skill was not always used."""
+    uses = data.by_eval("with", lambda trial: None if trial.used is None else float(trial.used))
+    unused = {name: values for name, values in uses.items() if min(values) < 1}
+    if unused:
+        trials = sum(map(len, unused.values()))
+        count = trials - round(sum(map(sum, unused.values())))
+        yield (
+            f"not used in {count} of {counted(trials, 'trial')} of {first_of(unused, _MOST_NAMED)}: if these should "
+            "trigger it, the description is the fault there, not the body"
+        )
+
+
 def _ratios(data: HelpData, other: SkillArm) -> Iterator[tuple[str, Ratio]]:
     for name in _COSTS:
         first, second = _means(data, other, lambda trial, name=name: getattr(trial, name))  # type: ignore[misc]
@@ -215,6 +265,7 @@ def arm_totals(data: HelpData, arm: SkillArm) -> ArmTotals:
     """Return the figures of an arm."""
     about = {(each.eval, each.id) for each in data.assertions if each.about_skill}
     own = [trial for trial in data.trials if trial.arm == arm]
+    uptake = uptake_of(data, arm)
     return ArmTotals(
         arm=arm,
         trials=len(own),
@@ -223,6 +274,9 @@ def arm_totals(data: HelpData, arm: SkillArm) -> ArmTotals:
         usd=_mean(data.by_eval(arm, lambda trial: trial.usd)),
         seconds=_mean(data.by_eval(arm, lambda trial: trial.seconds)),
         tokens=_mean(data.by_eval(arm, lambda trial: trial.tokens)),
+        uptake=uptake.estimate if uptake else None,
+        uptake_low=uptake.low if uptake else None,
+        uptake_high=uptake.high if uptake else None,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from scylla_gha.analysis.skill_help import HelpData, arm_totals, assertion_results, contrast_of
+from scylla_gha.analysis.skill_help import HelpData, arm_totals, assertion_results, contrast_of, uptake_notes
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result
@@ -35,7 +35,7 @@ def skill_help(name: str, plan: Plan, folder: RunFolder) -> SkillHelp:
     """Compare the arms of a run by the judged trials that it has."""
     judged = list(_judged(plan, folder))
     texts = {(text.eval, text.id): text for _, judgment, eval_id in judged for text in _texts(judgment, eval_id)}
-    trials = [_trial(row, judgment, ARMS[plan.arm(row.arm).variant.id]) for row, judgment, _ in judged]  # type: ignore[union-attr]
+    trials = [_trial(row, judgment, name, ARMS[plan.arm(row.arm).variant.id]) for row, judgment, _ in judged]  # type: ignore[union-attr]
     data = HelpData(trials, sorted(texts.values(), key=lambda text: (text.eval, int(text.id[1:]))))
     others: list[SkillArm] = [arm for arm in data.arms if arm != "with"] if "with" in data.arms else []
     arm = plan.arms[0]
@@ -48,6 +48,7 @@ def skill_help(name: str, plan: Plan, folder: RunFolder) -> SkillHelp:
         arms=tuple(arm_totals(data, arm) for arm in data.arms),
         contrasts=tuple(contrast_of(data, other) for other in others),
         assertions=tuple(assertion_results(data, others[-1] if others else None)),
+        notes=tuple(uptake_notes(data)),
     )
 
 
@@ -68,7 +69,8 @@ def _texts(judgment: Judgment, eval_id: str) -> Iterator[AssertionText]:
         )
 
 
-def _trial(row: Result, judgment: Judgment, arm: SkillArm) -> EvalTrial:
+def _trial(row: Result, judgment: Judgment, name: str, arm: SkillArm) -> EvalTrial:
+    uses = None if row.uses is None or arm == "without" else row.uses.get(f"skill/{name}")
     tokens = [getattr(row, name) for name in _TOKENS]
     votes = {
         item.id: tuple(score.value if (score := answer.score(item.id)) else None for answer in judgment.answers)
@@ -83,4 +85,5 @@ def _trial(row: Result, judgment: Judgment, arm: SkillArm) -> EvalTrial:
         usd=row.usd,
         seconds=row.seconds,
         tokens=row.total_tokens if None in tokens else sum(tokens),
+        used=None if uses is None else uses > 0,
     )

@@ -30,6 +30,7 @@ from scylla_gha.skills.suites import (
     write_arms,
     write_eval,
     write_experiment,
+    write_plugin,
     write_skills,
 )
 
@@ -172,6 +173,7 @@ def _part(
     installed = write_skills(suite, [current, *others])
     if before := base.folder(skill, current):
         write_skills(suite, [before, *others], BASE_FOLDER)
+    write_plugin(suite, skill.invoked_as)
     write_arms(suite, installed[0], installed[1:])
     for entry in entries:
         write_eval(suite, name, entry)

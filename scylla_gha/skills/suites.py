@@ -13,6 +13,7 @@ Ids of scenarios are made of ids of evals, so that a new eval leaves the stored 
 """
 
 import functools
+import json
 import re
 import shlex
 import shutil
@@ -23,6 +24,7 @@ from typing import Final
 
 import yaml
 
+from scylla_gha.config.materials import is_undelivered
 from scylla_gha.model import Record, slug
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.sandbox import NetworkAccess
@@ -56,8 +58,6 @@ _ANSWERED: Final = "answered"
 _PLAIN: Final = "plain_prompt.md"
 _LARGEST_NUMBER: Final = 999
 _WORD: Final = re.compile(r"(?<![\w/@+~.-])[\w@+~.-]+(?:/[\w@+~.-]+)*")
-# They hold expected answers or what earlier runs left, and are not a part of what an agent is given.
-_LEFT_OUT: Final = ("evals", "evals.json", "tests", "testing", "results", "*-workspace", ".git", "__pycache__")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,8 @@ def copy_skill(folder: Path, target: Path) -> None:
         runs = {name for name in names if holds_runs(Path(inside, name))}
         links = {name for name in names if Path(inside, name).is_symlink()}
         above = {name for name in names if target.is_relative_to(Path(inside, name))}
-        return shutil.ignore_patterns(*_LEFT_OUT)(inside, names) | runs | links | above
+        answers = {name for name in names if is_undelivered(folder, Path(inside, name))}
+        return answers | runs | links | above
 
     shutil.copytree(folder, target, ignore=ignored)
     lower = next(path for path in target.iterdir() if path.name.lower() == SKILL_FILE.lower())
@@ -129,18 +130,31 @@ def copy_skill(folder: Path, target: Path) -> None:
         lower.rename(target / SKILL_FILE)
 
 
+def write_plugin(suite: Path, invoked_as: Sequence[str]) -> None:
+    """Make all skills of a suite those of the plugin that a skill belongs to, if it belongs to one."""
+    for name in invoked_as[1:]:
+        write_text(suite / ".claude-plugin" / "plugin.json", json.dumps({"name": name.partition(":")[0]}))
+
+
 def write_arms(suite: Path, name: str, others: Sequence[str]) -> None:
-    """Write the sub-tests with a skill, without it, and with its last version; all have the other skills."""
+    """Write the sub-tests with a skill, without it, and with its last version; all have the other skills.
+
+    Agents list as many descriptions as they do for users.
+    """
     own = (name, *others)
     sub_tests: tuple[SubTest, ...] = (
-        SubTest(id=WITH, description=f"With {name}", treatment=Treatment(skills=own)),
-        SubTest(id=WITHOUT, description=f"Without {name}", treatment=Treatment(skills=tuple(others))),
+        SubTest(id=WITH, description=f"With {name}", treatment=_treatment(own)),
+        SubTest(id=WITHOUT, description=f"Without {name}", treatment=_treatment(others)),
     )
     if (suite / "config" / BASE_FOLDER).is_dir():
-        treatment = Treatment(skills=own, skills_folder=BASE_FOLDER)
+        treatment = _treatment(own, BASE_FOLDER)
         sub_tests += (SubTest(id=BASE, description=f"With the last version of {name}", treatment=treatment),)
     tier = Tier(id=TIER, name="Skills", focus="One skill, and others beside it", sub_tests=sub_tests)
     write_yaml(suite / "config" / "tiers" / f"{TIER}.yaml", tier)
+
+
+def _treatment(skills: Sequence[str], folder: str = "skills") -> Treatment:
+    return Treatment(skills=tuple(skills), skills_folder=folder, skill_listing="default" if skills else None)
 
 
 def write_experiment(suite: Path, experiment: Experiment) -> None:

@@ -366,31 +366,3 @@ def pareto_set(gain: ArrayLike, price: ArrayLike) -> Bools:
         better = (up > up[at]) | (down < down[at])
         members[at] &= not np.any(no_worse & better)
     return members
-
-
-def fieller(x: ArrayLike, y: ArrayLike) -> Interval | None:
-    """Compute the 95 % interval of mean(x) / mean(y), measured on the same units, by Fieller's theorem.
-
-    `unbounded` if mean(y) is not clearly different from 0, so that no finite interval has the coverage; `point` with
-    one unit. None without units, or if mean(y) is 0. Source: Fieller 1954, JRSS B 16:175.
-
-    Raises:
-        ValueError: the lengths differ.
-    """
-    top, bottom = pair(x, y)
-    n = top.size
-    if not n or not bottom.mean():
-        return None
-    estimate = float(top.mean() / bottom.mean())
-    if n < _FEWEST:
-        return Interval(estimate, None, None, "Fieller", n, "point")
-    covariance = np.cov(top, bottom, ddof=1) / n
-    square = t_quantile(n - 1) ** 2
-    a = float(bottom.mean() ** 2 - square * covariance[1, 1])
-    b = float(top.mean() * bottom.mean() - square * covariance[0, 1])
-    c = float(top.mean() ** 2 - square * covariance[0, 0])
-    root = b * b - a * c
-    if a <= 0 or root < 0:
-        return Interval(estimate, None, None, "Fieller", n, "unbounded")
-    half = math.sqrt(root)
-    return make_interval(estimate, ((b - half) / a, (b + half) / a), "Fieller", n)

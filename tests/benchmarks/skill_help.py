@@ -15,6 +15,9 @@ SUITES = 500
 EVALS = (3, 4, 6, 10, 20)
 REPETITIONS = 3
 HOW = Resampling(draws=999)
+EFFECT = 0.3
+_ALIKE = 0.5  # share of trials in which all assertions hold or fail together
+ARMS: tuple[SkillArm, ...] = ("with", "without")
 
 
 def suite(evals: int, rng: np.random.Generator, effect: float = 0.0, uptake: float = 1.0) -> HelpData:
@@ -32,9 +35,9 @@ def suite(evals: int, rng: np.random.Generator, effect: float = 0.0, uptake: flo
 def one_trial(
     name: str, arm: SkillArm, rates: np.ndarray, rng: np.random.Generator, effect: float, uptake: float
 ) -> EvalTrial:
-    """Return a trial; its assertions share a part of their luck."""
+    """Return a trial; in a part of them, all assertions have the same luck."""
     used = arm == "with" and rng.random() < uptake
-    luck = 0.5 * rng.random() + 0.5 * rng.random(rates.size)
+    luck = np.full(rates.size, rng.random()) if rng.random() < _ALIKE else rng.random(rates.size)
     held = luck < np.clip(rates + (effect if used else 0.0), 0, 1)
     items: dict[str, float | None] = {f"A{at}": float(value) for at, value in enumerate(held)}
     return EvalTrial(eval=name, arm=arm, items=items, usd=1.0, seconds=1.0, tokens=1, used=used)
@@ -52,11 +55,39 @@ def false_verdicts(evals: int, suites: int = SUITES, seed: int = 0) -> tuple[flo
     return here / suites, either / suites
 
 
+def where_used(evals: int, uptake: float, suites: int = SUITES, seed: int = 0) -> tuple[float, float]:
+    """Return the share of suites that show the effect where the skill was used, and of these that hold the truth."""
+    rng = np.random.default_rng([seed, evals, int(100 * uptake)])
+    shown = covered = 0
+    for _ in range(suites):
+        data = linear_suite(evals, rng, uptake)
+        found = contrast_of(data, "without").where_used
+        shown += found is not None
+        covered += found is not None and found.low <= EFFECT <= found.high
+    return shown / suites, covered / max(1, shown)
+
+
+def linear_suite(evals: int, rng: np.random.Generator, uptake: float) -> HelpData:
+    """Return a suite in which use adds exactly `EFFECT` to each rate, with an uptake of its own for each eval."""
+    trials, texts = [], []
+    for number in range(evals):
+        name, rate = f"{number:03d}-eval", rng.uniform(0.1, 0.9 - EFFECT)
+        own = rng.beta(4 * uptake, 4 * (1 - uptake))
+        texts += [AssertionText(eval=name, id=f"A{at}", text="it holds", by_code=True) for at in range(4)]
+        for arm in ARMS:
+            trials += [one_trial(name, arm, np.full(4, rate), rng, EFFECT, own) for _ in range(REPETITIONS)]
+    return HelpData(trials, texts, Resampling(draws=9))
+
+
 def lines() -> Iterator[str]:
     """Yield the table of false verdicts."""
     for evals in EVALS:
         here, either = false_verdicts(evals)
         yield f"{evals:2} evals: {here:.1%} false on these evals, {either:.1%} in either claim ({SUITES} suites)"
+    for evals in (6, 10, 20):
+        for uptake in (0.25, 0.5, 0.8):
+            shown, covered = where_used(evals, uptake)
+            yield f"{evals:2} evals, uptake {uptake:.0%}: where used shown in {shown:.0%}, coverage {covered:.1%}"
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from scylla_gha.analysis.skill_help import HelpData, arm_totals, assertion_results, contrast_of
+from scylla_gha.analysis.skill_help import HelpData, arm_totals, assertion_results, contrast_of, uptake_notes
 from scylla_gha.model.skill_help import AssertionText, EvalTrial, SkillArm, SkillHelp
 from scylla_gha.report.document import plain_lines
 from scylla_gha.report.help_sections import help_markdown, help_sections, help_sentences
@@ -144,6 +144,27 @@ def test_the_report_is_as_stored() -> None:
     text = "\n".join([*plain_lines(help_sections(found)), *help_sentences(found), ""])
     assert help_markdown(found) == golden("help.md", help_markdown(found))
     assert text == golden("help.txt", text)
+
+
+def with_uses(found: HelpData, used: Sequence[int]) -> HelpData:
+    """Return the data with uses of the skill, by the repetition of each eval in turn."""
+    own = [number for number, trial in enumerate(found.trials) if trial.arm == "with"]
+    uses = {number: bool(used[at % len(used)]) for at, number in enumerate(own)}
+    trials = [trial.model_copy(update={"used": uses.get(number)}) for number, trial in enumerate(found.trials)]
+    return HelpData(trials, found.assertions)
+
+
+def test_the_effect_where_it_was_used_is_shown_from_six_evals_with_enough_uptake() -> None:
+    six = data(*[CLEAR] * 5, (("111", "111", "101"), ("001", "001", "001")))
+    found = with_uses(six, (1, 1, 1, 1, 0))
+    contrast = contrast_of(found, "without")
+    assert contrast.where_used is not None
+    assert contrast.where_used.value > (contrast.here.value if contrast.here else 1)
+    assert "It costs 2.0 x as much as trials without it and was used in 83 %." in help_sentences(answer(found))
+    assert contrast_of(with_uses(six, (1, 0, 0, 0, 0)), "without").where_used is None
+    assert contrast_of(with_uses(data(*[CLEAR] * 5), (1, 1, 1, 1, 0)), "without").where_used is None
+    (note,) = uptake_notes(found)
+    assert note.startswith("not used in 3 of 9 trials of 002-eval, 004-eval, 005-eval: if these should trigger it, ")
 
 
 @pytest.mark.parametrize("evals", [3, 8])
