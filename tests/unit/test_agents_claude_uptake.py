@@ -160,6 +160,12 @@ def test_a_call_at_which_the_gateway_ended_the_session(
     assert uses(resources, call.model_copy(update={"is_last": True})).counts == counts
 
 
+def test_names_that_differ_in_case_only_are_told_apart(tmp_path: Path) -> None:
+    both = AgentResources(folders={f"skills/{name}": tmp_path for name in ("tally", "Tally")})
+    calls = (made("Skill", skill="tally"), made("Skill", skill="Tally"), made("Skill", skill="Tally"))
+    assert uses(both, *calls).counts == {"skill/tally": 1, "skill/Tally": 2}
+
+
 def test_a_skill_is_read_only_if_it_is_never_used(resources: AgentResources) -> None:
     assert uses(resources, tally=2) == Uses(counts=NONE, read=("skill/tally",))
     found = uses(resources, made("Skill", skill="tally", turn=4), made("Skill", skill="tally", turn=2), tally=1)

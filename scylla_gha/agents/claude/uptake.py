@@ -16,7 +16,7 @@ gateway ended the session at the answer with a call, no result can follow, and a
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -113,7 +113,7 @@ def _server_prefixes(resources: AgentResources) -> dict[str, str]:
     return {f"mcp__{_NOT_IN_TOOL_NAMES.sub('_', name)}__": name for name in _servers(resources)}
 
 
-def _resource(call: WatchedCall, names: Iterable[str], servers: Mapping[str, str]) -> str | None:
+def _resource(call: WatchedCall, names: Collection[str], servers: Mapping[str, str]) -> str | None:
     """Return the resource that a call is for, a skill even if it is not declared; None if it is for another one."""
     if call.tool == _READ_RESOURCE:
         return _match(f"mcp/{call.arguments.get('server')}", names)
@@ -142,10 +142,11 @@ def _plain_name(text: str = "") -> str:
     return text.removeprefix("/").rpartition(":")[2]
 
 
-def _match(name: str, names: Iterable[str]) -> str | None:
+def _match(name: str, names: Collection[str]) -> str | None:
     """Return the equal name, else one that differs in the case of letters only; the call's result says if it counts."""
-    folded = {known.casefold(): known for known in names}
-    return name if name in folded.values() else folded.get(name.casefold())
+    if name in names:
+        return name
+    return next((known for known in names if known.casefold() == name.casefold()), None)
 
 
 def _marks(skills: Mapping[str, Path]) -> dict[str, str]:
