@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from scylla_gha.model.scenario import FixtureSource
 from scylla_gha.prepare.tools import cache_root
 from tests.support.claude_versions import NEWEST, VERSIONS
 from tests.support.command import Said, scylla
+from tests.support.git import shell
 from tests.support.materials import SERVER
 from tests.support.provider import Body, Say, serve, tool_results
 from tests.support.repository import environment, make_repository, write_greet_experiment, write_tree
@@ -127,6 +129,39 @@ def test_expected_answers_of_a_skill_are_out_of_reach(tmp_path: Path) -> None:
     (text,) = tool_results(provider.requests[-1])
     assert "./.claude/skills/later/SKILL.md" in text
     assert "none" in text.splitlines()
+
+
+START = (
+    "printf 'echo hi\\n' >greet.sh; git init -q; git add .; git commit -qm x; git bundle create -q ../start.bundle main"
+)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_prompt_with_an_unknown_command_is_refused_or_ends_with_the_clis_words(tmp_path: Path, version: str) -> None:
+    """Planning refuses it if it knows the start state; else the trial says what the CLI did with it."""
+    repo = make_repository(tmp_path / "repo", beside={"prompt.md": "/nosuch do it\n"}).root
+    arm = {"agents": (f"claude-code@{version}",), "variants": ("T0/01-vanilla",), "models": ("claude-sonnet-5",),
+           "baseline": "t0-01-vanilla.claude-code.claude-sonnet-5", "sandbox": "bubblewrap"}  # fmt: skip
+    write_greet_experiment(repo, **arm)
+    with serve(lambda _: Say("Done.")) as provider:
+        env = environment(tmp_path, ANTHROPIC_API_KEY=CANARY, ANTHROPIC_BASE_URL=provider.url)
+        env |= {"SCYLLA_CACHE": str(cache_root())}
+        said = scylla("evaluate", "greet", "--yes", "--json", cwd=repo, env=env)
+        assert (said.code, provider.requests) == (3, []), said.err
+        assert "scenario 101-greet: its prompt begins with /nosuch, which is no command of t0-01-vanilla." in said.err
+        (tmp_path / "repo/start").mkdir()
+        commit = shell(tmp_path / "repo/start", f"{START}; git rev-parse HEAD")
+        source = FixtureSource(repo="./start.bundle", hash=commit)
+        make_repository(repo, beside={"prompt.md": "/nosuch do it\n"}, source=source)
+        write_greet_experiment(repo, **arm)
+        said = scylla("evaluate", "greet", "--yes", "--json", cwd=repo, env=env)
+    (path,) = repo.glob("runs/greet/*/trial.json")
+    (attempt,) = json.loads(path.read_text())["attempts"]
+    if provider.requests:  # 2.1.332 takes it as text
+        assert attempt["outcome"] == "completed", attempt["reason"]
+        return
+    assert attempt["outcome"] == "fixture_error", (attempt["reason"], said.err)
+    assert "begins with /nosuch, and the CLI ended without a request to the model (Unknown command" in attempt["reason"]
 
 
 def test_a_version_without_an_inventory_is_proved_and_says_what_is_unverified(tmp_path: Path) -> None:
