@@ -52,6 +52,7 @@ from scylla_gha.skills.suites import (
     suite_name,
     write_experiment,
     write_files,
+    write_plugin,
     write_skills,
     write_yaml,
 )
@@ -179,6 +180,8 @@ def _part(
     asked = {name for query, _ in queries for name in (*query.expected, *query.rejected)}
     changed = {skill.name: base.folder(skill, current[skill.name]) for skill in skills if skill.name in asked}
     before = {name: folder for name, folder in changed.items() if folder is not None}
+    if len({skill.invoked_as[-1].rpartition(":")[0] for skill in check.skills}) == 1:
+        write_plugin(suite, skills[0].invoked_as)
     variants = _write_arms(suite, current, before, installed_beside(request, check, names, base.say))
     for query, skill_eval in queries:
         write_query(suite, name, query, skill_eval, request.trigger_turns)

@@ -179,3 +179,15 @@ def test_a_trial_says_what_was_used_read_and_refused_and_if_it_was_cut() -> None
     assert found.undecided == 5
     assert json.loads(found.model_dump_json())["query"] == "000-sum"
     assert trial_of(CELL, trial(Outcome.COMPLETED, uses=uses, stopped="decided", turns=1)).undecided is None
+
+
+def test_skills_of_one_plugin_are_delivered_as_it(tmp_path: Path) -> None:
+    repository(tmp_path, tally=[{"query": "Sum the ledger", "should_trigger": True}], plot=None)
+    (part,), _ = made(tmp_path)
+    assert not (part.suite / ".claude-plugin").exists()
+    for folder, is_plugin in (("skills/plot", False), ("skills", True)):  # of one skill alone, then of both
+        (tmp_path / folder / ".claude-plugin").mkdir()
+        (tmp_path / folder / ".claude-plugin/plugin.json").write_text('{"name": "books", "hooks": "./hooks.json"}')
+        (part,), _ = made(tmp_path)
+        assert (part.suite / ".claude-plugin/plugin.json").is_file() is is_plugin
+    assert json.loads((part.suite / ".claude-plugin/plugin.json").read_text()) == {"name": "books"}
