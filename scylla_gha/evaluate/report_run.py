@@ -16,11 +16,16 @@ from scylla_gha.model.plan import CollectReport, Plan, UnstartedCells
 from scylla_gha.model.readiness import REPORT_FILE, ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import CellRecord, Result
+from scylla_gha.model.skill_help import HELP_FILE, SkillHelp
+from scylla_gha.model.triggers import TRIGGERS_FILE, TriggerReport
 from scylla_gha.report import glossary, markdown
 from scylla_gha.report.charts.theme import Chart
+from scylla_gha.report.document import Section
+from scylla_gha.report.help_sections import help_page_sections
 from scylla_gha.report.page import PageParts, page
 from scylla_gha.report.page.trials import UnreadableCell, embedded_trials, failing_first, trial_table
 from scylla_gha.report.summary import main_chart
+from scylla_gha.report.trigger_sections import trigger_sections
 from scylla_gha.report.view import report_view
 from scylla_gha.store import read_lines, read_record, without_garbage_collection, write_record, write_text
 from scylla_gha.store.run_folder import RunFolder
@@ -108,7 +113,17 @@ def run_page(report: Report, charts: Sequence[Chart], folder: RunFolder, plan: P
     table = replace(table, has_files=bool(stored))
     # The records of a cell are read when the page has room for it: all of them can be gigabytes
     trials = embedded_trials(_records(folder, stored, plan))
-    return page(view, PageParts(charts, table, trials, read_record(folder.root / REPORT_FILE, ReadinessReport)))
+    readiness = read_record(folder.root / REPORT_FILE, ReadinessReport)
+    return page(view, PageParts(charts, table, trials, readiness, skill_sections(folder)))
+
+
+def skill_sections(folder: RunFolder) -> tuple[Section, ...]:
+    """Return the sections of the answer about a skill, if the run is of its evals or of its trigger queries."""
+    answer = read_record(folder.root / HELP_FILE, SkillHelp)
+    if answer is not None:
+        return help_page_sections(answer)
+    triggers = read_record(folder.root / TRIGGERS_FILE, TriggerReport)
+    return trigger_sections(triggers) if triggers else ()
 
 
 def _is_stored(folder: RunFolder, cell: str) -> bool:

@@ -1,6 +1,6 @@
 """Help of a skill: what each trial of an eval met, and the comparison with no skill and with its last version."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -8,6 +8,7 @@ from scylla_gha.model import Record
 from scylla_gha.model.analysis import Ruling, Verdict
 from scylla_gha.model.judgment import Fraction
 
+HELP_FILE: Final = "help.json"
 SkillArm = Literal["with", "without", "base"]
 AssertionGroup = Literal["tells apart", "holds less", "always holds", "never holds", "no difference", "not judged"]
 

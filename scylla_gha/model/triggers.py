@@ -1,11 +1,13 @@
 """Triggers of skills: which skill each query should trigger, what each trial used, and the statistics of both."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
 from scylla_gha.model import Record, Text
 from scylla_gha.model.analysis import Ruling
+
+TRIGGERS_FILE: Final = "triggers.json"
 
 
 class LabelledQuery(Record):

@@ -122,6 +122,11 @@ def help_sections(answer: SkillHelp) -> tuple[Section, ...]:
     )
 
 
+def help_page_sections(answer: SkillHelp) -> tuple[Section, ...]:
+    """Return the sections of a report, with its sentences."""
+    return (section("Answer", Bullets(list(help_sentences(answer))), is_news=True), *help_sections(answer))
+
+
 def help_markdown(answer: SkillHelp) -> str:
     """Return the whole report as Markdown."""
     parts = (section_markdown(part, is_open=part.is_news) for part in help_sections(answer))

@@ -7,14 +7,13 @@ from scylla_gha.analysis.skill_help import HelpData, arm_totals, assertion_resul
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result
-from scylla_gha.model.skill_help import AssertionText, EvalTrial, SkillArm, SkillHelp
+from scylla_gha.model.skill_help import HELP_FILE, AssertionText, EvalTrial, SkillArm, SkillHelp
 from scylla_gha.report.help_sections import help_markdown, help_sections, help_sentences
 from scylla_gha.skills.session import PartReport
 from scylla_gha.skills.suites import ABOUT_SKILL, ARMS
 from scylla_gha.store import read_lines, read_record, write_record, write_text
 from scylla_gha.store.run_folder import RunFolder
 
-HELP_FILE: Final = "help.json"
 _TOKENS: Final = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from scylla_gha.agents import find_agents
 from scylla_gha.config.library import Library
 from scylla_gha.counting import counted, dollars
-from scylla_gha.errors import RefusedError, ScyllaError
+from scylla_gha.errors import BudgetError, RefusedError, ScyllaError
 from scylla_gha.evaluate.context import RunOptions, RunSettings
 from scylla_gha.evaluate.model_access import (
     RecordingOptions,
@@ -24,6 +24,7 @@ from scylla_gha.evaluate.model_access import (
     require_safe_sandbox,
     spent_usd,
 )
+from scylla_gha.evaluate.report_run import render_report
 from scylla_gha.evaluate.run_experiment import evaluate_cells, open_run, require_complete_report, store_plan
 from scylla_gha.model.experiment import SandboxWish, agent_name
 from scylla_gha.model.plan import CostRange, Plan
@@ -331,24 +332,36 @@ def _confirm(prices: Sequence[PartPrice], request: SkillRequest) -> None:
 
 
 def _run_parts(prices: Sequence[PartPrice], request: SkillRequest) -> SkillsAnswer:
-    """Run the parts in their order; a part that ends early is reported, and the parts after it are not run."""
-    reports = []
+    """Run the parts in their order; after a part that a budget or an interruption ends, no other is begun."""
+    reports: list[tuple[SkillPart, PartReport]] = []
+    failure: ScyllaError | None = None
     for price in prices:
-        planned, failure = price.part.planned(request), None
-        # What the parts before it spent is known now.
-        settings = price.settings if price is prices[0] else _price(price.part, request).settings
-        if settings is None:
-            raise AssertionError("a part without a key is not run")
-        plan = store_plan(settings, planned)
-        context, whole = evaluate_cells(settings, _NOTHING, plan)
         try:
-            require_complete_report(context, whole, CellSelection())
-        except ScyllaError as error:
-            failure = error
-        reports.append((price.part, price.part.report(plan, settings.folder)))
-        if failure is not None:
-            return SkillsAnswer(tuple(reports), failure)
-    return SkillsAnswer(tuple(reports))
+            # What the parts before it spent is known now.
+            settings = price.settings if price is prices[0] else _price(price.part, request).settings
+            if settings is None:
+                raise AssertionError("a part without a key is not run")
+            report, fault = _run_part(price.part, settings, request)
+        except RefusedError as error:
+            return SkillsAnswer(tuple(reports), failure or error)
+        reports.append((price.part, report))
+        failure = failure or fault
+        if isinstance(fault, BudgetError):
+            break
+    return SkillsAnswer(tuple(reports), failure)
+
+
+def _run_part(part: SkillPart, settings: RunSettings, request: SkillRequest) -> tuple[PartReport, ScyllaError | None]:
+    """Run a part, complete or not; return its report, and why it is not complete."""
+    plan, fault = store_plan(settings, part.planned(request)), None
+    context, whole = evaluate_cells(settings, _NOTHING, plan)
+    try:
+        require_complete_report(context, whole, CellSelection())
+    except ScyllaError as error:
+        fault = error
+    report = part.report(plan, settings.folder)
+    render_report(whole, settings.folder, plan)  # again, since its page begins with the answer
+    return report, fault
 
 
 def newest_agent(library: Library, name: str) -> str:

@@ -34,7 +34,7 @@ from scylla_gha.model.scenario import (
     Validation,
 )
 from scylla_gha.model.trial import Attempt, Outcome, Trial
-from scylla_gha.model.triggers import LabelledQuery, SkillTriggers, TriggerReport, TriggerTrial
+from scylla_gha.model.triggers import TRIGGERS_FILE, LabelledQuery, SkillTriggers, TriggerReport, TriggerTrial
 from scylla_gha.model.variant import SubTest, Tier, Treatment
 from scylla_gha.prepare.start_state import commit_of
 from scylla_gha.report.document import clipped
@@ -281,7 +281,7 @@ def trigger_answer(
         swaps=swaps(table),
         notes=tuple(trigger_notes(answers)),
     )
-    write_record(folder.root / "triggers.json", report)
+    write_record(folder.root / TRIGGERS_FILE, report)
     write_text(folder.root / "triggers.md", trigger_markdown(report))
     return PartReport(
         tuple(f"{answer.skill}: {trigger_sentence(answer)}" for answer in answers),

@@ -113,6 +113,8 @@ def test_three_repetitions_give_a_verdict_in_text_json_and_files(tmp_path: Path)
     assert stored["contrasts"] == measured["contrasts"]
     text = (tmp_path / "runs/skill-tally/help.md").read_text()
     assert "- With it 67 points more assertions hold on these 2 evals (+39 to +94)" in text
+    page = (tmp_path / "runs/skill-tally/report.html").read_text()
+    assert "<li>With it 67 points more assertions hold on these 2 evals (+39 to +94)" in page
     sent = json.dumps([body for body in provider.requests if not body.get("tools")])
     assert "Expected result, which the agent did not see:" in sent
     assert "t1-01-with" not in sent

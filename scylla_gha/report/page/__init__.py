@@ -144,12 +144,14 @@ class PageParts:
         table: the table of trials.
         trials: those that are inside the page.
         readiness: the measurement that the run is of, with whose answer the page begins; None: of none.
+        answer: sections with which the page begins, if the run answers another question than its experiment.
     """
 
     charts: Sequence[Chart]
     table: TrialTable
     trials: Iterable[EmbeddedTrial]
     readiness: ReadinessReport | None = None
+    answer: Sequence[Section] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +186,7 @@ def page(view: ReportView, parts: PageParts, site: SiteLinks | None = None) -> s
         site=site,
         charts=sorted(parts.charts, key=lambda chart: chart.name != main_chart(report)),
         readiness=readiness,
+        answer=sections_html({f"answer-{number}": part for number, part in enumerate(parts.answer, 1)}),
         report=report,
         view=view,
         headings=HEADINGS,
