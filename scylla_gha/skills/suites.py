@@ -17,14 +17,14 @@ import json
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 import yaml
 
-from scylla_gha.config.materials import is_undelivered
+from scylla_gha.config.materials import is_undelivered, plugin_name
 from scylla_gha.model import Record, slug
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.sandbox import NetworkAccess
@@ -57,6 +57,7 @@ _SECONDS: Final = 600
 _ANSWERED: Final = "answered"
 _PLAIN: Final = "plain_prompt.md"
 _LARGEST_NUMBER: Final = 999
+_MANIFEST: Final = Path(".claude-plugin", "plugin.json")
 _WORD: Final = re.compile(r"(?<![\w/@+~.-])[\w@+~.-]+(?:/[\w@+~.-]+)*")
 
 
@@ -105,9 +106,15 @@ def write_yaml(path: Path, record: Record) -> None:
     write_text(path, yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=120))
 
 
-def write_skills(suite: Path, folders: Iterable[Path], into: str = "skills") -> tuple[str, ...]:
-    """Copy skills into a folder of a suite's configuration, as they are installed; return their names."""
+def write_skills(suite: Path, folders: Sequence[Path], into: str = "skills") -> tuple[str, ...]:
+    """Copy skills into a folder of a suite's configuration, as they are installed; return their names.
+
+    If the first skill is of a plugin, all are installed as that plugin.
+    """
     names = []
+    for root in [folder.parent.parent for folder in folders[:1] if plugin_name(folder.parent.parent)]:
+        (suite / _MANIFEST).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(root / _MANIFEST, suite / _MANIFEST)
     for folder in folders:
         copy_skill(folder, suite / "config" / into / folder.name)
         names.append(folder.name)

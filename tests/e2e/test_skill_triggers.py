@@ -9,8 +9,10 @@ import pytest
 
 from scylla_gha.model.triggers import QueryCounts, TriggerReport
 from tests.support.command import Said, scylla
-from tests.support.provider import Provider, serve
-from tests.support.trigger_journeys import JOURNEYS, Journeys, author, query
+from tests.support.provider import Body, Provider, serve
+from tests.support.repository import write_tree
+from tests.support.skills import write_skill
+from tests.support.trigger_journeys import USUAL, Journeys, author, query
 
 KEY = "sk-ant-canary-0123456789"
 REPORT = "runs/skill-skills-triggers/triggers.json"
@@ -67,7 +69,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return Run(folder, said, model, provider, read(folder))
 
 
-@pytest.mark.parametrize("name", JOURNEYS)
+@pytest.mark.parametrize("name", USUAL)
 def test_a_journey(run: Run, name: str) -> None:
     found = run.counts(name)
     assert (found.fired, found.turns, found.undecided, found.trials) == (*EXPECTED[name], 1)
@@ -100,10 +102,31 @@ def outcomes(root: Path) -> dict[str, tuple[str, str]]:
 
 def test_the_decision_is_the_reason_of_the_outcome(run: Run) -> None:
     found = {name: reason for scenario, reason in outcomes(run.folder).items()
-             for name in JOURNEYS if f"journey-{name}-sum" in scenario}  # fmt: skip
+             for name in USUAL if f"journey-{name}-sum" in scenario}  # fmt: skip
     assert found["first"] == ("completed", "decided")
     assert found["works-on"] == ("completed", "undecided after 5 answers")
     assert found["never"][0] == "completed"
+
+
+def test_a_plugins_skill_that_is_listed_by_its_name_only(tmp_path: Path) -> None:
+    long = "description: " + "Works with many ledgers of all kinds and shelves. " * 20
+    author(tmp_path, ("first", "plugin"))
+    for name in ("a-first", "b-second", "tally"):
+        write_skill(tmp_path / "skills" / name, f"name: {name}\n{long.rstrip()}")
+    write_tree(tmp_path, {".claude-plugin/plugin.json": '{"name": "books"}'})
+    model = "claude-haiku-4-5-20251001"  # its context leaves less room than that of newer models
+    with serve(Journeys()) as provider:
+        said = measure(tmp_path, provider, "--trigger-repetitions", "1", "--model", model)
+    assert said.code == 0, said.err
+    found = {each.text: each for skill in read(tmp_path).skills for each in skill.queries}
+    assert [found[query(name)].turns for name in ("first", "plugin")] == [(1,), (1,)]
+    listed = "\n".join(text for body in provider.requests for text in system_texts(body))
+    assert "- books:tally" in listed
+    assert "- books:tally: " not in listed
+
+
+def system_texts(body: Body) -> list[str]:
+    return [json.dumps(message, ensure_ascii=False).replace("\\n", "\n") for message in body["messages"]]
 
 
 def test_a_stored_run_is_reported_again_for_nothing_and_strictly(run: Run) -> None:

@@ -51,6 +51,7 @@ JOURNEYS: dict[str, tuple[tuple[Say | Fail, ...], str]] = {
     "limited": ((Fail(429, {"retry-after": "0"}), TALLY), "tally"),
     "forges": ((call("Bash", command=FORGE),), "tally"),
     "works-on": (FOREVER, "tally"),
+    "plugin": ((call("Skill", skill="books:tally"),), "tally"),
     "quiet": ((LOOK,), ""),
     "loud": ((TALLY,), ""),
 }
@@ -60,7 +61,10 @@ def query(name: str) -> str:
     return f"Journey <{name}>: sum both columns of the ledger"
 
 
-def author(root: Path, names: tuple[str, ...] = tuple(JOURNEYS)) -> Path:
+USUAL = tuple(name for name in JOURNEYS if name != "plugin")
+
+
+def author(root: Path, names: tuple[str, ...] = USUAL) -> Path:
     """Write skills with the queries of these journeys, and one that calls a skill by name; return their folder."""
     front = "name: {0}\ndescription: {0} is a skill. Use it when the user asks for {0}.\n{1}"
     skills = root / "skills"

@@ -8,6 +8,7 @@ import click
 import pytest
 
 from scylla_gha.config.library import Library
+from scylla_gha.config.materials import skill_plugin
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.model.trial import Outcome, Trial, Uses
 from scylla_gha.skills.report import check_skills
@@ -15,6 +16,7 @@ from scylla_gha.skills.session import SkillPart, SkillRequest
 from scylla_gha.skills.triggers import trial_of, trigger_parts
 from tests.support.git import shell
 from tests.support.records import make_attempt, make_cell, make_trial
+from tests.support.repository import write_tree
 from tests.support.skills import write_evals, write_skill
 
 ROOT = Path(__file__).parents[2]
@@ -128,6 +130,14 @@ def test_evals_with_labels_bring_their_files(tmp_path: Path) -> None:
     (found,) = scenarios(part).values()
     fixture = part.suite / "fixtures" / str(found.scenario.source.fixture)
     assert (fixture / "data/pots.csv").read_text() == "1,2\n"
+
+
+def test_skills_of_a_plugin_are_installed_as_that_plugin(tmp_path: Path) -> None:
+    repository(tmp_path, tally=[ask("Sum", True)])
+    assert not (made(tmp_path)[0][0].suite / ".claude-plugin").exists()
+    write_tree(tmp_path, {".claude-plugin/plugin.json": '{"name": "ledgers"}'})
+    (part,), _ = made(tmp_path)
+    assert skill_plugin(part.suite / "config/skills/tally") == "ledgers"
 
 
 def test_the_last_version_is_an_arm_if_it_differs(tmp_path: Path) -> None:
