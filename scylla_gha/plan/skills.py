@@ -151,9 +151,12 @@ def listing_notes(plan: Plan) -> Iterator[str]:
             groups.setdefault((arm.agent, arm.version, arm.model), []).append(arm)
     for (agent, version, model), arms in groups.items():
         texts = [_listing_text(arm, plan.name_only_skills[arm.id]) for arm in arms]
+        listing = AGENTS[agent].skill_listing if agent in AGENTS else None
+        measured = listing.rules(version).version if listing else version
+        rules = "" if measured == version else f", as measured for {measured}"
         yield (
-            f"{agent} {version or ''} with {model}: by its own limit, the model sees only the names of some skills: "
-            f"{first_of(texts, _MOST_VARIANTS, '; ')}. `skill_listing` says how trials list them"
+            f"{agent} {version or ''} with {model}: by its own limit{rules}, the model sees only the names of some "
+            f"skills: {first_of(texts, _MOST_VARIANTS, '; ')}. `skill_listing` says how trials list them"
         )
 
 

@@ -124,3 +124,6 @@ def test_skills_beyond_the_limit_are_named_by_arm(library: Library, tmp_path: Pa
     assert cut(arm("2.1.332", skills=skills, model=HAIKU)) == tuple(names[3:])
     assert cut(arm(skills=skills, model=HAIKU, settings={"skillListingBudgetFraction": 0.02})) == ()
     assert cut(arm(skills=("tally",))) == ()
+    plan = make_plan(arms=(arm("2.1.999", skills=skills),))
+    plan = plan.model_copy(update={"name_only_skills": name_only_skills(plan, ConfigSources(library))})
+    assert "by its own limit, as measured for 2.1.332, the model sees only the names" in next(listing_notes(plan))
