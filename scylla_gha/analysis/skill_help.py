@@ -33,6 +33,7 @@ from scylla_gha.model.skill_help import (
 from scylla_gha.stats import Interval, wilson
 from scylla_gha.stats.agreement import alpha
 from scylla_gha.stats.arrays import Floats
+from scylla_gha.stats.differences import benjamini_hochberg
 from scylla_gha.stats.means import few_clusters_rate
 from scylla_gha.stats.ratios import fieller_interval
 from scylla_gha.stats.resampling import USUAL, Resampling
@@ -44,6 +45,7 @@ MARGIN: Final = 0.05
 _ALPHA: Final = 0.03  # below 0.05, since an author who adds repetitions and looks again has several chances
 _SHARE: Final = "score"  # a metric between 0 and 1
 _UNCLEAR: Final = 0.4  # alpha, below which judges do not read an assertion alike
+_FALSE_DISCOVERIES: Final = 0.1
 _LEAST_UPTAKE: Final = 0.2  # of the lower limit: below, the interval of the effect where it was used is too wide
 _MOST_NAMED: Final = 5
 _MOST_EVALS: Final = 200
@@ -336,3 +338,13 @@ def _group(first: tuple[int, int], second: tuple[int, int], *, is_compared: bool
 
 def _is_dull(group: AssertionGroup) -> bool:
     return group in {"always holds", "never holds"}
+
+
+def discoveries(claims: Mapping[str, float]) -> list[str]:
+    """Return the skills whose difference stays with a false discovery rate of 10 % (Benjamini-Hochberg).
+
+    Args:
+        claims: p of each skill that has a claim on its evals.
+    """
+    adjusted = benjamini_hochberg(list(claims.values()))
+    return [name for name, p in zip(claims, adjusted, strict=True) if p <= _FALSE_DISCOVERIES]

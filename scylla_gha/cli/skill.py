@@ -226,6 +226,7 @@ def _print_answer(check: "SkillsCheck", answer: "SkillsAnswer", *, as_json: bool
     from scylla_gha.github_api.actions import escape_command
     from scylla_gha.model import one_line
     from scylla_gha.report.document import plain_lines
+    from scylla_gha.skills.eval_answer import discovery_sentence
     from scylla_gha.skills.report import check_data
 
     if as_json:
@@ -238,6 +239,8 @@ def _print_answer(check: "SkillsCheck", answer: "SkillsAnswer", *, as_json: bool
         options.report(f"{part.skill}: {part.kind}: page of all trials: {part.suite.parent / 'report.html'}")
     for sentence in (sentence for _, report in answer.reports for sentence in report.sentences):
         click.echo(escape_command(one_line(sentence)))
+    if sentence := discovery_sentence(report for _, report in answer.reports):
+        click.echo(sentence)
 
 
 def _require_quality(path: Path, check: "SkillsCheck", answer: "SkillsAnswer", fail_on: object) -> None:

@@ -1,9 +1,17 @@
 """Answer of a run of evals: its judged trials are read, compared, and written as `help.json` and `help.md`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from scylla_gha.analysis.skill_help import HelpData, arm_totals, assertion_results, contrast_of, uptake_notes
+from scylla_gha.analysis.skill_help import (
+    HelpData,
+    arm_totals,
+    assertion_results,
+    contrast_of,
+    discoveries,
+    uptake_notes,
+)
+from scylla_gha.counting import counted, first_of
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result
@@ -14,6 +22,8 @@ from scylla_gha.skills.suites import ABOUT_SKILL, ARMS
 from scylla_gha.store import read_lines, read_record, write_record, write_text
 from scylla_gha.store.run_folder import RunFolder
 
+_SEVERAL: Final = 2
+_MOST_NAMED: Final = 20
 _TOKENS: Final = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 
 
@@ -28,6 +38,18 @@ def help_report(name: str, plan: Plan, folder: RunFolder) -> PartReport:
         data=answer.model_dump(mode="json"),
         is_worse=any(contrast.here and contrast.here.verdict == "worse" for contrast in answer.contrasts),
     )
+
+
+def discovery_sentence(reports: Iterable[PartReport]) -> str:
+    """Return which of several skills differ from what they are compared with; empty for fewer than two skills."""
+    answers = [SkillHelp.model_validate(report.data, strict=False) for report in reports if "contrasts" in report.data]
+    firsts = {answer.skill: answer.contrasts[0].here for answer in answers if answer.contrasts}
+    claims = {name: here.p for name, here in firsts.items() if here is not None}
+    if len(claims) < _SEVERAL:
+        return ""
+    names = discoveries(claims)
+    which = f"{first_of(names, _MOST_NAMED)} {'differs' if len(names) == 1 else 'differ'}" if names else "none differs"
+    return f"Of {counted(len(claims), 'skill')}, {which} with a false discovery rate of 10 % (Benjamini-Hochberg)."
 
 
 def skill_help(name: str, plan: Plan, folder: RunFolder) -> SkillHelp:

@@ -196,8 +196,8 @@ def _part(
     runs_code = any(entry.skill_eval.setup for entry in entries) or any(
         assertion.code and assertion.code.command for assertion in assertions
     )
-
-    return SkillPart("evals", skill.name, name, suite, partial(help_report, skill.name), runs_code=runs_code)
+    cheaper = (f"{TIER}/{WITH}", f"{TIER}/{BASE}") if {WITHOUT, BASE} <= set(variants) else ()
+    return SkillPart("evals", skill.name, name, suite, partial(help_report, skill.name), runs_code, cheaper)
 
 
 def arm_id(request: SkillRequest, variant: str) -> str:

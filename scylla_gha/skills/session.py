@@ -40,6 +40,7 @@ from scylla_gha.store import write_text
 from scylla_gha.store.run_folder import RunFolder, lock_run
 
 NO_KEY: Final = "no key: triggers and evals were not run"
+_LEAST_USD: Final = 1e-6
 _NOTHING: Final = RecordingOptions()
 Kind = Literal["triggers", "evals"]
 KINDS: Final[tuple[Kind, ...]] = ("triggers", "evals")  # the cheapest first
@@ -129,6 +130,7 @@ class SkillPart:
         suite: folder of its configuration.
         report: makes the answer of the run's folder, when all or some cells are done.
         runs_code: commands of the evals are run.
+        cheaper: variants to run if all of them do not fit into the budget; empty: all or nothing.
         first_alone: its first trial runs alone, so that the provider's cache serves the others.
     """
 
@@ -138,15 +140,18 @@ class SkillPart:
     suite: Path
     report: Callable[[Plan, RunFolder], PartReport]
     runs_code: bool = False
+    cheaper: tuple[str, ...] = ()
     first_alone: bool = False
 
     def library(self, request: SkillRequest) -> Library:
         """Return its configuration, with that of the project and of the toolkit behind it."""
         return Library((self.suite.resolve(), *request.library.roots))
 
-    def planned(self, request: SkillRequest, budget_usd: float | None = None) -> PlanRequest:
-        """Return the request to plan it, with a budget of its own."""
-        choice = CellSelection(budget_usd=budget_usd)
+    def planned(
+        self, request: SkillRequest, budget_usd: float | None = None, variants: tuple[str, ...] = ()
+    ) -> PlanRequest:
+        """Return the request to plan it, with a budget of its own, and with all or some variants."""
+        choice = CellSelection(budget_usd=budget_usd, variants=variants)
         return PlanRequest(self.experiment, self.library(request), choice, request.run(self.experiment))
 
 
@@ -164,6 +169,7 @@ class PartPrice:
     usd: CostRange
     minutes: CostRange
     trials: int
+    variants: tuple[str, ...] = ()
 
     @property
     def line(self) -> str:
@@ -253,21 +259,25 @@ def _unpaid_price(part: SkillPart, request: SkillRequest) -> PartPrice:
     return PartPrice(part, plan, None, plan.estimate.usd, minutes, len(plan.cells))
 
 
-def _price(part: SkillPart, request: SkillRequest) -> PartPrice:
-    """Return the price of what is not stored yet."""
-    spent = sum(_spent(path) for path in _run_folders(request) if path != request.run(part.experiment))
-    left = request.budget_usd - spent
-    if left <= 0:
-        raise RefusedError(
-            f"the runs in {request.out} cost {dollars(spent)}, and the budget is {dollars(request.budget_usd)}; "
-            "raise --budget-usd to go on, or begin another folder with --out"
-        )
-    planned = part.planned(request, left)
-    settings = open_run(planned, _NOTHING, RunOptions(request.jobs, first_alone=part.first_alone))
+def _price(part: SkillPart, request: SkillRequest, variants: tuple[str, ...] = ()) -> PartPrice:
+    """Return the price of what is not stored yet, for all or some variants.
+
+    Raises:
+        RefusedError: the budget is spent, and something is not stored.
+    """
+    spent = {path.root: _spent(path) for path in _run_folders(request)}
+    others = math.fsum(usd for root, usd in spent.items() if root != request.run(part.experiment).root)
+    planned = part.planned(request, max(request.budget_usd - others, _LEAST_USD), variants)
+    settings = open_run(planned, _NOTHING, RunOptions(request.jobs))
     due, plan = due_work(settings), settings.plan
+    if (due.trials or due.judgments) and math.fsum(spent.values()) >= request.budget_usd:
+        raise RefusedError(
+            f"the runs in {request.out} cost {dollars(math.fsum(spent.values()))}, and the budget is "
+            f"{dollars(request.budget_usd)}; raise --budget-usd to go on, or begin another folder with --out"
+        )
     estimate = estimate_cells(plan.experiment, settings.library, plan.arms, due, past_costs(settings.folder))
     minutes = wall_minutes(plan.model_copy(update={"estimate": estimate}), request.jobs)
-    return PartPrice(part, plan, settings, estimate.usd, minutes, len(due.trials))
+    return PartPrice(part, plan, settings, estimate.usd, minutes, len(due.trials), variants)
 
 
 def _run_folders(request: SkillRequest) -> list[RunFolder]:
@@ -286,9 +296,14 @@ def _within_budget(prices: Sequence[PartPrice], request: SkillRequest, say: Prin
     """
     left = request.budget_usd - sum(_spent(folder) for folder in _run_folders(request))
     chosen, first_fault = [], ""
-    for price in prices:
-        usd = price.usd.likely
-        if usd is not None and usd <= left:
+    for whole in prices:
+        price, usd = whole, whole.usd.likely
+        if (usd is None or usd > left) and whole.part.cheaper:
+            price = _price(whole.part, request, whole.part.cheaper)
+            usd = price.usd.likely
+        if usd is not None and usd <= max(left, 0):
+            if price is not whole:
+                say(f"{price.part.skill}: trials without the skill are not run: they do not fit into the budget")
             chosen.append(price)
             left -= usd
             continue
@@ -338,7 +353,7 @@ def _run_parts(prices: Sequence[PartPrice], request: SkillRequest) -> SkillsAnsw
     for price in prices:
         try:
             # What the parts before it spent is known now.
-            settings = price.settings if price is prices[0] else _price(price.part, request).settings
+            settings = price.settings if price is prices[0] else _price(price.part, request, price.variants).settings
             if settings is None:
                 raise AssertionError("a part without a key is not run")
             report, fault = _run_part(price.part, settings, request)

@@ -1,6 +1,7 @@
 """`scylla-gha skill` with the real Claude Code CLI and a scripted provider, as the author of a skill runs it."""
 
 import json
+import re
 import shutil
 import threading
 from pathlib import Path
@@ -19,6 +20,11 @@ def measure(root: Path, provider: Provider, *options: str) -> Said:
     return scylla("skill", "skills/tally", "--yes", "--only", "evals", *options, cwd=root, env=env)
 
 
+def spent(root: Path) -> float:
+    """Return the USD of agents and judges in all rows."""
+    return float(sum(row["usd"] + (row["judge_usd"] or 0) for row in rows(root)))
+
+
 def test_evals_are_run_with_and_without_the_skill_and_paid_once(tmp_path: Path) -> None:
     author(tmp_path)
     with serve(adder) as provider:
@@ -28,6 +34,12 @@ def test_evals_are_run_with_and_without_the_skill_and_paid_once(tmp_path: Path) 
         again = measure(tmp_path, provider, "--repetitions", "1")
         assert again.code == 0, again.err
         assert len(provider.requests) == paid, "the second run must ask no model"
+        before = spent(tmp_path)
+        more = measure(tmp_path, provider, "--repetitions", "3")
+        assert more.code == 0, more.err
+    estimate = re.search(r"8 of 12 trials to run, \$([0-9.]+)", more.err)
+    assert estimate is not None, more.err
+    assert 1 / 1.5 <= float(estimate[1]) / (spent(tmp_path) - before) <= 1.5
     assert "tally: evals: 4 trials to run, $" in said.err
     assert "0 of 4 trials to run" in again.err
     assert "  with it       2                 100 %     100 %" in said.out

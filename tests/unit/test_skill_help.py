@@ -4,10 +4,19 @@ from collections.abc import Sequence
 
 import pytest
 
-from scylla_gha.analysis.skill_help import HelpData, arm_totals, assertion_results, contrast_of, uptake_notes
+from scylla_gha.analysis.skill_help import (
+    HelpData,
+    arm_totals,
+    assertion_results,
+    contrast_of,
+    discoveries,
+    uptake_notes,
+)
 from scylla_gha.model.skill_help import AssertionText, EvalTrial, SkillArm, SkillHelp
 from scylla_gha.report.document import plain_lines
 from scylla_gha.report.help_sections import help_markdown, help_sections, help_sentences
+from scylla_gha.skills.eval_answer import discovery_sentence
+from scylla_gha.skills.session import PartReport
 from scylla_gha.stats.strata import stratified_difference
 from tests.benchmarks.skill_help import false_verdicts
 from tests.support.golden import golden
@@ -170,6 +179,16 @@ def test_the_effect_where_it_was_used_is_shown_from_six_evals_with_enough_uptake
 @pytest.mark.parametrize("evals", [3, 8])
 def test_two_equal_versions_are_rarely_told_apart(evals: int) -> None:
     assert false_verdicts(evals, suites=120)[1] <= 0.05
+
+
+def test_of_several_skills_those_are_named_that_stay_after_adjustment() -> None:
+    assert discoveries({"a": 0.001, "b": 0.2, "c": 0.04}) == ["a", "c"]
+    reports = [PartReport((), (), answer(data(*each)).model_dump(mode="json")) for each in ([CLEAR] * 3, [SAME] * 2)]
+    named = [report.data | {"skill": name} for report, name in zip(reports, ("a", "b"), strict=True)]
+    assert discovery_sentence(PartReport((), (), each) for each in named) == (
+        "Of 2 skills, a differs with a false discovery rate of 10 % (Benjamini-Hochberg)."
+    )
+    assert discovery_sentence(reports[:1]) == ""
 
 
 def test_repetitions_that_are_all_alike_leave_some_doubt() -> None:
