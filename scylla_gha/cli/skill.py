@@ -33,6 +33,13 @@ def _arms(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
     return names
 
 
+def _workspace(_: click.Context, __: click.Parameter, value: str | None) -> Path | None:
+    form, sign, folder = (value or "").partition("=")
+    if value and (form != "skill-creator" or not sign or not folder):
+        raise click.BadParameter(f"{value!r} is not skill-creator=DIR")
+    return Path(folder) if value else None
+
+
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option(
@@ -148,6 +155,14 @@ def _arms(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
     help="File to write the findings of the checks to as SARIF, for code scanning (default: none).",
 )
 @click.option(
+    "--export",
+    "workspace",
+    callback=_workspace,
+    metavar="skill-creator=DIR",
+    help="Folder to write the results of evals to as a workspace that skill-creator's viewer opens; of several skills, "
+    "one folder in it for each (default: none).",
+)
+@click.option(
     "--fail-on",
     type=click.Choice(["regression", "checks", "none"]),
     default="checks",
@@ -180,7 +195,8 @@ def skill(path: Path, **values: object) -> None:
     from scylla_gha.store import write_text
 
     as_json, sarif = bool(values.pop("as_json")), values.pop("sarif")
-    only, fail_on = values.pop("only"), values.pop("fail_on")
+    only, fail_on, workspace = values.pop("only"), values.pop("fail_on"), values.pop("workspace")
+    out = values["out"]
     check = check_skills(path, AGENTS[_AGENT].skill_listing, _progress())
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for level, finding in annotations(check):
@@ -192,6 +208,8 @@ def skill(path: Path, **values: object) -> None:
             click.echo(escape_command(line))
     answer = SkillsAnswer() if only == _CHECK else _measured(path, check, only, values)
     _print_answer(check, answer, as_json=as_json)
+    if isinstance(workspace, Path) and isinstance(out, Path):
+        _export(out, answer, workspace)
     if answer.failure is not None:
         raise answer.failure
     _require_quality(path, check, answer, fail_on)
@@ -241,6 +259,19 @@ def _print_answer(check: "SkillsCheck", answer: "SkillsAnswer", *, as_json: bool
         click.echo(escape_command(one_line(sentence)))
     if sentence := discovery_sentence(report for _, report in answer.reports):
         click.echo(sentence)
+
+
+def _export(out: Path, answer: "SkillsAnswer", target: Path) -> None:
+    """Write the results of evals as workspaces of skill-creator."""
+    from scylla_gha.interop.exporters import RunExport
+    from scylla_gha.store.run_folder import RunFolder, stored_plan
+
+    parts = [part for part, _ in answer.reports if part.kind == "evals"]
+    for part in parts:
+        run = RunFolder(out / part.experiment)
+        folder = target / part.skill if len(parts) > 1 else target
+        note = RunExport(run, stored_plan(run), folder).write("skill-creator")
+        options.report(f"{folder}{f': {note}' if note else ''}")
 
 
 def _require_quality(path: Path, check: "SkillsCheck", answer: "SkillsAnswer", fail_on: object) -> None:

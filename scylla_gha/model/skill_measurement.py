@@ -21,6 +21,8 @@ class SkillRow(Record):
         is_worse: it does worse than what it is compared with.
         sentences: the answer in words; empty: nothing was measured.
         notes: what was done otherwise than the pull request asks.
+        digest: of the skill's files without its evals; empty: unknown.
+        figures: the answer in a few words, as for a badge; empty: nothing was measured.
     """
 
     name: str
@@ -31,6 +33,8 @@ class SkillRow(Record):
     is_worse: bool = False
     sentences: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    digest: str = ""
+    figures: str = ""
 
 
 class SkillMeasurement(Record):

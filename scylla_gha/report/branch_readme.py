@@ -87,6 +87,11 @@ def decisive_arm(report: Report) -> ArmSummary | None:
     return report.arms[0] if len(report.arms) == 1 else None
 
 
+def skill_badge(figures: str) -> str:
+    """Return the badge of a skill as SVG; without figures it is grey."""
+    return badge("skill", figures or "not measured at this version", _BLUE if figures else _GREY)
+
+
 def badge(label: str, value: str, colour: str) -> str:
     """Return a badge: a label on grey and a value on a colour."""
     left, right = (

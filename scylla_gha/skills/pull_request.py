@@ -1,22 +1,25 @@
 """Measurement of a pull request's skills: those that it changes, with the evals of the version before."""
 
+import hashlib
 import os
 import tempfile
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, ScyllaError
+from scylla_gha.model import digest
 from scylla_gha.model.skill_measurement import REPORT_FILE, RUN, SkillMeasurement, SkillRow
+from scylla_gha.report.branch_readme import skill_badge
 from scylla_gha.skills.evals import base_version, named_folder
 from scylla_gha.skills.find import holds_runs
 from scylla_gha.skills.read_evals import EvalFile, SkillEval, TriggerQuery
 from scylla_gha.skills.references import UNDELIVERED
 from scylla_gha.skills.report import CheckedSkill, SkillsCheck, check_skills
 from scylla_gha.skills.session import Print, SkillRequest, SkillsAnswer
-from scylla_gha.store import write_record
+from scylla_gha.store import read_record, write_record, write_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,11 @@ def _files(folder: Path) -> dict[str, bytes]:
     return found
 
 
+def _digest(folder: Path) -> str:
+    files = {name: hashlib.sha256(content).hexdigest() for name, content in _files(folder).items()}
+    return digest(files)
+
+
 def _entries(skill: CheckedSkill) -> dict[str, object]:
     """Return what an agent and judges get of each eval and query, by its key."""
     entries: dict[str, object] = {}
@@ -179,14 +187,17 @@ def measure_changes(
         for change in changes:
             for note in change.notes:
                 say(f"{change.skill.name}: {note}")
-        rows = [change.row for change in changes]
+        rows = [
+            change.row.model_copy(update={"digest": _digest(check.root / change.skill.folder)}) for change in changes
+        ]
         named = [_under_its_name(check.root, skill, Path(folder) / "head") for skill in skills]
         try:
             answer = measure(replace(check, skills=tuple(named)))
         except ScyllaError as error:
             write_record(measurement_path(request), SkillMeasurement(rows=tuple(rows), failure=str(error)))
             raise
-    write_record(measurement_path(request), _measurement(rows, answer))
+    before = read_record(measurement_path(request), SkillMeasurement)
+    write_record(measurement_path(request), _write_badges(request, before, _measurement(rows, answer)))
     return answer
 
 
@@ -202,11 +213,46 @@ def measurement_path(request: SkillRequest) -> Path:
 
 
 def _measurement(rows: Sequence[SkillRow], answer: SkillsAnswer) -> SkillMeasurement:
-    sentences: dict[str, list[str]] = defaultdict(list)
-    worse = {part.skill for part, report in answer.reports if report.is_worse}
-    for part, report in answer.reports:
-        sentences[part.skill] += (sentence.removeprefix(f"{part.skill}: ") for sentence in report.sentences)
-    answered = [
-        row.model_copy(update={"sentences": tuple(sentences[row.name]), "is_worse": row.name in worse}) for row in rows
-    ]
+    answered = [row.model_copy(update=_answer(row.name, answer)) for row in rows]
     return SkillMeasurement(rows=tuple(answered), failure=str(answer.failure or ""))
+
+
+def _answer(name: str, answer: SkillsAnswer) -> dict[str, Any]:
+    """Return what the parts say of one skill; a part on triggers is about several."""
+    sentences: list[str] = []
+    figures: list[str] = []
+    is_worse = False
+    for part, report in answer.reports:
+        own = [text.removeprefix(f"{name}: ") for text in report.sentences if text.startswith(f"{name}: ")]
+        sentences += own
+        is_worse |= report.is_worse and part.skill == name
+        figures += _figures(name, report.data)
+        for each in report.data.get("skills", ()):
+            changes = (each["change"] or {}).values() if each["skill"] == name else ()
+            is_worse |= any(isinstance(ruling, dict) and ruling["verdict"] == "worse" for ruling in changes)
+    short = ", ".join(figures) or ("not enough data" if sentences else "")
+    return {"sentences": tuple(sentences), "figures": short, "is_worse": is_worse}
+
+
+def _figures(name: str, data: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the rates of triggers and the points that a skill helps by, without intervals."""
+    for skill in data.get("skills", ()):
+        if skill["skill"] == name:
+            if skill["should"]:
+                yield f"fires {100 * skill['should']['rate']:.0f} %"
+            if skill["should_not"]:
+                yield f"quiet {100 - 100 * skill['should_not']['rate']:.0f} %"
+    for contrast in data.get("contrasts", ()) if data.get("skill") == name else ():
+        if contrast["against"] == "none" and contrast["here"]:
+            yield f"{100 * contrast['here']['value']:+.0f} pt"
+
+
+def _write_badges(request: SkillRequest, before: SkillMeasurement | None, now: SkillMeasurement) -> SkillMeasurement:
+    """Write a badge for each skill; a skill that is not measured now keeps the figures of the same version."""
+    known = {(row.name, row.digest): row.figures for row in before.rows} if before else {}
+    rows = [
+        row.model_copy(update={"figures": row.figures or known.get((row.name, row.digest), "")}) for row in now.rows
+    ]
+    for row in rows:
+        write_text(measurement_path(request).parent / f"{row.name}.svg", skill_badge(row.figures))
+    return now.model_copy(update={"rows": tuple(rows)})

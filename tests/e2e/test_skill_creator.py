@@ -70,10 +70,20 @@ def test_the_workspace_is_that_of_skill_creator(tmp_path: Path) -> None:
     author(tmp_path)
     with serve(writer) as provider:
         env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": KEY}
-        said = scylla("skill", "skills/tally", "--yes", "--only", "evals", "--repetitions", "2", cwd=tmp_path, env=env)
+        options = ("--yes", "--only", "evals", "--repetitions", "2", "--export", "skill-creator=workspace")
+        said = scylla("skill", "skills/tally", *options, cwd=tmp_path, env=env)
         assert said.code == 0, said.err
-    exported = scylla("export", "skill-tally", "--to", "skill-creator", "-o", "workspace", cwd=tmp_path)
+    exported = scylla("export", "skill-tally", "--to", "skill-creator", "-o", "again", cwd=tmp_path)
     assert exported.code == 0, exported.err
+    assert of(tmp_path / "again/iteration-1/benchmark.json") == of(tmp_path / "workspace/iteration-1/benchmark.json")
+    badge = (tmp_path / "runs/skills/tally.svg").read_text()
+    assert "<title>skill: not enough data</title>" in badge, "two repetitions"
+    unpaid = scylla("skill", "skills/tally", cwd=tmp_path, env={"ANTHROPIC_API_KEY": ""})
+    assert unpaid.code == 0, unpaid.err
+    assert (tmp_path / "runs/skills/tally.svg").read_text() == badge, "figures of this version"
+    (tmp_path / "skills/tally/SKILL.md").write_text("---\nname: tally\ndescription: Use it for sums.\n---\nAdd.\n")
+    assert scylla("skill", "skills/tally", cwd=tmp_path, env={"ANTHROPIC_API_KEY": ""}).code == 0
+    assert "not measured at this version" in (tmp_path / "runs/skills/tally.svg").read_text()
     for check in (
         the_folders_are_those_of_runs,
         an_eval_has_its_prompt_and_assertions,

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from scylla_gha.skills.pull_request import SkillChange, skill_changes
+from scylla_gha.skills.pull_request import SkillChange, _figures, skill_changes
 from scylla_gha.skills.report import check_skills
 from tests.support.skills import FRONT, write_evals, write_skill
 
@@ -71,3 +71,11 @@ def test_a_new_skill_has_its_own_evals(tmp_path: Path) -> None:
     before(tmp_path)
     shutil.rmtree(tmp_path / "before/tally")
     assert (change(tmp_path).is_new, len(change(tmp_path).skill.files)) == (True, 2)
+
+
+def test_the_figures_of_a_badge_are_those_of_the_reports() -> None:
+    rate = {"rate": 0.9}
+    triggers = {"skills": [{"skill": "tally", "should": rate, "should_not": {"rate": 0.03}, "change": None}]}
+    helps = {"skill": "tally", "contrasts": [{"against": "none", "here": {"value": 0.14}}]}
+    texts = [*_figures("tally", triggers), *_figures("tally", helps), *_figures("plot", helps)]
+    assert texts == ["fires 90 %", "quiet 97 %", "+14 pt"]
