@@ -120,6 +120,11 @@ class Conversation:
         turn = self._turn(digests) if digests else None
         return turn, self._refusal(turn)
 
+    def is_foreign(self, digests: ConversationDigests) -> bool:
+        """Tell if a request is of another client than the main conversation's: sub-agents are of the same one."""
+        main = self._main.client if self._main else b""
+        return bool(main) and digests.client != main
+
     def _turn(self, digests: ConversationDigests) -> int | None:
         self._main = self._main or digests
         is_same_session = bool(digests.session) and digests.session == self._main.session

@@ -1,8 +1,8 @@
 """Notes on tool calls in a session's traffic: which calls the provider's answers hold, and the results of these.
 
 A call is noted only from a whole answer of the provider, and a result only if an answer holds its call. So neither
-what an agent prints nor a request with an invented result can add a note. A program of the agent that speaks to the
-model itself, and gets a real answer with a call, is not told apart from the agent.
+what an agent prints nor a request with an invented result can add a note. Calls in answers to another client are not
+noted; a program of the agent that speaks to the model itself and copies the client's session id is not told apart.
 """
 
 from collections.abc import Callable, Iterable

@@ -26,6 +26,7 @@ class RequestLogEntry:
         is_free: it cannot have cost anything.
         is_lost: an earlier try may have been charged, and nobody knows how much.
         is_cut: the provider ended the answer in the middle, so that the rest of it was not generated.
+        is_foreign: it is of another client than the main conversation, so that calls in its answer are not the agent's.
         is_crowded: it met a rate limit, or waited for a budget, while others of its session ran.
         fault: final failure of the provider; None: none.
         errors: one for each failed try: a status or `unreachable`.
@@ -48,6 +49,7 @@ class RequestLogEntry:
     is_cut: bool = False
     is_crowded: bool = False
     is_exhausting: bool = False
+    is_foreign: bool = False
     retries: int = 0
     errors: list[str] = field(default_factory=list)
     waited: float = 0.0
@@ -86,7 +88,8 @@ class RequestLogEntry:
         )
         source: Literal["live", "replay"] = "replay" if session.recording else "live"
         usage = provider.usage_reader(streamed=False, reads=session.reads)
-        return cls(session, record, price, provider, source, request.size, usage, excess)
+        is_foreign = session.conversation.is_foreign(request.conversation)
+        return cls(session, record, price, provider, source, request.size, usage, excess=excess, is_foreign=is_foreign)
 
     def begin(self, request: ModelRequest, reservation: Reservation | None) -> None:
         """Write the first line: from now on the request may be forwarded, within its reservation."""
@@ -147,6 +150,7 @@ class RequestLogEntry:
         tokens, usd = self._cost()
         use = self.usage.use
         charged = self._charged(tokens) if usd is None else usd
+        calls = () if self.is_foreign else self.usage.calls
         answer = ResponseRecord(
             number=self.record.number,
             source=self.source,
@@ -156,7 +160,7 @@ class RequestLogEntry:
             tokens=tokens,
             usd=usd,
             stop_reason=self.usage.stop_reason,
-            calls=self.session.notes.calls(self.usage.calls),
+            calls=self.session.notes.calls(calls),
             charged_usd=charged if usd is None else None,
             use=use if use != _USUAL else None,
             retries=self.retries,
@@ -170,7 +174,7 @@ class RequestLogEntry:
         )
         if is_whole(answer):
             wants_tool = answer.stop_reason == USES_TOOL
-            ends = self.session.stop.answered(self.usage.calls, self.record.turn, wants_tool=wants_tool)
+            ends = self.session.stop.answered(calls, self.record.turn, wants_tool=wants_tool)
             answer = answer.model_copy(update={"ends": ends})
         self.session.log.write(answer)
         if answer.ends:

@@ -156,10 +156,14 @@ class CostTerms:
 
 @dataclass(frozen=True, slots=True)
 class ConversationDigests:
-    """Digests that tell conversations apart: of the first message, of session and system prompt, of all messages."""
+    """Digests that tell conversations apart: of the first message, of session and system prompt, of all messages.
+
+    `client` is of the client's session alone, which its sub-agents share; empty if the request states none.
+    """
 
     opening: bytes = b""
     session: bytes = b""
+    client: bytes = b""
     messages: bytes = b""
 
 

@@ -68,7 +68,8 @@ def bare(folder: Path, provider: Provider, model: Model) -> float:
             "--strict-mcp-config", "--model", "claude-sonnet-5"]  # fmt: skip
     own = {"HOME": str(home), "CLAUDE_CONFIG_DIR": str(home / ".claude"), "IS_SANDBOX": "1", "DISABLE_AUTOUPDATER": "1",
            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}  # fmt: skip
-    env = {**os.environ, **environment(provider), **own}
+    no_network = {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1"}  # as in a cell; else it waits for hosts
+    env = {**os.environ, **environment(provider), **own, **no_network}
     before, started = len(model.at), time.monotonic()
     with subprocess.Popen(argv, cwd=folder, env=env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL) as process:  # fmt: skip

@@ -76,6 +76,26 @@ def test_answers_of_other_conversations_do_not_count_but_their_calls_do(tmp_path
         assert host.gateway.close(session).end == "decided"
 
 
+def of_client(body: Body, name: str) -> Body:
+    return {**body, "metadata": {"user_id": name}}
+
+
+def test_calls_in_answers_to_another_program_decide_nothing(tmp_path: Path) -> None:
+    def script(body: Body) -> Say:
+        return uses("tally") if "call it" in str(body) else Say("On.", "Bash", {})
+
+    with shared(tmp_path, script) as (_, host):
+        session = host.open(watch=WATCH, stop=RULE)
+        ask(session, of_client(turn(0), "cli"))
+        ask(session, of_client(question("call it"), "a program"))
+        ask(session, question("call it"))
+        assert ask(session, of_client(turn(1), "cli")).status == 200
+        ask(session, of_client(question("sub-agent, call it"), "cli"))
+        assert ask(session, of_client(turn(2), "cli")).status == 403
+        made = host.gateway.close(session)
+    assert (made.end, len(made.watched.calls)) == ("decided", 1)
+
+
 def test_a_turn_that_is_asked_again_counts_once_and_a_failure_not_at_all(tmp_path: Path) -> None:
     answers: list[Say | Fail] = [Say("On."), Say("On."), Fail(400), Say("On.")]
     with shared(tmp_path, lambda _: answers.pop(0)) as (_, host):

@@ -243,6 +243,7 @@ def _conversation_digests(content: Body, metadata: object) -> ConversationDigest
     return ConversationDigests(
         opening=opening,
         session=_keyed_hash(session) if session else b"",
+        client=_keyed_hash(client) if isinstance(client, str) else b"",
         messages=_keyed_hash([opening.hex(), *messages[1:]]),  # the first one may be long, so it is hashed once
     )
 
