@@ -10,7 +10,7 @@ from scylla_gha.gateway.budget import LOG_IS_FULL, SESSION_ENDED, RequestRefusal
 from scylla_gha.gateway.evidence import USES_TOOL, is_whole
 from scylla_gha.gateway.sessions import SessionState
 from scylla_gha.model.traffic import ModelPrice, RequestRecord, ResponseRecord, ServerToolUse, Tokens
-from scylla_gha.providers.base import ModelRequest, Provider, UsageReader, WorstCase
+from scylla_gha.providers.base import ModelRequest, Provider, ToolRequest, UsageReader, WorstCase
 
 _BYTES_PER_TOKEN: Final = 2  # of an answer that the provider did not end, its events included
 _USUAL: Final = ServerToolUse()
@@ -172,6 +172,13 @@ class RequestLogEntry:
             first_byte_seconds=None if self._first_byte is None else round(self._first_byte, 6),
             seconds=round(time.monotonic() - self._sent_at, 6),
         )
+        self._write_answer(answer, calls)
+        self.session.token_counter.add(tokens, self.characters)
+        if self._reservation is not None:
+            self._reservation.settle(charged)
+
+    def _write_answer(self, answer: ResponseRecord, calls: tuple[ToolRequest, ...]) -> None:
+        """Write the answer; if it ends the session, tell those who wait for that."""
         if is_whole(answer):
             wants_tool = answer.stop_reason == USES_TOOL
             ends = self.session.stop.answered(calls, self.record.turn, wants_tool=wants_tool)
@@ -179,9 +186,6 @@ class RequestLogEntry:
         self.session.log.write(answer)
         if answer.ends:
             self.session.ended.set()
-        self.session.token_counter.add(tokens, self.characters)
-        if self._reservation is not None:
-            self._reservation.settle(charged)
 
     def _write_request(self) -> None:
         if not self._is_request_written:
