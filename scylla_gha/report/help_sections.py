@@ -104,7 +104,7 @@ def _cost_text(answer: SkillHelp) -> str:
     parts = [f"costs {_ratio(ratio)} as much as trials {_AGAINST[first.against]}"] if first and ratio else []
     own = next((arm for arm in answer.arms if arm.arm == "with"), None)
     if own and own.uptake is not None:
-        parts.append(f"was used in {percent(own.uptake)}")
+        parts.append(f"was used in {percent(own.uptake)} of trials")
     return f"It {' and '.join(parts)}." if parts else ""
 
 

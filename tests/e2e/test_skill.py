@@ -152,3 +152,21 @@ def test_a_repository_that_is_a_skill_is_measured_under_its_own_name(tmp_path: P
     installed = root / "runs/skill-tally/suite/config/skills"
     assert [path.name for path in installed.iterdir()] == ["tally"]
     assert {path.name for path in (installed / "tally").iterdir()} == {"SKILL.md"}
+
+
+def test_a_small_budget_leaves_out_the_trials_without_the_skill_first(tmp_path: Path) -> None:
+    skill = author(tmp_path)
+    shell(tmp_path, "git tag old")
+    (skill / "SKILL.md").write_text((skill / "SKILL.md").read_text() + "Begin with the first.\n")
+    with serve(adder) as provider:
+        refused = measure(tmp_path, provider, "--base", "old", "--budget-usd", "0.5")
+        assert refused.code == 6, refused.err
+        assert not provider.requests
+        said = measure(tmp_path, provider, "--base", "old", "--budget-usd", "3", "--fail-on", "regression")
+    assert said.code == 0, said.err
+    assert "tally: trials without the skill are not run: they do not fit into the budget" in said.err
+    assert {row["variant"] for row in rows(tmp_path)} == {"T1/01-with", "T1/03-base"}
+    last = said.out.splitlines()[-2]
+    assert last.startswith(
+        "tally: Not enough data to tell it from trials with its last version on these 2 evals: 0 points"
+    )

@@ -169,7 +169,9 @@ def test_the_effect_where_it_was_used_is_shown_from_six_evals_with_enough_uptake
     contrast = contrast_of(found, "without")
     assert contrast.where_used is not None
     assert contrast.where_used.value > (contrast.here.value if contrast.here else 1)
-    assert "It costs 2.0 x as much as trials without it and was used in 83 %." in help_sentences(answer(found))
+    assert "It costs 2.0 x as much as trials without it and was used in 83 % of trials." in help_sentences(
+        answer(found)
+    )
     assert contrast_of(with_uses(six, (1, 0, 0, 0, 0)), "without").where_used is None
     assert contrast_of(with_uses(data(*[CLEAR] * 5), (1, 1, 1, 1, 0)), "without").where_used is None
     (note,) = uptake_notes(found)
