@@ -94,27 +94,33 @@ CASES: dict[int, Outcome] = {
     6: ruled(DIED, delivery=Delivery(proved=False, claimed=("tool x (start event)",))),
     7: ruled(DONE, lost=True, evidence=BEGAN),
     8: ruled(DONE, unmatched=1),
-    9: ruled(DONE, errors={"budget_exceeded:trial": 1}, evidence=BEGAN),
-    10: ruled(DONE, errors={"budget_exceeded:experiment": 1}, evidence=BEGAN),
-    11: ruled(DIED, evidence=ProviderEvidence(fault="401", is_lasting=True)),
-    12: ruled(DIED, evidence=ProviderEvidence(answers=1, has_begun=True, fault="529 overloaded_error")),
-    13: ruled(LATE, timed_out=True, waiting=0.1, evidence=ProviderEvidence(awaits_first=True)),
-    14: ruled(LATE, timed_out=True, waiting=30.0, evidence=BEGAN),
-    15: ruled(DIED, hits=frozenset({LimitHit.OUTPUT}), evidence=BEGAN),
-    16: ruled(EARLY),
-    17: ruled(EARLY, evidence=BEGAN),
-    18: ruled(DONE, turns=2, limit=2, evidence=ProviderEvidence(answers=2, has_begun=True, wants_tool=True)),
-    19: ruled(LATE, timed_out=True, waiting=29.0, evidence=BEGAN),
-    20: ruled(TranscriptSummary(Outcome.REFUSED, "no"), evidence=BEGAN),
-    21: ruled(TranscriptSummary(Outcome.BUDGET_EXCEEDED, "turns"), evidence=BEGAN),
-    22: ruled(DONE, evidence=ProviderEvidence(answers=1, has_begun=True, fault="529 overloaded_error")),
-    23: ruled(DIED, evidence=BEGAN),
+    9: ruled(DIED, end="decided", errors={"session_ended": 1}, evidence=BEGAN),
+    10: ruled(DONE, errors={"budget_exceeded:trial": 1}, evidence=BEGAN),
+    11: ruled(DONE, errors={"budget_exceeded:experiment": 1}, evidence=BEGAN),
+    12: ruled(DIED, evidence=ProviderEvidence(fault="401", is_lasting=True)),
+    13: ruled(DIED, evidence=ProviderEvidence(answers=1, has_begun=True, fault="529 overloaded_error")),
+    14: ruled(LATE, timed_out=True, waiting=0.1, evidence=ProviderEvidence(awaits_first=True)),
+    15: ruled(LATE, timed_out=True, waiting=30.0, evidence=BEGAN),
+    16: ruled(DIED, hits=frozenset({LimitHit.OUTPUT}), evidence=BEGAN),
+    17: ruled(EARLY),
+    18: ruled(EARLY, evidence=BEGAN),
+    19: ruled(DONE, turns=2, limit=2, evidence=ProviderEvidence(answers=2, has_begun=True, wants_tool=True)),
+    20: ruled(LATE, timed_out=True, waiting=29.0, evidence=BEGAN),
+    21: ruled(TranscriptSummary(Outcome.REFUSED, "no"), evidence=BEGAN),
+    22: ruled(TranscriptSummary(Outcome.BUDGET_EXCEEDED, "turns"), evidence=BEGAN),
+    23: ruled(DONE, evidence=ProviderEvidence(answers=1, has_begun=True, fault="529 overloaded_error")),
+    24: ruled(DIED, evidence=BEGAN),
 }
 
 
 @pytest.mark.parametrize("number", sorted(CASES))
 def test_each_row_that_is_ruled_has_a_case_that_ends_as_it_says(number: int) -> None:
     assert CASES[number] is OUTCOMES[number]
+
+
+def test_the_reason_of_a_session_that_the_gateway_ended_says_how() -> None:
+    ends = [classified(DIED, end=end, turns=5, evidence=BEGAN).reason for end in ("decided", "undecided")]
+    assert ends == ["decided", "undecided after 5 answers"]
 
 
 def test_no_row_is_without_a_case() -> None:
