@@ -45,13 +45,13 @@ if TYPE_CHECKING:
     from scylla_gha.analysis.analyse import Question
 
 _ALPHA: Final = 0.05
-_DRAWN_ALPHA: Final = 0.04  # five standard errors of a p of 0.05 that is drawn 10,000 times
-_MORE: Final = "the extra `report` tells more"
+_DRAWN_ALPHA: Final = 0.04  # 0.05 less five standard errors of p with 10,000 draws
+_MORE: Final = "install the extra `report` for full statistics"
 Passed = Mapping[str, Mapping[str, Sequence[int]]]  # scenario -> arm -> (passed, judged)
 _GRADES: Final = ("S", "A", "B", "C", "D", "F")
-_NO_TRIAL: Final = "planned, and no trial is stored under its key"
+_NO_TRIAL: Final = "planned, but no trial with its key is stored"
 Verdicts = Mapping[str, Mapping[str, Sequence[int]]]  # scenario -> arm -> (passed, judged, unjudged)
-_SHOWN: Final = 5  # cells of a kind of failure
+_SHOWN: Final = 5  # shown cells per kind of failure
 Status = Literal["supported", "contradicted", "not_enough_data"]
 _VERDICTS: Final[dict[str, frozenset[Verdict]]] = {
     "better": frozenset({"better"}),
@@ -64,14 +64,14 @@ _WORDS: Final = {"better": "better", "worse": "worse", "differ": "different"}
 def simple_verdict(arm: str, baseline: str, passed: Passed, family: int) -> tuple[Verdict, str]:
     """Return the verdict on a difference of pass rates, and its reason, if the `report` extra is not installed.
 
-    It never claims more than the full statistics: p is adjusted by Bonferroni, whose p is never below Holm's, and the
+    It never claims more than the full statistics: p is adjusted by Bonferroni and so never below Holm's p, and the
     level leaves room for the noise of drawn sign flips.
 
     Args:
-        arm: arm that is compared.
-        baseline: arm that it is compared with.
+        arm: arm to compare.
+        baseline: arm with which it is compared.
         passed: passed and judged trials by scenario and arm.
-        family: number of comparisons that p is adjusted for.
+        family: number of comparisons for which p is adjusted.
     """
     both = [(counts[arm], counts[baseline]) for counts in passed.values() if arm in counts and baseline in counts]
     d = [
@@ -81,7 +81,7 @@ def simple_verdict(arm: str, baseline: str, passed: Passed, family: int) -> tupl
     ]
     limits = difference_interval(d)
     if limits is None:
-        return "not_enough_data", f"they share {counted(len(d), 'scenario')}, too few for an interval; {_MORE}"
+        return "not_enough_data", f"the arms share {counted(len(d), 'scenario')}, too few for an interval; {_MORE}"
     p = min(1.0, family * sign_flip_bound(d))
     summary = (
         f"{100 * sum(d) / len(d):+.1f} points [{100 * limits[0]:+.1f}, {100 * limits[1]:+.1f}] over "
@@ -122,18 +122,18 @@ def aggregate(
     question: "Question | None" = None,
     intake: CollectReport | None = None,
 ) -> Report:
-    """Summarise the rows of a plan; leave out rows of other cells or keys and duplicates, and warn of them.
+    """Summarise the rows of a plan; skip duplicates and rows of other cells or keys, with a warning.
 
     Args:
         plan: the plan that was run.
         rows: rows of its trials; they are read once, one at a time.
         probes: results of the judges' controls.
-        unstarted: why a run did not start some cells.
-        question: of the statistics; None: the statistics are not wanted, or not installed.
+        unstarted: reasons why a run did not start some cells.
+        question: question for the statistics; None: statistics are not wanted or not installed.
         intake: result of reading rows that other machines sent.
 
     Raises:
-        ConfigError: some rows are of the hub, and some of github.com.
+        ConfigError: rows of the hub and of github.com are mixed.
     """
     controls, counts = list(probes), _count(plan, rows)
     analysis = _analysis(counts, question) if question else None
@@ -270,7 +270,7 @@ def _scenarios(verdicts: Verdicts, arms: Sequence[str]) -> Iterator[ScenarioRow]
 def _comparisons(
     plan: Plan, verdicts: Verdicts, analysis: Analysis | None, reasons: Mapping[str, str]
 ) -> Iterator[Comparison]:
-    """Yield the verdicts of the statistics, or simple ones if these are not installed."""
+    """Yield the verdicts of the statistics, or simple verdicts if the statistics are not installed."""
     pairs = plan.pairs
     passed = {
         scenario: {arm: cell[:2] for arm, cell in by_arm.items() if cell[1]} for scenario, by_arm in verdicts.items()
@@ -288,7 +288,7 @@ def _comparisons(
 
 
 def _failures(counts: RowCounts) -> Iterator[Failure]:
-    """Yield trials that measure the agent and did not pass, by reason, the most frequent first."""
+    """Yield failed trials that measure the agent, by reason, the most frequent reason first."""
     failures = ((arm, kind, cells) for arm, texts in counts.texts.items() for kind, cells in texts.failures.items())
     for arm, kind, cells in sorted(failures, key=lambda failure: (-len(failure[2]), failure[0], failure[1])):
         yield Failure(arm=arm, kind=kind, count=len(cells), cells=tuple(sorted(cells[:_SHOWN])))
@@ -311,7 +311,7 @@ def _excluded(
 
 
 def analysis_warnings(plan: Plan, analysis: Analysis | None) -> Iterator[str]:
-    """Yield the warnings of the statistics, and one if the declared family compares nothing."""
+    """Yield the warnings of the statistics, and a warning if the declared family has no comparison."""
     yield from analysis.warnings if analysis else ()
     yield from (f"{arm}: it is not compared, since {reason}." for arm, reason in unpaired_arms(plan).items())
     if plan.family in PAIRED or (analysis and analysis.answers):
@@ -321,7 +321,7 @@ def analysis_warnings(plan: Plan, analysis: Analysis | None) -> Iterator[str]:
 
 
 def hypothesis_reading(experiment: Experiment, answer: Sequence[Comparison | Ruling]) -> HypothesisReading | None:
-    """Read the hypothesis of an experiment by its verdicts; None if it has none."""
+    """Read the hypothesis of an experiment by its verdicts; return None without a hypothesis."""
     text, expected = experiment.hypothesis, experiment.expected
     if text is None:
         return None
@@ -335,7 +335,7 @@ def hypothesis_reading(experiment: Experiment, answer: Sequence[Comparison | Rul
 
 
 def hypothesis_status(expected: Expectation, verdicts: Sequence[Verdict]) -> Status:
-    """Decide on an expectation by the verdicts; a comparison without enough data may still turn out either way."""
+    """Decide on an expectation by the verdicts; a comparison without enough data stays open."""
     quantity, _, kind = expected.partition("_")
     hits = [verdict in _VERDICTS[kind] for verdict in verdicts]
     is_open = not verdicts or "not_enough_data" in verdicts
@@ -350,7 +350,7 @@ def hypothesis_status(expected: Expectation, verdicts: Sequence[Verdict]) -> Sta
 
 
 def _why(expected: Expectation, verdicts: Sequence[Verdict]) -> str:
-    """Name the expectation, and the number of verdicts of each kind."""
+    """Describe the expectation, and the number of verdicts of each kind."""
     quantity, _, kind = expected.partition("_")
     counts = Counter(verdicts)
     shown = ", ".join(f"{count} {verdict.replace('_', ' ')}" for verdict, count in counts.most_common())

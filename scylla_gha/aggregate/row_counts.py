@@ -1,4 +1,4 @@
-"""Counts of rows by arm: numbers come from the columns of a table, texts are counted while the rows are read."""
+"""Counts of rows by arm: numbers come from the columns of a table, and texts are counted during reading."""
 
 import math
 from collections import Counter, defaultdict
@@ -30,7 +30,7 @@ def mean(values: Iterable[float]) -> float | None:
 class ApiCounts:
     """Counts of API operations in one arm's trials that measure the agent."""
 
-    scenarios: list[str] = field(default_factory=list)  # of each trial
+    scenarios: list[str] = field(default_factory=list)  # scenario of each trial
     calls: Counter[str] = field(default_factory=Counter)
     failed: int = 0
     repeated: int = 0
@@ -44,7 +44,7 @@ class ApiCounts:
 
     @property
     def means(self) -> ApiUse | None:
-        """Means over the trials; None if there are none."""
+        """Means over the trials; None if there are no trials."""
         n = len(self.scenarios)
         if not n:
             return None
@@ -80,7 +80,7 @@ class UseCounts:
 
 @dataclass(slots=True)
 class ArmTexts:
-    """Texts in one arm's rows, with how often they occur."""
+    """Texts in one arm's rows, with their frequency."""
 
     grades: Counter[str] = field(default_factory=Counter)
     failures: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))  # cells, by kind
@@ -89,7 +89,7 @@ class ArmTexts:
     versions: set[str] = field(default_factory=set)
     unverified: set[str] = field(default_factory=set)
     beside_mode: int = 0  # trials with requests of clients that the mode does not have
-    other_clients: Counter[str] = field(default_factory=Counter)  # these requests, by client
+    other_clients: Counter[str] = field(default_factory=Counter)  # number of such requests, by client
     unadjusted: Counter[str] = field(default_factory=Counter)
     judge_unadjusted: Counter[str] = field(default_factory=Counter)
     uses: dict[str, UseCounts] = field(default_factory=lambda: defaultdict(UseCounts))  # by resource
@@ -133,7 +133,7 @@ class CountedRows:
 
     @property
     def judged(self) -> "CountedRows":
-        """The rows that are in the rates."""
+        """The rows that count in the rates."""
         return CountedRows(self.table, [row for row in self.rows if self.table.judged[row]], self.texts)
 
     @property
@@ -147,7 +147,7 @@ class CountedRows:
         return [column[row] for row in self.rows]
 
     def above_zero(self, name: str) -> list[int]:
-        """Return the numbers of a column that are known and not 0."""
+        """Return the known numbers of a column, except 0."""
         return [int(value) for value in self.values(name) if value > 0]
 
     @property
@@ -190,11 +190,11 @@ class RowCounts:
     """Counts of all rows.
 
     Attributes:
-        uncommon: scenarios that not all modes can do; their API operations are not counted, since the counts of modes
+        uncommon: scenarios that some mode cannot do; their API operations are not counted, since the counts of modes
             are compared.
-        table: the rows' numbers.
+        table: numbers of the rows.
         verdicts: numbers of passed, judged and unjudged trials, by scenario and arm.
-        left_out: outcome and reason of the cells that are not in the rates.
+        left_out: outcome and reason of each cell that is not in the rates.
     """
 
     uncommon: frozenset[str] = frozenset()
@@ -205,7 +205,9 @@ class RowCounts:
     left_out: dict[str, tuple[str, str]] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
     starts: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    agent_files: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))  # by arm, scenario
+    agent_files: dict[tuple[str, str], set[str]] = field(
+        default_factory=lambda: defaultdict(set)
+    )  # files for agents, by arm and scenario
     isolations: set[str] = field(default_factory=set)
     github: GitHubServer | None = None
     with_model: int = 0
@@ -224,7 +226,7 @@ class RowCounts:
         group = self.verdicts.setdefault(row.scenario, {}).setdefault(row.arm, [0, 0, 0])
         group[0] += bool(row.judged and row.passed)
         group[1] += row.judged
-        # The agent did its part, and judging gave no verdict.
+        # The agent finished, but judging gave no verdict.
         group[2] += not row.judged and (row.measures_agent or row.outcome is Outcome.JUDGE_ERROR)
         if not row.judged and not row.measures_agent:
             self.left_out[row.cell] = (row.outcome.value, row.reason)
@@ -242,11 +244,11 @@ class RowCounts:
         return CountedRows(self.table, range(len(self.table.cells)), ArmTexts())
 
     def bounds(self, arm: str, *, by_scenario: bool) -> tuple[float, float] | None:
-        """Return the arm's pass rate if all its unjudged trials had failed, and if all had passed; None if it has none.
+        """Return the arm's pass rates if all unjudged trials had failed or passed; None without unjudged trials.
 
         Args:
             arm: arm to bound.
-            by_scenario: mean over scenarios if true, else over trials.
+            by_scenario: True for the mean over scenarios, False for the mean over trials.
         """
         groups = [by_arm[arm] for _, by_arm in sorted(self.verdicts.items()) if arm in by_arm]
         passed, judged, unjudged = (sum(counts) for counts in zip(*groups, strict=True)) if groups else (0, 0, 0)
@@ -274,7 +276,7 @@ def _between(passed: int, judged: int, unjudged: int) -> tuple[float, float]:
 
 
 def _excused(row: Result) -> dict[str, int]:
-    """Return the number of attempts that do not measure the agent, by outcome; an old row has only its own outcome."""
+    """Return the number of attempts that do not measure the agent, by outcome; an old row only has its own outcome."""
     if row.excused_attempts or row.measures_agent or row.outcome is Outcome.JUDGE_ERROR:
         return row.excused_attempts
     return {row.outcome.value: 1}

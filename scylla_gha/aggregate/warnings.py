@@ -1,8 +1,8 @@
 """Warnings and notes of a report, and the rule that withholds verdicts from arms with too many excused trials.
 
-A trial is excused if it does not measure the agent. Excuses rest on evidence from outside the sandbox. Still, an agent
+A trial is excused if it does not measure the agent. Excuses need evidence from outside the sandbox. Still, an agent
 could cause such evidence to remove its own failures from the rates. So excuses are shown by arm, and an arm that lost
-more than a few of its cells gets no verdict. Neither do arms that are compared with it.
+more than a few of its cells gets no verdict, and neither do arms that are compared with it.
 """
 
 import itertools
@@ -21,10 +21,10 @@ from scylla_gha.model.variant import file_changes
 
 _MOST_CELLS: Final = 2
 _MOST_SHARE: Final = 0.05
-_MOST_GAPS: Final = 0.05  # of an arm's judged trials
+_MOST_GAPS: Final = 0.05  # share of an arm's judged trials
 _SMALL_N: Final = 10
 _EXCLUDED_SHARE: Final = 0.05
-_REFUSALS: Final = 5  # that the report names
+_REFUSALS: Final = 5  # maximum number of refusals in the report
 _MOST_PATHS: Final = 12
 _MOST_UNUSED: Final = 8  # resources that the report names
 # Kinds of resources, and what of them the model sees without using them.
@@ -38,7 +38,7 @@ _CONTROL_TITLES: Final = {"canary": "canary", "order_swap": "order swap"}
 
 
 def withheld_arms(arms: Sequence[ArmSummary], pairs: Mapping[str, str | None]) -> dict[str, str]:
-    """Return why arms get no verdict: too many of their own or of their baseline's trials do not count.
+    """Return the reasons why arms get no verdict: too many of their trials or of their baseline's do not count.
 
     Args:
         arms: all arms of the report.
@@ -54,7 +54,7 @@ def withheld_arms(arms: Sequence[ArmSummary], pairs: Mapping[str, str | None]) -
 
 
 def without_verdicts(analysis: Analysis, reasons: Mapping[str, str]) -> Analysis:
-    """Return the analysis without verdicts on the arms that have a reason; its numbers stay."""
+    """Return the analysis without verdicts on arms that have a reason; numbers stay."""
     rulings = tuple(_withheld(ruling, reasons.get(ruling.arm)) for ruling in analysis.rulings)
     return analysis.model_copy(update={"rulings": rulings})
 
@@ -85,28 +85,28 @@ def excused_warnings(excused: Sequence[Excused]) -> Iterator[str]:
         if entry.attempts > 1:
             yield (
                 f"{entry.arm}: {counted(entry.attempts, 'attempt')} in {counted(entry.trials, 'trial')} ended in "
-                f"{entry.outcome} and were excused (one of them: {entry.reason}). Look whether the "
-                "agent brought that about."
+                f"{entry.outcome} and were excused (one of them: {entry.reason}). Check whether the "
+                "agent caused this."
             )
 
 
 def _why_withheld(name: str, arms: Sequence[ArmSummary]) -> str | None:
-    """Return why the arms of one name get no verdict: too few of their cells count, or the hub lacked too much.
+    """Return the reason why the arms of a name get no verdict: too few counted cells, or too many gaps of the hub.
 
-    If a trial asked the hub for something that only GitHub has, nobody knows what its agent would have done on GitHub.
+    If a trial asked the hub for a feature that only GitHub has, the agent's behaviour on GitHub is unknown.
     """
     planned, judged = sum(arm.counts.planned for arm in arms), sum(arm.counts.judged for arm in arms)
     most = max(_MOST_CELLS, _MOST_SHARE * planned)
     if planned - judged > most:
         return (
-            f"{planned - judged} of {counted(planned, 'cell')} of {name} ended without a counted trial, and a "
+            f"{planned - judged} of {counted(planned, 'cell')} of {name} ended without a counted trial, but a "
             f"verdict allows {int(most)}"
         )
     gaps = sum(arm.github_gaps for arm in arms)
     if gaps <= _MOST_GAPS * judged:
         return None
     return (
-        f"{gaps} of {counted(judged, 'judged trial')} of {name} asked the hub for what only GitHub has, and a "
+        f"{gaps} of {counted(judged, 'judged trial')} of {name} asked the hub for features that only GitHub has, but a "
         f"verdict allows {100 * _MOST_GAPS:.0f} %"
     )
 
@@ -144,14 +144,14 @@ def report_warnings(plan: Plan, arms: Sequence[ArmSummary], counts: RowCounts, *
         )
     if len(counts.table.scenarios) > 1 and not analysed:
         yield (
-            "The intervals pool all trials of an arm as if they were independent: they are about these scenarios, "
-            "not about scenarios like these."
+            "The intervals pool all trials of an arm as if they were independent: they hold for these scenarios, "
+            "not for scenarios like these."
         )
     yield from _isolation_warnings(counts)
     yield from _server_tool_warnings(plan, counts)
     yield from _listing_warnings(plan, counts)
     for name, unverified in sorted((name, text) for name, texts in counts.texts.items() for text in texts.unverified):
-        yield f"{name}: not all of its treatment could be verified: {unverified}."
+        yield f"{name}: parts of its treatment could not be verified: {unverified}."
     yield from _event_warnings(arms, counts)
     yield from excused_warnings(tuple(excused_attempts(counts)))
     if redacted := counts.all_rows.above_zero("redactions"):
@@ -163,8 +163,8 @@ def report_warnings(plan: Plan, arms: Sequence[ArmSummary], counts: RowCounts, *
         )
     if counts.unplanned:
         yield (
-            f"Left out: {counted(counts.unplanned, 'row')} of no planned cell (another plan, other keys, or given "
-            "twice)."
+            f"Skipped {counted(counts.unplanned, 'row')} without a planned cell (another plan, other keys, or "
+            "duplicates)."
         )
 
 
@@ -173,15 +173,15 @@ def refused_artifact_warnings(intake: CollectReport | None) -> Iterator[str]:
     refused = intake.refused if intake else ()
     if refused:
         names = first_of([f"{artifact.artifact}: {artifact.reason}" for artifact in refused], _REFUSALS, "; ")
-        yield f"Rows of {counted(len(refused), 'artifact')} were refused, none of them is counted: {names}."
+        yield f"Rows of {counted(len(refused), 'artifact')} were refused and are not counted: {names}."
 
 
 def _import_warnings(plan: Plan) -> Iterator[str]:
     """Yield warnings about imported rows."""
     if plan.imported:
         yield (
-            f"The rows are imported from {plan.imported.file} ({plan.imported.format}), and not verified by this "
-            "toolkit: what was run, how it was judged, and what was left out is known to their source alone."
+            f"The rows are imported from {plan.imported.file} ({plan.imported.format}), and were not verified by this "
+            "toolkit: only their source knows the runs, the judging and the omissions."
         )
         yield from plan.imported.notes
 
@@ -202,7 +202,7 @@ def _unproved_warnings(plan: Plan) -> Iterator[str]:
     """Yield a warning for each mode with scenarios that have no oracle for it."""
     for mode, names in plan.unproved.items():
         yield (
-            f"Mode {mode}: {counted(len(names), 'scenario')} of its arms without an oracle of it "
+            f"Mode {mode}: {counted(len(names), 'scenario')} of its arms without an oracle for it "
             f"({', '.join(names)}), so nothing proves that its tools can do them."
         )
 
@@ -212,7 +212,7 @@ def _isolation_warnings(counts: RowCounts) -> Iterator[str]:
     if len(counts.isolations) > 1:
         yield (
             f"Trials of different sandboxes are mixed: {'; '.join(sorted(counts.isolations))}. "
-            "A difference between arms may be one between sandboxes."
+            "Differences between arms may come from the sandboxes."
         )
     if counts.on_host:
         yield "Trials ran on the host itself: the network was open, and files of this user could be read."
@@ -238,14 +238,14 @@ def _listing_warnings(plan: Plan, counts: RowCounts) -> Iterator[str]:
 
 
 def _server_tool_warnings(plan: Plan, counts: RowCounts) -> Iterator[str]:
-    """Yield warnings about arms whose agents had tools that the provider runs, or hosts of their own."""
+    """Yield warnings about arms whose agents had tools run by the provider, or their own hosts."""
     for arm in plan.arms:
         hosts = arm.variant.treatment.hosts if arm.variant else ()
         if hosts and counts.arm(arm.id):
-            yield f"{arm.id}: it could reach hosts that other arms could not: {', '.join(hosts)}."
+            yield f"{arm.id}: could reach hosts that other arms could not: {', '.join(hosts)}."
         tools = arm.variant.treatment.server_tools if arm.variant else ()
         if tools and counts.arm(arm.id):
-            yield f"{arm.id}: its network was not closed: it had {', '.join(tools)}, which the provider runs."
+            yield f"{arm.id}: its network was open to some degree, since the provider runs {', '.join(tools)}."
 
 
 def _event_warnings(arms: Sequence[ArmSummary], row_counts: RowCounts) -> Iterator[str]:
@@ -269,11 +269,11 @@ def _event_warnings(arms: Sequence[ArmSummary], row_counts: RowCounts) -> Iterat
                 f"definitions when the agent searches for them, as it did in {_loading(rows)}."
             )
         if unread := rows.above_zero("unread_calls"):
-            yield f"{arm.arm}: the safety net let {counted(sum(unread), 'call')} pass that it could not read whole."
+            yield f"{arm.arm}: the safety net allowed {counted(sum(unread), 'call')} that it could not read completely."
         if unguarded := rows.above_zero("unguarded_calls"):
             yield (
-                f"{arm.arm}: {counted(sum(unguarded), 'call')} ran without the safety net having been "
-                f"asked, in {len(unguarded)} of {trials}, which count."
+                f"{arm.arm}: {counted(sum(unguarded), 'call')} ran without a check by the safety net "
+                f"in {len(unguarded)} of {trials}, which count."
             )
         if refused := rows.above_zero("network_refused"):
             yield (
@@ -283,7 +283,7 @@ def _event_warnings(arms: Sequence[ArmSummary], row_counts: RowCounts) -> Iterat
 
 
 def _loading(rows: CountedRows) -> int:
-    """Return the number of trials that loaded definitions of tools that were listed by name only."""
+    """Return the number of trials that loaded definitions of tools listed by name only."""
     return sum(
         deferred > 0 and loaded > 0
         for deferred, loaded in zip(rows.values("deferred_tools"), rows.values("loaded_tools"), strict=True)
@@ -293,14 +293,17 @@ def _loading(rows: CountedRows) -> int:
 def _arm_warnings(arm: ArmSummary) -> Iterator[str]:
     counts = arm.counts
     if counts.judged < counts.planned:
-        yield f"{arm.arm}: its rates leave out {counts.planned - counts.judged} of {counted(counts.planned, 'cell')}."
+        yield f"{arm.arm}: its rates exclude {counts.planned - counts.judged} of {counted(counts.planned, 'cell')}."
     excluded = counts.ran - counts.judged
     if counts.ran and excluded / counts.ran > _EXCLUDED_SHARE:
-        yield f"{arm.arm}: {excluded} of {counted(counts.ran, 'trial')} excluded; what is left may be a biased part."
+        yield (
+            f"{arm.arm}: {excluded} of {counted(counts.ran, 'trial')} excluded; the remaining trials may be a "
+            "biased sample."
+        )
     if arm.pass_bounds is not None:
         low, high = (f"{100 * bound:.0f} %" for bound in arm.pass_bounds)
         yield (
-            f"{arm.arm}: judging came to no verdict on {arm.unjudged} of {counted(counts.ran, 'trial')}. Its pass "
+            f"{arm.arm}: judging gave no verdict on {arm.unjudged} of {counted(counts.ran, 'trial')}. Its pass "
             f"rate would be {low} if all of them had failed, and {high} if all had passed; "
             "tables show both."
         )
@@ -310,13 +313,13 @@ def _arm_warnings(arm: ArmSummary) -> Iterator[str]:
             "no trial is left without them" if rate is None else f"without them the pass rate is {100 * rate:.0f} %"
         )
         yield (
-            f"{arm.arm}: {counted(arm.github_gaps, 'trial')} of {counts.judged} asked the hub for what only GitHub "
-            f"has (`github_gaps` of a row); they count, and {others}."
+            f"{arm.arm}: {counted(arm.github_gaps, 'trial')} of {counts.judged} asked the hub for features that "
+            f"only GitHub has (`github_gaps` of a row); they count, and {others}."
         )
     if 0 < counts.judged < _SMALL_N:
         yield f"{arm.arm}: only {counted(counts.judged, 'judged trial')}; the interval is wide for that reason."
     if arm.usd is None and counts.ran:
-        yield f"{arm.arm}: the cost of at least one trial is unknown, so its sums are."
+        yield f"{arm.arm}: the cost of at least one trial is unknown, so its total cost is unknown."
 
 
 def _unused_warnings(arm: ArmSummary) -> Iterator[str]:
@@ -335,7 +338,7 @@ def _unused_warnings(arm: ArmSummary) -> Iterator[str]:
 
 
 def _withheld_warnings(arms: Sequence[ArmSummary], row_counts: RowCounts) -> Iterator[str]:
-    """Yield warnings about judges that gave no verdict, by arm, and about differences of that between arms."""
+    """Yield warnings about judges without a verdict, by arm, and about their different shares between arms."""
     shares = {arm.arm: arm.withheld / arm.counts.judged for arm in arms if arm.counts.judged}
     for arm in arms:
         if arm.withheld:
@@ -352,7 +355,7 @@ def _withheld_warnings(arms: Sequence[ArmSummary], row_counts: RowCounts) -> Ite
         yield (
             f"Judges gave no verdict in {100 * shares[most]:.0f} % of the judged trials of {most}, and in "
             f"{100 * shares[least]:.0f} % of those of {least}: a part of the difference between the two arms may "
-            "come from that. Read in these trials what the judges were shown."
+            "come from that. Read the judges' evidence in these trials."
         )
 
 
@@ -362,15 +365,15 @@ def _settings_warnings(counts: RowCounts) -> Iterator[str]:
         without = {(arm, name): n for arm, texts in counts.texts.items() for name, n in getattr(texts, kind).items()}
         for (arm, name), count in sorted(without.items()):
             yield (
-                f"{arm}: in {counted(count, 'trial')}, requests of {what} went without the configured {name}, "
-                "which the model does not take, or not while it thinks."
+                f"{arm}: in {counted(count, 'trial')}, requests of {what} lacked the configured {name}, "
+                "which the model does not accept (perhaps only while thinking)."
             )
     if counts.subscription:
-        yield "billing: subscription. USD are list prices of the tokens used, and no bill."
+        yield "billing: subscription. USD are list prices of the used tokens, not a bill."
 
 
 def _client_warnings(counts: RowCounts) -> Iterator[str]:
-    """Yield warnings about requests to GitHub by clients that the mode does not have."""
+    """Yield warnings about requests to GitHub by clients outside the mode."""
     for arm, texts in sorted(counts.texts.items()):
         if texts.beside_mode:
             clients = ", ".join(f"{name} {count}" for name, count in sorted(texts.other_clients.items()))
@@ -408,7 +411,7 @@ def _materials(arm: Arm) -> dict[str, str]:
 
 
 def _start_files(arms: dict[str, Arm], counts: RowCounts) -> Iterator[str]:
-    """Yield a note on the files for agents that start states brought into arms without a list of such files."""
+    """Yield a note on files for agents from start states, in arms that list no such files."""
     files: dict[str, set[str]] = defaultdict(set)
     for (arm, scenario), paths in counts.agent_files.items():
         variant = arms[arm].variant
@@ -424,7 +427,7 @@ def _start_files(arms: dict[str, Arm], counts: RowCounts) -> Iterator[str]:
 
 
 def control_warnings(controls: Iterable[JudgeControl]) -> Iterator[str]:
-    """Yield warnings about a report's judges; skip controls of judges that the report no longer has."""
+    """Yield warnings about a report's judges; skip controls of judges that are no longer in the report."""
     repeated: dict[str, list[ControlResult]] = defaultdict(list)
     for record in (result for result in controls if result.stands):
         for control in record.controls:
@@ -440,4 +443,4 @@ def control_warnings(controls: Iterable[JudgeControl]) -> Iterator[str]:
         differ = sum(len(result.differences) for result in results)
         if differ:
             items = f"{differ} of {counted(compared, 'item')}"
-            yield f"judge {judge} answered {items} differently when it was asked the same again."
+            yield f"judge {judge} answered {items} differently when asked the same question again."

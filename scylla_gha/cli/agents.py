@@ -44,12 +44,12 @@ def image() -> None:
     "agents",
     multiple=True,
     metavar="NAME@VERSION",
-    help="Also make the image with this agent's command line; may be repeated.",
+    help="Also build the image with this agent's CLI; may be repeated.",
 )
 @click.option("--recipe", default="base", show_default=True, help="Name of a recipe in config/images/.")
 @click.option("--fresh", is_flag=True, help="Install today's packages instead of those in the cache.")
 def build(scenarios: tuple[str, ...], agents: tuple[str, ...], recipe: str, *, fresh: bool) -> None:
-    """Make the images that scenarios need (all, or SCENARIO), for checks and for each agent.
+    """Build the images of scenarios (all, or SCENARIO), for checks and for each agent.
 
     Prints one JSON object per line: the id in the engine, the digest that is part of keys, and the content.
 
@@ -82,9 +82,9 @@ def _cli(agent: str) -> layers.AgentCli:
     package = AGENTS[name].package if name in AGENTS else None
     if package is None:
         known = [name for name, agent_class in AGENTS.items() if agent_class.package is not None]
-        raise ConfigError(f"--agent {agent}: no agent with a command line; there are: {', '.join(known)}")
+        raise ConfigError(f"--agent {agent}: is not an agent CLI; there are: {', '.join(known)}")
     if version is None:
-        raise ConfigError(f"--agent {agent}: an image needs a version; name it: {name}@VERSION")
+        raise ConfigError(f"--agent {agent}: an image needs a version; write  {name}@VERSION")
     return layers.AgentCli(package.npm, version, package.program)
 
 
@@ -110,7 +110,7 @@ def list_(*, as_json: bool) -> None:
 @image.command()
 @options.yes("images are removed")
 def prune(*, yes: bool) -> None:
-    """Remove the toolkit's images that no container uses, its cached layers, and what killed runs left behind.
+    """Remove the toolkit's images that no container uses, its cached layers, and leftovers of killed runs.
 
     \b
     scylla-gha image prune --yes
@@ -140,12 +140,12 @@ def prune(*, yes: bool) -> None:
 @click.option(
     "--head",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Checkout of the change that the plan compares (default: it compares no change).",
+    help="Checkout of the change that the plan compares (default: no change).",
 )
 def pack(experiment: str, runs: Path, into: Path, head: Path | None) -> None:
     """Copy the layers of the images of EXPERIMENT's plan into a folder, for the machines that run its cells.
 
-    Prints a digest of them, and nothing if the plan needs no containers.
+    Prints a digest of the layers, and nothing if the plan needs no containers.
 
     \b
     scylla-gha image pack hello-claude --to layers
@@ -189,7 +189,7 @@ def unpack(source: Path) -> None:
     help="Sandbox of all agents and checks (default: the experiment's).",
 )
 def lacking(experiment: str, sandbox: SandboxName | None) -> None:
-    """Print the Debian packages that this machine lacks to make the images of EXPERIMENT; nothing if it lacks none.
+    """Print the Debian packages that this machine lacks for building the images of EXPERIMENT.
 
     \b
     sudo apt-get install $(scylla-gha image lacking hello-claude)
@@ -221,9 +221,9 @@ def _may_need_images(experiment: Experiment, sandbox: SandboxName | None) -> boo
 )
 @options.sandbox("auto", "Sandbox that the agent is started in; auto: the one that trials get.")
 def agent_baseline(agent: str, into: Path, sandbox: SandboxWish) -> None:
-    """Measure what AGENT (name@version) has by default: tools, skills, sub-agents, lines of its system prompt.
+    """Measure the defaults of AGENT (name@version): tools, skills, sub-agents, lines of its system prompt.
 
-    The proof of delivery needs it to tell what a trial's agent had without being given it. No provider is asked.
+    The proof of delivery needs the inventory to recognise the agent's defaults. No provider is asked.
 
     \b
     scylla-gha agent-baseline claude-code@2.1.332
@@ -272,19 +272,17 @@ def agent_updates() -> None:
     "sub_tests",
     multiple=True,
     metavar="GLOB",
-    help="Sub-tests whose delivery is tried; may be repeated (default: all).",
+    help="Sub-tests whose delivery is tested; may be repeated (default: all).",
 )
-@click.option(
-    "--model", default="claude-sonnet-5", show_default=True, help="Model that the sub-tests' agents would ask."
-)
+@click.option("--model", default="claude-sonnet-5", show_default=True, help="Model of the sub-tests' agents.")
 @options.agents_at_once
 @options.sandbox("auto", "Sandbox that agents are started in; auto: the one that trials get.")
 def measure(
     into: Path, *, agents: tuple[str, ...], sub_tests: tuple[str, ...], model: str, jobs: int, sandbox: SandboxWish
 ) -> None:
-    """Measure inventory, transcript, models, prices and deliveries, and write how they differ from what is stored.
+    """Measure inventory, transcript, models, prices and deliveries, and write the differences from the stored ones.
 
-    No model is asked: answers come from a script on this machine. Differences are no failure of the command.
+    No model is asked: answers come from a script on this machine. Differences do not fail the command.
 
     \b
     scylla-gha agent-updates measure --into updates.json
@@ -317,7 +315,7 @@ def measure(
 )
 @options.sandbox("auto", "Sandbox that the agent is started in; auto: the one that trials get.")
 def record(agent: str, into: Path, sandbox: SandboxWish) -> None:
-    """Store how sessions of AGENT (name@version) look: events of the transcript, models of short names, stated costs.
+    """Store facts about sessions of AGENT (name@version): transcript events, models of short names, stated costs.
 
     \b
     scylla-gha agent-updates record claude-code@2.1.332
@@ -340,7 +338,7 @@ def record(agent: str, into: Path, sandbox: SandboxWish) -> None:
 @click.argument("path", type=click.Path(path_type=Path, dir_okay=False))
 @options.author
 def post(path: Path, author: str | None) -> None:
-    """Open, update or close the one issue, by the file that `measure` wrote.
+    """Open, update or close the issue, by the file that `measure` wrote.
 
     \b
     scylla-gha agent-updates post updates.json

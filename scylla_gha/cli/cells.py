@@ -19,7 +19,7 @@ from scylla_gha.store import read_record
 from scylla_gha.store.run_folder import RunFolder
 
 _INTERRUPTED, _UNREAD = 130, 141  # exit codes of a shell after SIGINT and SIGPIPE
-_OUTPUT_LIMIT: Final = "ended, since it wrote more to its output than one file may hold (limits.file_mb)"
+_OUTPUT_LIMIT: Final = "ended, since its output is larger than the limit for one file (limits.file_mb)"
 _experiment = click.option("--experiment", help="Experiment of the cell (default: the only one with such a cell).")
 
 
@@ -29,7 +29,7 @@ _experiment = click.option("--experiment", help="Experiment of the cell (default
 @options.runs
 @click.option("--attempt", type=click.IntRange(1), show_default="the last", help="Number of the attempt to show.")
 @click.option("--diff", is_flag=True, help="Show the agent's patch too.")
-@click.option("--full", is_flag=True, help="Show all of each text instead of its beginning and end.")
+@click.option("--full", is_flag=True, help="Show whole texts instead of their beginning and end.")
 @options.as_json
 def show(
     cell: str, experiment: str | None, runs: Path, attempt: int | None, *, diff: bool, full: bool, as_json: bool
@@ -71,7 +71,7 @@ def _write(text: str) -> None:
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
-    except BrokenPipeError:  # without this, the interpreter reports the error again when it ends
+    except BrokenPipeError:  # otherwise the interpreter reports the error again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -80,9 +80,9 @@ def _write(text: str) -> None:
 @click.argument("argv", metavar="[-- COMMAND ...]", nargs=-1, type=click.UNPROCESSED)
 @_experiment
 @options.runs
-@click.option("--after", is_flag=True, help="Open the workspace as the cell's agent left it, instead of the start.")
+@click.option("--after", is_flag=True, help="Open the workspace at the end of the cell's trial, instead of the start.")
 def shell(cell: str, argv: tuple[str, ...], experiment: str | None, runs: Path, *, after: bool) -> None:
-    """Open the sandbox of CELL as its agent had it: image, user, environment, HOME, limits, a fresh workspace.
+    """Open a sandbox like that of CELL's agent: image, user, environment, HOME, limits, a fresh workspace.
 
     CELL is a cell's id, the beginning of one, or a glob. At a terminal it opens a shell; otherwise sh runs what comes
     on standard input, and its exit code is this command's. A COMMAND is run instead of either; without a terminal it
@@ -121,15 +121,15 @@ def shell(cell: str, argv: tuple[str, ...], experiment: str | None, runs: Path, 
     type=click.IntRange(0, 65_535),
     default=8700,
     show_default=True,
-    help="Port of --serve on 127.0.0.1; 0 is a free one.",
+    help="Port of --serve on 127.0.0.1; 0: any free port.",
 )
 def view(run: str | None, runs: Path, port: int, *, serve: bool) -> None:
     """Open report.html of RUN (default: the newest report) in a browser, and print its path.
 
     The page of a measurement of `readiness` begins with the score.
 
-    With --serve, a local server shows all runs and the progress of those that go on, until Ctrl-C. Only this machine
-    can reach it.
+    With --serve, a local server shows all runs and the progress of running ones, until Ctrl-C. Only this machine
+    can reach the server.
 
     \b
     scylla-gha view quickstart
@@ -145,7 +145,7 @@ def view(run: str | None, runs: Path, port: int, *, serve: bool) -> None:
     path = _page(options.run_folder(runs, run) if run else _newest(runs))
     click.echo(str(path))
     if not _open(path.as_uri()):
-        click.echo("no browser was found; open the file in one", err=True)
+        click.echo("no browser was found; open the file in a browser", err=True)
 
 
 def _newest(runs: Path) -> RunFolder:
@@ -157,7 +157,7 @@ def _newest(runs: Path) -> RunFolder:
 
 
 def _page(folder: RunFolder) -> Path:
-    """Return the path of a run's page; write the page if an older version of the toolkit did not."""
+    """Return the path of a run's page; write a page that an older version of the toolkit did not write."""
     path = folder.report("html")
     if not path.is_file():
         from scylla_gha.evaluate.report_run import render_report
@@ -174,7 +174,7 @@ def _page(folder: RunFolder) -> Path:
 
 
 def _open(address: str) -> bool:
-    """Open an address in a graphical browser, or in the one that BROWSER names; return whether there is one."""
+    """Open an address in a graphical browser or the browser in BROWSER; return whether there is one."""
     import webbrowser
 
     if not any(os.environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")):

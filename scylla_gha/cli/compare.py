@@ -33,21 +33,21 @@ _share = click.FloatRange(0, 1, min_open=True, max_open=True)
     type=click.Choice(get_args(Metric)),
     default="pass_rate",
     show_default=True,
-    help="Metric that the verdict is about.",
+    help="Metric of the verdict.",
 )
 @click.option(
     "--arm",
     "same",
     multiple=True,
     metavar="ARM",
-    help="Compare only this arm, which A and B both have; may be repeated.",
+    help="Compare only this arm of both A and B; may be repeated.",
 )
 @click.option(
     "--arms",
     "pairs",
     multiple=True,
     metavar="A_ARM=B_ARM",
-    help="Compare an arm of A with an arm of B that has another name; may be repeated.",
+    help="Compare an arm of A with an arm of B with another name; may be repeated.",
 )
 @click.option(
     "--margin",
@@ -78,7 +78,7 @@ def compare(
     runs: Path,
     as_json: bool,
 ) -> None:
-    """Compare two sets of results, B with A: verdict, difference, what was fixed and what broke.
+    """Compare two sets of results, B with A: verdict, difference, fixed and broken scenarios.
 
     A and B are each the name of a run, a run's folder, a results.jsonl, or another tool's rows, which are read as
     `import` reads them. Arms are matched by name; if A and B have one arm each, these two are compared.
@@ -92,7 +92,7 @@ def compare(
     for text in pairs:
         a_arm, _, b_arm = text.partition("=")
         if not a_arm or not b_arm:
-            raise click.BadParameter(f"{text!r} is not A_ARM=B_ARM", param_hint="--arms")
+            raise click.BadParameter(f"{text!r} is not of the form A_ARM=B_ARM", param_hint="--arms")
         arms.append((a_arm, b_arm))
     compared = comparison.compare(load_result_set(a, runs, how), load_result_set(b, runs, how), arms, metric, margin)
     if as_json:
@@ -110,7 +110,7 @@ def compare(
 @click.command()
 @click.argument("results", nargs=-1, required=True, metavar="RUN...")
 @options.runs
-@click.option("--baseline", metavar="RUN", help="Result set that the others are compared with (default: the oldest).")
+@click.option("--baseline", metavar="RUN", help="Result set with which the others are compared (default: the oldest).")
 @click.option(
     "--arm", "arms", multiple=True, metavar="ARM", help="Follow only this arm (default: all arms); may be repeated."
 )
@@ -136,8 +136,8 @@ def history(
 ) -> None:
     """Follow arms over result sets RUN... (runs, their folders, or files of rows), oldest first.
 
-    Rows of several epochs in one file are several result sets. Each is compared with the baseline, paired by scenario;
-    all together are searched for changes of level and for drift.
+    Rows of several epochs in one file are several result sets. Each set is compared with the baseline, paired by
+    scenario; all sets together are tested for changes of level and for drift.
 
     \b
     scylla-gha history runs/monday runs/tuesday runs/wednesday
@@ -160,7 +160,7 @@ def _draw_history(followed: History, path: Path) -> None:
 
     chart = draw(followed)
     if chart is None:
-        click.echo(f"{path}: not written, since no arm has two result sets with a pass rate", err=True)
+        click.echo(f"{path}: not written: the chart needs an arm with two result sets with a pass rate", err=True)
     else:
         write_text(path, chart.file)
         click.echo(f"chart: {path}", err=True)
@@ -180,8 +180,8 @@ def _draw_history(followed: History, path: Path) -> None:
 def aa_test(experiment: str, runs: Path, resamples: int, *, as_json: bool) -> None:
     """Compare each arm of EXPERIMENT (a run, its folder, or its rows) with itself.
 
-    Its repetitions are split into halves, in the order of the run and at random, and each pair of halves gets a
-    verdict. Every difference that is claimed is false: at most 5 % of the verdicts should claim one.
+    The arm's repetitions are split into halves, in the order of the run and at random, and each pair of halves gets a
+    verdict. Every claimed difference is false: at most 5 % of the verdicts should claim one.
 
     \b
     scylla-gha aa-test quickstart
@@ -212,7 +212,7 @@ def aa_test(experiment: str, runs: Path, resamples: int, *, as_json: bool) -> No
 @click.argument("file", type=click.Path(path_type=Path))
 @import_options
 @click.option("--name", help="Name of the run folder (default: the file's name).")
-@click.option("--baseline", help="Arm that the others are compared with (default: that of the first row).")
+@click.option("--baseline", help="Arm with which the others are compared (default: the first row's arm).")
 @options.runs
 @options.as_json
 def import_(
@@ -245,13 +245,13 @@ def import_(
 
 
 def _require_imported(folder: RunFolder) -> None:
-    """Refuse to overwrite a run folder that `import` did not write: its trials were paid for."""
+    """Refuse to overwrite a run folder that `import` did not write, since its trials cost money."""
     if not folder.root.exists() or not any(folder.root.iterdir()):
         return
     plan = read_record(folder.plan, Plan)
     if plan is None or plan.imported is None:
         raise ConfigError(
-            f"{folder.root}: holds a run that was not imported, and is not overwritten; give another --name"
+            f"{folder.root}: contains a run that was not imported, and is not overwritten; give another --name"
         )
 
 
@@ -284,7 +284,7 @@ def _print_source(plan: Plan) -> None:
 @click.option("--content", is_flag=True, help="With otel: add messages, and arguments and results of tools.")
 @options.runs
 def export(experiment: str, form: ExportFormat, output: Path | None, content: bool, runs: Path) -> None:
-    """Write the rows of EXPERIMENT (a run's folder name) in a format that other tools read.
+    """Write the rows of EXPERIMENT (a run's folder name) in another tool's format.
 
     inspect writes a log per arm, atif a trajectory per trial, and skill-creator a workspace for its viewer, into a
     folder; the others write one file.

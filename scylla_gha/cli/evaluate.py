@@ -73,8 +73,8 @@ def evaluate(
 ) -> None:
     """Plan, run, judge and report EXPERIMENT (an id, or a YAML file).
 
-    Trials and judgments that are stored under the same key are reused, so the same command resumes a run after an
-    interruption. Options such as --model and --scenario override the experiment; if its baseline is then not among the
+    Stored trials and judgments with the same key are reused, so the same command resumes a run after an
+    interruption. Options such as --model and --scenario override the experiment; if its baseline is then not one of the
     arms, the first arm is the baseline.
 
     \b
@@ -154,13 +154,13 @@ def run(
     "--repeat",
     type=click.IntRange(2, 100),
     show_default="once",
-    help="Number of times that each judge is asked about the same trial.",
+    help="Number of questions to each judge about the same trial.",
 )
 @click.option(
     "--controls/--no-controls",
     default=True,
     show_default=True,
-    help="Also judge a known right and a known wrong answer of each scenario.",
+    help="Also judge a known correct and a known wrong answer of each scenario.",
 )
 @options.runs
 @options.jobs("judgments")
@@ -188,8 +188,8 @@ def judge(
 ) -> None:
     """Judge the stored trials of EXPERIMENT; no agent is started. Judgments under the same key are reused.
 
-    A judgment by other judges, or with another prompt or rubric, is stored beside the one that the report uses, and
-    compared with it.
+    A judgment by other judges, or with another prompt or rubric, is stored beside the judgment that the report uses,
+    and compared with it.
 
     \b
     scylla-gha judge hello-claude
@@ -203,7 +203,7 @@ def judge(
     part = plan.model_copy(update={"cells": tuple(cell for cell, _ in trials)})
     settings = RunSettings(part, folder, ConfigSources(library), {}, RunOptions(jobs), overrides)
     if repeat and not settings.judges:
-        raise ConfigError(f"{experiment} has no judges to ask again; name some with --judge")
+        raise ConfigError(f"{experiment} has no judges; name some with --judge")
     recording = options.recording(experiment, record, replay=replay)
     judging = JudgingOptions(repeat, controls, yes, allow_exposed_keys)
     summary = judge_trials(settings, trials, recording, judging)

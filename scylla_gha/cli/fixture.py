@@ -34,7 +34,7 @@ _lane = click.option(
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="Number of the worker; lane i has the repository i modulo their number.",
+    help="Number of the worker; lane i has repository i modulo the number of repositories.",
 )
 _holder = click.option(
     "--holder", metavar="NAME", help="Name in the lease (default: the run in Actions, or user@host)."
@@ -54,7 +54,7 @@ _PUSHES: Final = ("admin", "maintain", "write")
 def fixture() -> None:
     """Seed, reset and check repositories on github.com that have a fixture's state.
 
-    Only repositories that config/github-fixtures.yaml lists, and that are marked, are ever changed. The token of a
+    Only marked repositories that config/github-fixtures.yaml lists are changed. The token of a
     fixture's user is read from SCYLLA_FIXTURE_TOKEN_<USER>.
 
     \b
@@ -73,7 +73,7 @@ def _common(command: _Command) -> _Command:
 @_common
 @_lease
 def seed(fixture: str, lane: int, holder: str | None, minutes: int | None, *, as_json: bool) -> None:
-    """Create the state of FIXTURE in an empty, marked repository, or finish what was begun.
+    """Create the state of FIXTURE in an empty, marked repository, or finish an earlier seed.
 
     \b
     scylla-gha fixture seed loanbook --lane 1
@@ -88,13 +88,12 @@ def seed(fixture: str, lane: int, holder: str | None, minutes: int | None, *, as
 @click.option(
     "--agent",
     metavar="USER",
-    help="User of the fixture whose token trials have; its reviews that were not "
-    "submitted are removed (default: they stay).",
+    help="User of the fixture whose token trials get; pending reviews of this user are removed (default: they stay).",
 )
 def reset(
     fixture: str, lane: int, holder: str | None, minutes: int | None, agent: str | None, *, as_json: bool
 ) -> None:
-    """Bring a repository back to the state of FIXTURE, and prove by a digest that it is there.
+    """Reset a repository to the state of FIXTURE, and verify the state by a digest.
 
     \b
     scylla-gha fixture reset loanbook --lane 1 --lease 90
@@ -115,7 +114,7 @@ def status(fixture: str, lane: int, holder: str | None, *, as_json: bool) -> Non
         facts = session.status()
     _print(facts, as_json=as_json)
     if not facts["equal"]:
-        command, use = ("reset", "repairs it") if facts["seeded"] else ("seed", "continues a seed that was begun")
+        command, use = ("reset", "repairs it") if facts["seeded"] else ("seed", "continues an earlier seed")
         raise GateError(
             f"{facts['repository']}: differs from the fixture; "
             f"`scylla-gha fixture {command} {fixture} --lane {lane}` {use}"
@@ -124,9 +123,9 @@ def status(fixture: str, lane: int, holder: str | None, *, as_json: bool) -> Non
 
 @fixture.command()
 @_common
-@click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
+@click.option("--dry-run", is_flag=True, help="List the objects to remove, and remove nothing.")
 def cleanup(fixture: str, lane: int, holder: str | None, *, as_json: bool, dry_run: bool) -> None:
-    """Remove what FIXTURE does not have, such as branches and issues of trials, and free the lease.
+    """Remove objects that FIXTURE does not have, such as branches and issues of trials, and free the lease.
 
     \b
     scylla-gha fixture cleanup loanbook --dry-run
@@ -149,8 +148,8 @@ def cleanup(fixture: str, lane: int, holder: str | None, *, as_json: bool, dry_r
 def lease(experiment: str, number: int, runs: Path) -> None:
     """Lease and reset a repository for each cell of a shard of EXPERIMENT, before its agents start.
 
-    The administrator's token is needed here, and not by `scylla-gha cell`, which finds the repositories by
-    runs/EXPERIMENT/lanes/. Each lease ends by itself after six hours.
+    This command needs the administrator's token; `scylla-gha cell` does not, and finds the repositories in
+    runs/EXPERIMENT/lanes/. Each lease expires after six hours.
 
     \b
     scylla-gha fixture lease github-live --shard 0
@@ -261,7 +260,7 @@ def hub() -> None:
 @click.argument("fixture")
 @click.option(
     "--user",
-    help="Name or login of the fixture's user whose token is printed "
+    help="Name or login of the fixture's user for the printed token "
     "(default: author, or the first person who can push).",
 )
 @click.option(
@@ -280,7 +279,7 @@ def hub() -> None:
     type=click.Choice(["auto", "docker", "bubblewrap", "host", "none"]),
     default="auto",
     show_default=True,
-    help="Sandbox in which workflows run; auto is bubblewrap if it works here, else none, "
+    help="Sandbox in which workflows run; auto is bubblewrap if it works here, otherwise none, "
     "and then pushes start no runs.",
 )
 @options.as_json
@@ -289,7 +288,7 @@ def serve(
 ) -> None:
     """Serve the GitHub of FIXTURE, a name in fixtures/ or a folder with github.yaml, until it is interrupted.
 
-    The first lines on standard output are commands for a shell. In a shell that has run them, gh and git use this
+    The first lines on standard output are shell commands. In a shell that has run them, gh and git use this
     GitHub as github.com. Nothing is changed outside of a temporary folder.
 
     \b
@@ -348,7 +347,7 @@ def _workflow_box(name: str) -> "WorkflowBox | None":
     """Return the sandbox in which workflows run; None if they do not run.
 
     Raises:
-        SandboxError: it cannot be used on this machine.
+        SandboxError: the sandbox cannot be used on this machine.
     """
     from scylla_gha.attempt.workflow_steps import WorkflowBox
     from scylla_gha.images import SandboxPool
@@ -398,7 +397,7 @@ def _chosen(folder: Path, cell: "AttachedCell", user: str | None) -> str:
 
 
 def _default_user(folder: Path, cell: "AttachedCell") -> str:
-    """Return the user `author`, or else the first person who can push."""
+    """Return the user `author`, or otherwise the first person who can push."""
     from scylla_gha.hub.fixture import read_fixture
 
     if "author" in cell.tokens:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from scylla_gha.github_api.responses import CommentEvent
     from scylla_gha.github_api.reverts import RevertRate
 
-_DAYS: Final = 90  # of pull requests whose window is over, if --since is not given
+_DAYS: Final = 90  # default period of merges before the window
 _MAX_CALLS: Final = 20_000
 _day = click.DateTime(["%Y-%m-%d"])
 
@@ -31,7 +31,7 @@ _day = click.DateTime(["%Y-%m-%d"])
     "bots",
     multiple=True,
     metavar="LOGIN",
-    help="Login of a bot whose commands are obeyed if it may write; may be repeated.",
+    help="Login of a bot whose commands are accepted if it may write; may be repeated.",
 )
 @click.option(
     "--compare",
@@ -43,8 +43,8 @@ _day = click.DateTime(["%Y-%m-%d"])
 def slash(event: Path, workflow: str, bots: tuple[str, ...], experiment: str | None, *, skills: bool) -> None:
     """Start what a new comment on a pull request asks for: `/scylla evaluate`, `compare EXPERIMENT` or `skill`.
 
-    A comment is obeyed only from somebody who may write to the repository, and only for the commit that the pull
-    request had at that time. The answer is a reaction (eyes), or a reply that says what is wrong. Other comments are
+    A comment is accepted only from somebody who may write to the repository, and only for the commit that the pull
+    request had at that time. The answer is a reaction (eyes), or a reply with the fault. Other comments are
     ignored. With --compare or --skills, a pull request of the repository itself starts a comparison or a measurement
     without a comment.
 
@@ -75,7 +75,10 @@ def slash(event: Path, workflow: str, bots: tuple[str, ...], experiment: str | N
     if not is_new or not slash_command.is_command(comment.comment.body or ""):
         click.echo("not addressed to scylla", err=True)
     elif slash_command.is_unknown_bot(comment, bots):
-        _output_refused(f"{comment.comment.user.login} is a bot that --bot does not name; its command is ignored")
+        _output_refused(
+            f"{comment.comment.user.login} is a bot that --bot does not list; its command is ignored; add --bot to "
+            "accept it"
+        )
     else:
         with open_repository() as repository:
             _obey(repository, comment, workflow)
@@ -94,14 +97,14 @@ def _obey(repository: "GitHubRepository", comment: "CommentEvent", workflow: str
         _output_refused(f"refused: {refusal}")
     except GitHubError:
         with suppress(GitHubError):
-            _reply(repository, comment, "GitHub did not start it; the log of the workflow that reads comments says why")
+            _reply(repository, comment, "GitHub did not start the run; see the log of the workflow that reads comments")
         raise
     else:
         _output_started(resolved, run)
 
 
 def _reply(repository: "GitHubRepository", comment: "CommentEvent", reason: str) -> None:
-    """Reply to a comment, at most once, that nothing was started and why."""
+    """Reply to a comment, at most once, with the reason why nothing was started."""
     from scylla_gha.github_api.pulls import add_reaction, own_login, reply_once
     from scylla_gha.github_api.slash_command import USAGE
 
@@ -159,10 +162,10 @@ def reverts(
     *,
     as_json: bool,
 ) -> None:
-    """Compute how often pull requests merged into OWNER/REPO's default branch were reverted.
+    """Compute the share of reverted pull requests among those merged into OWNER/REPO's default branch.
 
     Reads GitHub with GITHUB_TOKEN or GH_TOKEN, at GITHUB_API_URL if it is set. Pull requests merged less than the
-    window ago are counted apart. A revert that was itself reverted within the window does not count.
+    window ago are counted separately. A revert that was itself reverted within the window does not count.
 
     \b
     scylla-gha reverts octo-org/app --label agent --since 2026-01-01

@@ -16,7 +16,7 @@ from scylla_gha import __version__
 from scylla_gha.errors import IncompleteError, ScyllaError
 
 _STORING: Final = frozenset({"evaluate", "run", "judge", "cell", "init", "validate", "readiness"})
-_RESUMES: Final = "finished work is stored, and the same command resumes it"
+_RESUMES: Final = "finished work is stored; run the same command to resume"
 
 
 class _CommandRow(NamedTuple):
@@ -33,7 +33,7 @@ _COMMANDS: Final = {row.name: row for row in (_CommandRow(*line.split("\t")) for
 
 
 def _imported(name: str) -> ModuleType:
-    """Import a module with garbage collection off, which would find nothing and take a tenth of the time."""
+    """Import a module without garbage collection, which would free nothing and take a tenth of the time."""
     gc.disable()
     try:
         return importlib.import_module(name)
@@ -119,7 +119,7 @@ def main() -> NoReturn:
 
 
 def _stores_work() -> bool:
-    """Return True if the command keeps what it has finished when it ends early."""
+    """Return True if the command stores its finished work when it ends early."""
     return sys.argv[1:2] != [] and sys.argv[1] in _STORING
 
 

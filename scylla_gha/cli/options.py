@@ -25,7 +25,7 @@ _CONFIG_FOLDERS: Final = ("experiments", "images", "inventories", "mcp", "models
 
 
 class CommandGroup(click.Group):
-    """A group whose help shows the whole first sentence of each command; click's own cuts it."""
+    """A group whose help shows the whole first sentence of each command, which click cuts."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a line, or several, for each command."""
@@ -38,8 +38,8 @@ class CommandGroup(click.Group):
 def project_root(start: Path) -> Path:
     """Return the folder whose `config/` and `scenarios/` apply in `start`.
 
-    It is the nearest one, from `start` up to the root of the git repository that `start` is in, that has scenarios or
-    configuration. It is `start` itself outside of a repository, so nobody else's parent folder is ever trusted.
+    It is the nearest folder with scenarios or configuration, from `start` up to the root of the git repository of
+    `start`. Outside of a repository it is `start` itself, so no other user's parent folder is trusted.
     """
     folders = [start, *start.parents]
     depth = next((number for number, folder in enumerate(folders) if (folder / ".git").exists()), 0)
@@ -69,7 +69,7 @@ def _head(context: click.Context, _: click.Parameter, value: str | None) -> Path
     if Path(value).is_dir():
         if not any((Path(value) / name).exists() for name in (".git", "config")):
             raise click.BadParameter(
-                f"the folder {value!r} is no checkout of a repository; name a branch, or a checkout"
+                f"the folder {value!r} is not a checkout of a repository; name a branch, or a checkout"
             )
         return Path(value)
     from scylla_gha.mining.repository import check_out, checkout_of, resolved
@@ -106,7 +106,7 @@ runs = click.option(
     type=click.Path(path_type=Path, file_okay=False),
     callback=_runs,
     show_default="runs, beside config/",
-    help="Folder that holds one folder for each run.",
+    help="Folder with one folder per run.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")
 record = click.option(
@@ -123,7 +123,7 @@ keep = click.option(
     type=click.Choice(["none", "failed", "all"]),
     default="none",
     show_default=True,
-    help="Trials whose workspace is copied beside their records.",
+    help="Trials whose workspace is kept beside their records.",
 )
 results_branch = click.option(
     "--results-branch", default="", metavar="NAME", help="Results branch that the text links to (default: no link)."
@@ -133,14 +133,14 @@ author = click.option(
     metavar="LOGIN",
     envvar="SCYLLA_COMMENT_AUTHOR",
     show_envvar=True,
-    help="GitHub login that the token belongs to (default: GitHub is asked).",
+    help="GitHub login of the token (default: GitHub is asked).",
 )
 head = click.option(
     "--head",
     callback=_head,
     metavar="BRANCH|FOLDER",
     help="Branch, tag or hash of a change, or a checkout of it: compare the variants and files for "
-    "agents that it changes with those here.",
+    "agents that the change alters with those here.",
 )
 fresh = click.option(
     "--fresh", is_flag=True, help="Run stored trials again, after asking; they are kept in the run's folder old/."
@@ -175,7 +175,7 @@ def event(purpose: str, *, required: bool = False) -> _Decorator:
 
 
 def jobs(what: str) -> _Decorator:
-    """Make the option that limits how many of something are worked on at once."""
+    """Make the option for the maximum number of simultaneous tasks."""
     return click.option(
         "--jobs",
         type=click.IntRange(1, 256),
@@ -186,14 +186,14 @@ def jobs(what: str) -> _Decorator:
 
 
 def yes(what: str) -> _Decorator:
-    """Make the option that gives consent before it is asked for."""
+    """Make the option that confirms in advance."""
     return click.option("--yes", is_flag=True, help=f"Do not ask before {what}.")
 
 
 def exposed(who: str) -> _Decorator:
     """Make the option that allows untrusted code where a key could be read."""
     return click.option(
-        "--allow-exposed-keys", is_flag=True, help=f"Let {who} even if they could read the provider's key."
+        "--allow-exposed-keys", is_flag=True, help=f"Let {who} even if they can read the provider's key."
     )
 
 
@@ -248,13 +248,13 @@ _SELECTION: Final = (
     ),
     globs,
     head,
-    click.option("--epoch", default="", help="Name, such as a date, under which all trials are run anew."),
+    click.option("--epoch", default="", help="Name, such as a date, with which all trials are run again."),
 )
 
 
 def selection(command: _Command) -> _Command:
     """Add the options that select cells or override the experiment; the command gets them as `choice`."""
-    names = tuple(name for name in CellSelection.__dataclass_fields__ if name != "best")  # stored rows decide that
+    names = tuple(name for name in CellSelection.__dataclass_fields__ if name != "best")  # stored rows decide `best`
 
     @functools.wraps(command)
     def with_choice(**values: object) -> None:
@@ -272,7 +272,7 @@ def sandbox(default: str, purpose: str) -> _Decorator:
 
 
 def recording(experiment: str, record: Path | None, *, replay: bool) -> "RecordingOptions":
-    """Return the recording to write, or the one to answer from: `config/recordings/<experiment>` of the library.
+    """Return the recording to write, or the recording for a replay: `config/recordings/<experiment>` of the library.
 
     Raises:
         ConfigError: the experiment has no recording.
@@ -284,5 +284,5 @@ def recording(experiment: str, record: Path | None, *, replay: bool) -> "Recordi
 
 
 def run_folder(base: Path, name: str, *, replay: bool = False) -> RunFolder:
-    """Return the run folder of an experiment's id or file; a replay has a folder of its own."""
+    """Return the run folder of an experiment's id or file; a replay has its own folder."""
     return RunFolder(base.resolve() / f"{Path(name).stem}{'-replay' if replay else ''}")

@@ -94,7 +94,7 @@ def plan(
 ) -> None:
     """Expand EXPERIMENT into cells, with their keys and an estimate, and write runs/EXPERIMENT/plan.json.
 
-    With --github also shards.json, which says which job of a workflow run runs which cells; cells that do not fit are
+    With --github, shards.json is written too: it assigns cells to the jobs of a workflow run; cells that do not fit are
     left for later waves. Cells with rows in --done are not run: their rows go to reused.jsonl.
 
     \b
@@ -102,7 +102,7 @@ def plan(
     scylla-gha plan hello-claude --repetitions 5 --json
     """  # noqa: D301
     if github and dry_run:
-        raise click.UsageError("--dry-run writes no plan, and the jobs of --github need one; leave one of them out")
+        raise click.UsageError("--dry-run writes no plan, but the jobs of --github need one; remove one of the options")
     job = actions_output.actions_job() if github else None
     with actions_output.refusals(job):
         folder, library = options.run_folder(runs, experiment), options.library()
@@ -126,13 +126,13 @@ def plan(
 
 
 def _plan_json(planned: Plan, jobs: int) -> str:
-    """Return a plan as JSON, with the minutes that the printed text states."""
+    """Return a plan as JSON, with the minutes in the printed text."""
     minutes = wall_minutes(planned, jobs).model_dump()
     return json.dumps({**planned.model_dump(mode="json"), "jobs": jobs, "wall_minutes": minutes})
 
 
 def _write_wave(job: JobFacts, planned: Plan, folder: RunFolder, wave: Wave) -> None:
-    """Write the wave's files, then the job outputs that say which jobs to start."""
+    """Write the wave's files, then the job outputs with the jobs to start."""
     paths, packing = WavePaths(folder.root), wave.packing
     write_lines(paths.reused, wave.reused)
     write_record(paths.packing, packing)
@@ -177,14 +177,14 @@ def _write_wave(job: JobFacts, planned: Plan, folder: RunFolder, wave: Wave) -> 
     type=click.FloatRange(0, 1, min_open=True),
     default=0.1,
     show_default=True,
-    help="Difference of pass rates that is to be detected: 0.1 is 10 points.",
+    help="Difference of pass rates to detect: 0.1 is 10 points.",
 )
 @click.option("--pilot", metavar="RUN", help="Result set for variances and costs (default: the experiment's own rows).")
 @options.as_json
 def power(experiment: str, runs: Path, effect: float, pilot: str | None, *, as_json: bool) -> None:
     """Compute the smallest effect that EXPERIMENT can detect, and its cost, by scenarios and repetitions.
 
-    Variances and costs are those of a pilot's rows; without rows, typical variances are assumed, and no costs.
+    Variances and costs come from a pilot's rows; without rows, variances are typical ones, and costs are unknown.
 
     \b
     scylla-gha power quickstart
@@ -239,7 +239,7 @@ def next_wave(
 ) -> None:
     """Start the next wave of EXPERIMENT's campaign, if cells are left for it.
 
-    Cells are left if the plan put them off, or if a job had no time to start them. All waves run on the commit of the
+    Cells are left if the plan postponed them, or if a job had no time to start them. All waves run on the commit of the
     first: it is tagged scylla/CAMPAIGN, with --tag-only before its cells run. No wave is started if this one measured
     nothing, if the budget is spent, or after --most-waves.
 
@@ -273,7 +273,7 @@ def next_wave(
 
 
 def _tag(repository: "GitHubRepository", campaign: str) -> str:
-    """Tag this run's commit with the campaign's name, unless it is tagged already; return the tag."""
+    """Tag this run's commit with the campaign's name, unless the tag exists; return the tag."""
     from scylla_gha.github_api.pulls import pin_commit
 
     sha, tag = os.environ.get("GITHUB_SHA", ""), f"scylla/{campaign}"
@@ -282,7 +282,7 @@ def _tag(repository: "GitHubRepository", campaign: str) -> str:
     tagged = pin_commit(repository, tag, sha)
     if tagged != sha:
         raise ConfigError(
-            f"the tag {tag} is at {tagged[:7]}, and this wave ran on {sha[:7]}: another campaign has "
+            f"the tag {tag} is at {tagged[:7]}, but this wave ran on {sha[:7]}: another campaign has "
             "that name; plan with another --campaign"
         )
     return tag

@@ -38,13 +38,13 @@ _base = click.option(
     "--base",
     callback=_check_sha,
     metavar="SHA",
-    help="Full SHA of the commit that is compared against (default: none).",
+    help="Full SHA of the base commit (default: none).",
 )
 _base_name = click.option(
     "--base-name",
     default="",
     metavar="NAME",
-    help="Name that the report gives the base, such as main (default: its SHA).",
+    help="Name of the base in the report, such as main (default: its SHA).",
 )
 _suite = click.option(
     "--suite", metavar="KEY", help="Key that identifies the comment and the check (default: the experiment's id)."
@@ -56,7 +56,7 @@ def publish() -> None:
     """Publish the report of a run: on the results branch, as a pull request comment, or as a check run.
 
     The job of a pull request from a fork may not write to GitHub. It saves the report with `save-pending`, and a
-    workflow of the event workflow_run posts it with `post-pending`, after GitHub's API has confirmed what it says.
+    workflow of the event workflow_run posts it with `post-pending`, after GitHub's API has confirmed the facts in it.
 
     \b
     scylla-gha publish branch quickstart
@@ -167,7 +167,7 @@ def comment(
     site: str,
     author: str | None,
 ) -> None:
-    """Post the report of EXPERIMENT as a comment on a pull request, or edit the comment that is there.
+    """Post the report of EXPERIMENT as a comment on a pull request, or edit the existing comment.
 
     A measurement of `readiness` has a comment of its own, with the flipped anchors first. So has one of `skill` (the
     run `skills`), with a row for each skill.
@@ -236,7 +236,7 @@ def check(
 @click.option("--reason", required=True, metavar="TEXT", help="Reason why nothing was measured.")
 @options.author
 def refusal(experiment: str, *, pull: int, reason: str, author: str | None) -> None:
-    """Comment on a pull request that a run of EXPERIMENT measured nothing, and why; no results are needed.
+    """Comment on a pull request why a run of EXPERIMENT measured nothing; no results are needed.
 
     \b
     scylla-gha publish refusal quickstart --pull 7 --reason 'the plan was refused'
@@ -329,7 +329,7 @@ def regression_alert(
     suite: str | None,
     author: str | None,
 ) -> None:
-    """Open, update or close the one issue of a regression of EXPERIMENT.
+    """Open, update or close the issue about a regression of EXPERIMENT.
 
     The first alarm opens nothing: the output `confirm` names the cells to measure again. With --confirmed, arms that
     do worse in both files open or update the issue. A run without an alarm closes it, if every arm that it names is
@@ -357,7 +357,7 @@ def regression_alert(
     outputs = {"state": post.state, "alarm": str(bool(alarms)).lower(), "confirm": confirm, "issue": post.url}
     write_outputs(os.environ, outputs)
     for alarm in alarms:
-        click.echo(f"{alarm.arm} does worse than {alarm.against}: {alarm.why}", err=True)
+        click.echo(f"{alarm.arm} is worse than {alarm.against}: {alarm.why}", err=True)
     again = f"to be measured again: {confirm}" if confirm else ""
     click.echo(": ".join(filter(None, (post.state, post.url, again))), err=True)
 

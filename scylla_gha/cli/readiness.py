@@ -35,7 +35,7 @@ def _dimensions(_: click.Context, __: click.Parameter, value: str) -> tuple[Dime
     "--budget",
     "--budget-usd",
     type=click.FloatRange(0, min_open=True),
-    help="Budget of all sessions together in USD (default: 1 for each side: the code, --head, and each copy that "
+    help="Budget of all sessions in USD (default: 1 for each side: the code, --head, and each copy that "
     "`why` changes).",
 )
 @click.option(
@@ -83,13 +83,13 @@ def _dimensions(_: click.Context, __: click.Parameter, value: str) -> tuple[Dime
 def readiness(words: tuple[str, ...], **values: object) -> None:
     """Measure how well an agent can work in the code base of DIR (default: the current folder).
 
-    Four tasks are made from the code of the last commit, with answers that are known: Intent Clarity (1), Modification
+    Four tasks with known answers are made from the code of the last commit: Intent Clarity (1), Modification
     Confidence (2), Cross-File Coherence (3), Semantic Completeness (4). With `why`, the same is measured on changed
-    copies of the code, to show what names, documentation, types and structure are worth in it. Your files are not
-    changed. The same command resumes a run, and pays for nothing twice.
+    copies of the code, to show the effect of names, documentation, types and structure. Your files are not
+    changed. The same command resumes a run without paying twice.
 
-    Exit codes: 0 measured; 5 unavailable (no agent CLI, key or sandbox), with what could be asked; 6 not confirmed, or
-    the estimate is above the budget; 8 and 9 as of `evaluate`.
+    Exit codes: 0 measured; 5 unavailable (no agent CLI, key or sandbox), with a list of the questions; 6 not confirmed,
+    or the estimate is above the budget; 8 and 9 as for `evaluate`.
 
     \b
     scylla-gha readiness

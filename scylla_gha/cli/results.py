@@ -88,7 +88,7 @@ def list_(query: RunQuery, remote: str | None, branch: str, last: int, *, as_jso
     elif entries:
         _print_table(entries)
     else:
-        click.echo(f"no such run on {branch}", err=True)
+        click.echo(f"there is no such run on {branch}", err=True)
 
 
 def _json(entry: RunIndexEntry) -> dict[str, Any]:
@@ -211,7 +211,7 @@ def _save(clone: BranchClone, entry: RunIndexEntry, into: Path) -> None:
     help="Folder to write the site to; stale pages of an earlier build in it are removed.",
 )
 @click.option(
-    "--on", metavar="BRANCH", help="Branch of the code whose runs are the history (default: the one with most runs)."
+    "--on", metavar="BRANCH", help="Branch of the code whose runs are the history (default: the branch with most runs)."
 )
 @click.option(
     "--last",

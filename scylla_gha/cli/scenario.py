@@ -58,7 +58,7 @@ def new(
 ) -> None:
     """Make one scenario of SUITE (default: the suite of `init`) in the repository of this folder.
 
-    Commits make a whole scenario, with the same proof as those of `init`. An issue or a session makes a skeleton: its
+    Commits give a complete scenario, with the same proof as in `init`. An issue or a session gives a skeleton: its
     start is the last commit, and you write the check, the solution and two wrong solutions. `validate` refuses it until
     the check is written, and `validate --execute` until its solutions prove it.
 
@@ -140,13 +140,13 @@ def _write(root: Path, name: str, task: "ScaffoldTask", schemas: str) -> list[st
     """Write the files of a scenario; return their paths.
 
     Raises:
-        RefusedError: one of them exists.
+        RefusedError: a file exists already.
     """
     from scylla_gha.onboarding.scaffold import beside_files, file_states, scenario_files, write_files
 
     files = scenario_files(task, name, schemas)
     if existing := file_states(root, files)["overwritten"]:
-        raise RefusedError(f"{existing[0].path}: exists; remove it, or give another SUITE")
+        raise RefusedError(f"{existing[0].path}: exists already; remove the file, or give another SUITE")
     new = [*file_states(root, beside_files(task, root))["new"], *files]
     write_files(root, new)
     return [file.path for file in new]
@@ -155,7 +155,7 @@ def _write(root: Path, name: str, task: "ScaffoldTask", schemas: str) -> list[st
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path, exists=True), default=Path())
 @click.option(
-    "--execute", is_flag=True, help="Prove each scenario: no-op and wrong solutions fail, right solutions pass."
+    "--execute", is_flag=True, help="Prove each scenario: no-op and wrong solutions fail, correct solutions pass."
 )
 @options.sandbox(
     "host", "With --execute: sandbox of the checks; docker proves that they hold in the sandbox of trials."
@@ -170,7 +170,9 @@ def _write(root: Path, name: str, task: "ScaffoldTask", schemas: str) -> list[st
     "--json",
     "as_json",
     is_flag=True,
-    help="With --execute: print the proofs of scenarios as JSON on standard output, and all else on standard error.",
+    help=(
+        "With --execute: print the proofs of scenarios as JSON on standard output, and other output on standard error."
+    ),
 )
 def validate(path: Path, jobs: int, *, execute: bool, sandbox: SandboxWish, skip_proved: bool, as_json: bool) -> None:
     """Check all configuration and the scenarios under PATH (a repository, a suite or a scenario), or one file.
@@ -188,7 +190,7 @@ def validate(path: Path, jobs: int, *, execute: bool, sandbox: SandboxWish, skip
 
     for option, is_set in {"--skip-proved": skip_proved, "--sandbox": sandbox != "host", "--json": as_json}.items():
         if is_set and not execute:
-            raise click.UsageError(f"{option} has an effect only with --execute; give both")
+            raise click.UsageError(f"{option} needs --execute; add it")
     library = options.library()
     show = options.report if as_json else click.echo
     folder = path.resolve()
@@ -236,7 +238,7 @@ def validate(path: Path, jobs: int, *, execute: bool, sandbox: SandboxWish, skip
     show_default=True,
     help="Markdown file to write the reference of all YAML keys to.",
 )
-@click.option("--check", is_flag=True, help="Write nothing; fail if a file differs from what would be written.")
+@click.option("--check", is_flag=True, help="Write nothing; fail if a file is not up to date.")
 def schemas(into: Path, reference: Path, *, check: bool) -> None:
     """Write the JSON Schemas and the generated pages: YAML keys, glossary, contract of the hub, queries, scenarios.
 

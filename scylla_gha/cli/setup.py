@@ -57,8 +57,8 @@ def _name(_: click.Context, __: click.Parameter, value: str | None) -> str | Non
     metavar="OWNER/REPO@REF",
     envvar="SCYLLA_TOOLKIT",
     show_envvar=True,
-    show_default="the repository and commit that this command runs from; asked for if unknown",
-    help="Repository of the reusable workflow that is called; a full SHA as REF is safest.",
+    show_default="the repository and commit of this installation; asked for if unknown",
+    help="Repository of the called reusable workflow; a full SHA as REF is safest.",
 )
 @click.option(
     "--tasks",
@@ -71,13 +71,13 @@ def _name(_: click.Context, __: click.Parameter, value: str | None) -> str | Non
     "--tests",
     multiple=True,
     metavar="GLOB",
-    help="Test files, instead of those that the project's test runner finds; may be repeated.",
+    help="Test files to use instead of those of the project's test runner; may be repeated.",
 )
 @click.option(
     "--setup",
     "setup_command",
     metavar="CMD",
-    help="Command that installs what the tests need, in place of what the project's files declare; it is "
+    help="Command that installs the requirements of the tests, instead of those in the project's files; it is "
     "stored in the scenarios, and runs in a copy of each start state.",
 )
 @click.option(
@@ -104,10 +104,10 @@ def init(
     """Set up evaluations in a repository: a workflow that calls the toolkit's, an experiment, and a scenario.
 
     A scenario is made from a commit that changed code and tests: its parent is the start, its tests are the hidden
-    check, the rest of it is the reference solution. What the project and its tests require is installed, and the task
-    is proved by running these tests in a sandbox without a network, or as you if there is no sandbox: use the command
-    on repositories that you trust. Accepted tasks are kept at once; the same command resumes the search. Without such a
-    commit, the scenario is a small example. Existing scenarios are kept.
+    check, and the rest of it is the reference solution. The requirements of the project and its tests are installed,
+    and the task is proved by running these tests in a sandbox without a network, or as you if there is no sandbox: use
+    the command on repositories that you trust. Accepted tasks are kept at once; the same command resumes the search.
+    Without such a commit, the scenario is a small example. Existing scenarios are kept.
 
     \b
     scylla-gha init
@@ -224,7 +224,7 @@ def _confirm_overwriting(paths: list[str], *, yes: bool, written: bool = False) 
     """Ask for consent to overwrite; `written` is True if files of accepted tasks are written already.
 
     Raises:
-        RefusedError: the user refuses, or cannot be asked.
+        RefusedError: the user declines, or cannot be asked.
     """
     from scylla_gha.evaluate.model_access import confirm
 
@@ -234,7 +234,7 @@ def _confirm_overwriting(paths: list[str], *, yes: bool, written: bool = False) 
     state = "The tasks that were found are written" if written else "Nothing was written"
     if not sys.stdin.isatty():
         raise RefusedError(
-            f"{names}: would be overwritten, and without a terminal nobody can be asked. {state}; give --yes to "
+            f"{names}: exist, and without a terminal nobody can confirm overwriting. {state}; give --yes to "
             "overwrite, or --dry-run to list what is new"
         )
     if not confirm(f"{names}: overwrite?"):
@@ -253,12 +253,12 @@ def _confirm_overwriting(paths: list[str], *, yes: bool, written: bool = False) 
     "--environment",
     default="scylla-eval",
     show_default=True,
-    help="Environment of the repository that holds the secrets.",
+    help="Environment of the repository with the secrets.",
 )
 @click.option("--branch", default="scylla-results", show_default=True, help="Results branch of the repository.")
 @options.as_json
 def doctor(repository: str | None, environment: str, branch: str, *, as_json: bool) -> None:
-    """Check what is still to be set up: on this machine, in this folder's workflows, and on GitHub.
+    """Check the setup of this machine, of this folder's workflows, and of the repository on GitHub.
 
     Reads GitHub with GITHUB_TOKEN or GH_TOKEN, at GITHUB_API_URL if it is set; it changes nothing, and reads only the
     names of secrets. This machine is checked first. `optional` items are needed for some uses only. `unknown` items
@@ -324,7 +324,7 @@ def _skills(root: Path) -> "Iterator[Finding]":
 
 
 def _on_github(name: str, environment: str, branch: str) -> "tuple[list[Finding], GitHubError | None]":
-    """Return the findings on GitHub; if GitHub cannot be read, one `unknown` finding and the error."""
+    """Return the findings on GitHub; if GitHub cannot be read, return one `unknown` finding and the error."""
     from scylla_gha.github_api.access import access_from
     from scylla_gha.github_api.client import RetryPolicy
     from scylla_gha.github_api.setup import read_setup

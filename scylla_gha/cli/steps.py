@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.argument("scenario")
 @options.as_json
 def prepare(scenario: str, *, as_json: bool) -> None:
-    """Make a workspace of SCENARIO as every trial gets it, and print its path. Nothing removes it later.
+    """Make a workspace of SCENARIO like that of a trial, and print its path. It is never removed.
 
     \b
     cd "$(scylla-gha prepare 001-hello-world)"
@@ -73,8 +73,8 @@ def cell(
 ) -> None:
     """Run and judge the cells of one shard of EXPERIMENT, and write their rows to runs/EXPERIMENT/shards/NNN/.
 
-    The plan is the stored one; if its keys do not hold on this machine, nothing is run. Faults of cells are part of
-    their rows and do not fail the command, and neither do cells for which no time was left.
+    The plan is the stored one; if its keys are not valid on this machine, nothing is run. Faults of cells are part of
+    their rows. They do not fail the command; neither do cells that were not started for lack of time.
 
     \b
     scylla-gha cell quickstart --shard 0
@@ -92,7 +92,7 @@ def cell(
     lock_run(folder.root, shared=True)
     lock_run(paths.root)
     actions_output.hidden_fixture_tokens()
-    if job is not None:  # at once, so that the rows can be uploaded whatever happens
+    if job is not None:  # first, so that the rows can be uploaded even after an error
         facts = {"experiment": folder.root.name, "number": cells.shard.name, "rows": paths.root}
         actions_output.write_job_outputs(job, facts)
     reused = reusable(done, cells.plan, library) if done else {}
@@ -113,7 +113,7 @@ def _report_missing(cells: "ShardCells", outcome: "ShardOutcome", *, github: boo
     shard = cells.shard
     missing = f"shard {shard.name}: no row of {len(outcome.cells)} of {counted(len(shard.cells), 'cell')}"
     if outcome.is_budget_spent:
-        raise BudgetError(f"{missing}: its part of a budget is spent; raise --budget-usd of the plan, and run again")
+        raise BudgetError(f"{missing}: its share of a budget is spent; raise --budget-usd of the plan, and run again")
     if outcome.fault:
         raise IncompleteError(f"{missing}: {outcome.fault}; correct that, and re-run the failed jobs")
     reason = next(iter(outcome.cells.values()))
@@ -154,8 +154,8 @@ def _report_missing(cells: "ShardCells", outcome: "ShardOutcome", *, github: boo
 def collect(experiment: str, runs: Path, source: Path | None, *, prefix: str, since: int, attempt: int | None) -> None:
     """Write results.jsonl of EXPERIMENT: one flat row per trial.
 
-    With --from, each artifact is checked before any of it is used, and used or refused whole; refused.json and the
-    report say what was refused.
+    With --from, each artifact is checked, and then accepted or refused as a whole; refused.json and the
+    report list refused artifacts.
 
     \b
     scylla-gha collect quickstart

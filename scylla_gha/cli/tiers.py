@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scylla_gha.model.trial import Attempt
     from scylla_gha.model.variant import Tier, Variant
 
-_DIGITS: Final = 12  # of a digest
+_DIGITS: Final = 12  # shown characters of a digest
 _PARTS: Final = ("prompt", "skills", "agents", "mcp", "tools")
 _LEGEND: Final = (
     "in full: tools with their definitions; by name: tools whose definitions the model may load; prompt to tools: "
@@ -128,7 +128,7 @@ def _settings(variant: "Variant") -> dict[str, str]:
 @click.argument("first")
 @click.argument("second")
 def diff(first: str, second: str) -> None:
-    """Print what only one of the sub-tests FIRST and SECOND has.
+    """Print the differences between the sub-tests FIRST and SECOND.
 
     \b
     scylla-gha tiers diff T0/01-vanilla T0/02-core
@@ -149,17 +149,17 @@ def diff(first: str, second: str) -> None:
 @tiers.command()
 @click.argument("names", nargs=-1)
 @click.option("--agent", default="claude-code@2.1.332", show_default=True, help="Agent CLI as name@version.")
-@click.option("--model", default="claude-sonnet-5", show_default=True, help="Model that the agent would ask.")
+@click.option("--model", default="claude-sonnet-5", show_default=True, help="Model of the agent.")
 @options.agents_at_once
 @options.sandbox("auto", "Sandbox that the agent is started in; auto: the one that trials get.")
 @options.as_json
 def measure(
     names: tuple[str, ...], *, agent: str, model: str, jobs: int, sandbox: "SandboxWish", as_json: bool
 ) -> None:
-    """Start the agent once with each sub-test (globs; default: all) and print what its first request holds.
+    """Start the agent once with each sub-test (globs; default: all) and print the content of its first request.
 
-    No provider is asked and nothing is paid. The command fails if the delivery of a sub-test is not proved, or
-    contradicts what the tier's hypothesis assumes.
+    No provider is asked, so there is no cost. The command fails if the delivery of a sub-test is not proved, or
+    contradicts the assumptions of the tier's hypothesis.
 
     \b
     scylla-gha tiers measure 'T1/*'

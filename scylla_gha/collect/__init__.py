@@ -47,11 +47,11 @@ def collect(plan: Plan, folder: RunFolder, library: Library) -> None:
     """
     if plan.imported:
         raise ConfigError(
-            f"{folder.root}: its rows are imported, and there is nothing to collect; run `scylla-gha "
-            "import` again to read them anew"
+            f"{folder.root}: its rows are imported, so there is nothing to collect; run `scylla-gha "
+            "import` again to read the file again"
         )
     broken: dict[str, str] = {}
-    # Rows are made while they are written, since all records of a large run do not fit into memory
+    # Rows are made during writing, since the records of a large run do not fit into memory
     write_lines(folder.results, rows(plan, folder, library, broken))
     folder.refused.unlink(missing_ok=True)
     if broken:
@@ -68,7 +68,7 @@ def rows(plan: Plan, folder: RunFolder, library: Library, broken: dict[str, str]
         plan: plan of the experiment.
         folder: its run folder.
         library: library of the scenarios.
-        broken: receives the cells whose files differ from their records, with the reason.
+        broken: collects the cells whose files differ from their records, with the reason.
 
     Raises:
         ConfigError: a stored record is invalid.
@@ -86,14 +86,14 @@ def rows(plan: Plan, folder: RunFolder, library: Library, broken: dict[str, str]
             scenario, image = library.scenario(cell.scenario), plan.check_images.get(cell.scenario)
             judged = find_judgment(cell_folder, judgment_key(trial, scenario.judging_digest, panel, image))
             judging = judging_digest(scenario.judging_digest, panel, image)
-            # The traffic also has the cost of judgments that do not count.
+            # The traffic includes the cost of judgments that do not count.
             journals = (attempt.file(JUDGE_TRAFFIC) for attempt in cell_folder.attempts())
             usage = functools.reduce(Usage.plus, (summarise_traffic(path).usage for path in journals), NO_USAGE)
             yield _row(plan, cell, _CellRecords(trial, judged, scenario, judging), usage.usd)
 
 
 def _changed_file(trial: Trial, cell_folder: CellFolder) -> str | None:
-    """Return why files behind a row differ from what was stored, or None."""
+    """Return the reason why files of a row differ from their records, or None."""
     digests = [
         (cell_folder.attempt(attempt.number).file(name), attempt.files.get(name))
         for attempt in trial.attempts
@@ -239,7 +239,7 @@ def _github_counts(attempt: Attempt) -> dict[str, Any]:
 
 
 def _other_clients(arm: Arm, attempt: Attempt) -> dict[str, int]:
-    """Return the requests of clients that the arm's mode does not have; empty if the mode allows all clients."""
+    """Return the requests of clients outside the arm's mode; empty if the mode allows all clients."""
     if arm.mode is None or arm.mode.clients is None or attempt.github is None:
         return {}
     own = {"git", *arm.mode.clients}
@@ -247,7 +247,7 @@ def _other_clients(arm: Arm, attempt: Attempt) -> dict[str, int]:
 
 
 def _treatment_tokens(attempt: Attempt) -> dict[str, int]:
-    """Estimate the tokens of each part of the treatment: its characters, at the attempt's tokens per character."""
+    """Estimate the tokens of each part of the treatment from its characters, at the attempt's tokens per character."""
     usage, characters = attempt.usage, sum(attempt.characters.values())
     kinds = (usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
     tokens = sum(kind for kind in kinds if kind is not None)
@@ -257,14 +257,14 @@ def _treatment_tokens(attempt: Attempt) -> dict[str, int]:
 
 
 def _side(trial: Trial) -> dict[str, Any]:
-    """Return the columns of requests to other models than the arm's; attempts without any request do not count."""
+    """Return the columns of requests to models other than the arm's; attempts without requests do not count."""
     asked = [attempt for attempt in trial.attempts if attempt.requests or attempt.usage.usd != 0]
     columns = {name: [getattr(attempt, name) for attempt in asked] for name in ("side_requests", "side_usd")}
     return {name: None if None in values else sum(values) for name, values in columns.items()}
 
 
 def _control_rows(plan: Plan, folder: RunFolder, library: Library) -> Iterator[JudgeControl]:
-    """Yield all controls with their cost by traffic; `stands` marks those that the report uses."""
+    """Yield all controls with their cost from the traffic; `stands` marks those that the report uses."""
     for path in folder.probes():
         control = read_record(path, JudgeControl)
         if control is not None:
@@ -275,7 +275,7 @@ def _control_rows(plan: Plan, folder: RunFolder, library: Library) -> Iterator[J
 
 
 def _current_key(control: JudgeControl, plan: Plan, folder: RunFolder, library: Library) -> str | None:
-    """Return the key that the same control would have now; None if it would not be planned."""
+    """Return the present key of the same control; None if the control is no longer planned."""
     judge, prompts = Judge(control.judge), read_prompt_texts(library.roots)
     planned = [cell for cell in plan.cells if control.subject in {cell.id, cell.scenario}]
     if not planned:

@@ -47,8 +47,8 @@ MANIFEST: Final = "manifest.json"
 _FILES: Final = frozenset({MANIFEST, "results.jsonl"})
 _EMPTY_SHA256: Final = hashlib.sha256(b"").hexdigest()
 _REASON_CHARS: Final = 300
-_ROW_BYTES: Final = 16 * 1024  # on average
-_MANIFEST_BYTES: Final = 64 * 1024  # without the part of each cell
+_ROW_BYTES: Final = 16 * 1024  # mean size of a row
+_MANIFEST_BYTES: Final = 64 * 1024  # size without the entries of cells
 _MANIFEST_CELL_BYTES: Final = 1024
 _MOST_ENTRIES: Final = 10_000
 _PLAIN_NAME: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,200}", re.ASCII)
@@ -69,7 +69,7 @@ class ReceivedRow:
 
 @dataclass(frozen=True, slots=True)
 class ReceivedArtifact:
-    """Content of an artifact: rows by cell, and the reasons of cells that were not started."""
+    """Content of an artifact: rows by cell, and the reasons why cells were not started."""
 
     shard: int
     attempt: int
@@ -121,18 +121,18 @@ class ArtifactReader:
         """Read one whole artifact.
 
         Args:
-            path: its folder.
-            name: its name; None: the folder's name.
+            path: folder of the artifact.
+            name: name of the artifact; None: the folder's name.
 
         Raises:
-            SupersededError: it is older than the wave's plan.
-            UntrustedFileError: its content is not valid.
+            SupersededError: the artifact is older than the wave's plan.
+            UntrustedFileError: its content is invalid.
         """
         claim = self._checked_name(path.name if name is None else name)
         names = set(list_files(path, len(_FILES)))
         if names - _FILES:
             raise UntrustedFileError(
-                f"holds {printable_excerpt(min(names - _FILES))}, which is not a file of such an artifact"
+                f"contains {printable_excerpt(min(names - _FILES))}, which is not a file of such an artifact"
             )
         cells = self._shards[claim[0]]
         manifest = self._manifest(path / MANIFEST, len(cells))
@@ -151,7 +151,7 @@ class ArtifactReader:
         elif manifest.count or manifest.sha256 != _EMPTY_SHA256:
             raise UntrustedFileError("results.jsonl is missing")
         if len(rows) != manifest.count:
-            raise UntrustedFileError(f"its manifest counts {counted(manifest.count, 'row')}, and there are {len(rows)}")
+            raise UntrustedFileError(f"its manifest counts {counted(manifest.count, 'row')}, but there are {len(rows)}")
         if rows.keys() & manifest.unstarted.keys():
             raise UntrustedFileError(
                 f"{min(rows.keys() & manifest.unstarted.keys())} has a row, but its manifest lists it as not started"
@@ -165,9 +165,11 @@ class ArtifactReader:
         """Return shard and attempt from an artifact's name, after checking that this run may read the artifact."""
         claim = self.parse_name(name)
         if claim is not None and self._attempt is not None and claim[1] > self._attempt:
-            raise UntrustedFileError(f"it is of attempt {claim[1]}, and this is attempt {self._attempt}")
+            raise UntrustedFileError(f"the artifact is of attempt {claim[1]}, but this is attempt {self._attempt}")
         if claim is not None and claim[1] < self._since:
-            raise SupersededError(f"it is of attempt {claim[1]}, and the wave was planned in attempt {self._since}")
+            raise SupersededError(
+                f"the artifact is of attempt {claim[1]}, but the wave was planned in attempt {self._since}"
+            )
         if claim is None or claim[0] not in self._shards:
             kind = SupersededError if self._is_earlier(claim) else UntrustedFileError
             raise kind("its name is not that of a shard of this wave")
@@ -240,7 +242,7 @@ def read_artifacts(source: Path, reader: ArtifactReader, most: int) -> ReceivedR
         most: maximum total size in bytes of the rows.
 
     Raises:
-        ConfigError: the folder holds far more than the artifacts of one run.
+        ConfigError: the folder contains far more than the artifacts of one run.
     """
     received = ReceivedRows()
     for name, path in _in_order(source, reader):
@@ -272,7 +274,7 @@ def _in_order(source: Path, reader: ArtifactReader) -> list[tuple[str, Path]]:
         return []
     if len(names) > _MOST_ENTRIES:
         raise ConfigError(
-            f"{source}: holds more than {_MOST_ENTRIES} entries; give the folder that holds one folder "
+            f"{source}: contains more than {_MOST_ENTRIES} entries; give the folder with one folder "
             "for each downloaded artifact"
         )
     return [
@@ -283,7 +285,7 @@ def _in_order(source: Path, reader: ArtifactReader) -> list[tuple[str, Path]]:
 def _add(received: ReceivedRows, sent: ReceivedArtifact, most: int) -> None:
     """Add an artifact's rows. The latest attempt counts, unless only an earlier one measures the agent."""
     if received.bytes + sent.bytes > most:
-        raise UntrustedFileError(f"all rows together are more than the {counted(most, 'byte')} that are allowed")
+        raise UntrustedFileError(f"all rows together exceed the limit of {counted(most, 'byte')}")
     received.artifacts += 1
     received.bytes += sent.bytes
     received.latest_attempts[sent.shard] = sent.attempt
@@ -323,7 +325,7 @@ def collect_from(
         plan: plan of the experiment.
         folder: its run folder, with `shards.json`, and `reused.jsonl` if rows are reused.
         source: folder with a folder per artifact, or with the files of a single artifact; all are checked.
-        attempt: this run's attempt; None: any.
+        attempt: this run's attempt; None: any attempt.
         prefix: prefix of artifact names.
         since: attempt in which the wave was planned; artifacts of earlier ones are skipped.
 

@@ -1,4 +1,4 @@
-"""Run of an experiment: its settings, the services that its cells use, and the state that its workers share."""
+"""Run of an experiment: its settings, the services for its cells, and the shared state of its workers."""
 
 import datetime
 import functools
@@ -42,7 +42,7 @@ class JudgeOverrides:
 
     judges: tuple[str, ...] = ()
     wording: PromptTexts | None = None
-    scenarios: Mapping[str, ScenarioFolder] = field(default_factory=dict)  # with another rubric, by id
+    scenarios: Mapping[str, ScenarioFolder] = field(default_factory=dict)  # scenarios with another rubric, by id
     name: str = ""
 
     def __bool__(self) -> bool:
@@ -56,10 +56,10 @@ class RunOptions:
 
     Attributes:
         workers: maximum number of cells at once.
-        deadline: of the monotonic clock; no cell is started after it. None: none.
-        fresh: stored trials and judgments are not reused.
-        judging: trials are judged.
-        keep: workspaces that stay after the run.
+        deadline: time of the monotonic clock after which no cell is started; None: no deadline.
+        fresh: True if stored trials and judgments are not reused.
+        judging: True if trials are judged.
+        keep: which workspaces stay after the run.
         first_alone: the first cell without a trial runs alone, so that the provider's cache serves the others.
     """
 
@@ -77,12 +77,12 @@ class RunSettings:
 
     Attributes:
         plan: cells to run or to judge.
-        folder: where they are stored.
+        folder: folder of the run.
         sources: library of this machine, and of a change.
         agents: installed agents by their names in the experiment.
-        options: of the command line.
+        options: options of the command line.
         overrides: settings for judging again.
-        planning: of the whole experiment; None: the plan is a stored one.
+        planning: planning of the whole experiment; None: the plan is a stored one.
     """
 
     plan: Plan
@@ -119,7 +119,7 @@ class RunSettings:
         return next(agent for name, agent in self.agents.items() if agent_name(name)[0] == arm.agent)
 
     def scenario(self, scenario: str) -> ScenarioFolder:
-        """Return a scenario with the rubric that it is judged by."""
+        """Return a scenario with the rubric for judging it."""
         return self.overrides.scenarios.get(scenario) or self.library.scenario(scenario)
 
     def key(self, cell: Cell, trial: Trial) -> str:
@@ -156,10 +156,10 @@ class RunServices:
     """Processes that serve the cells of a run.
 
     Attributes:
-        gateway: between agents or judges and the models; None: neither uses a model.
-        hub: GitHub of the cells; None: no planned scenario has GitHub state.
+        gateway: gateway from agents and judges to the models; None: neither uses a model.
+        hub: server of the cells' GitHub; None: no planned scenario has GitHub state.
         budget: reservations of the running cells; None: there is no gateway.
-        redactor: removes secrets from stored files.
+        redactor: redactor that removes secrets from stored files.
     """
 
     gateway: GatewayProcess | None = None
@@ -170,14 +170,14 @@ class RunServices:
 
 @dataclass
 class RunState:
-    """Events of a run that its workers share while it goes on.
+    """Events of a run that its workers share.
 
     Attributes:
         cancel: set if the run ends early.
-        stopped: arms of which no further cell is started, with the reason.
+        stopped: arms that start no further cell, with the reason.
         unstarted: cells that were not started, with the reason.
-        full_disk: message about a disk that is too full for a further cell.
-        halted: why no request can reach a model, so that no further cell is started.
+        full_disk: message about a disk without space for a further cell.
+        halted: reason why no request can reach a model, so that no further cell is started.
         prepared: scenarios, each with its start state, or with the error of its preparation.
         lock: held while `prepared` changes.
     """
@@ -193,7 +193,7 @@ class RunState:
 
 @dataclass(frozen=True)
 class RunContext:
-    """Settings, services and shared state that the worker of a cell needs; only the state changes."""
+    """Settings, services and shared state for the worker of a cell; only the state changes."""
 
     settings: RunSettings
     services: RunServices = RunServices()
@@ -213,7 +213,7 @@ class RunContext:
         return open_panel(gateway, settings.judges, settings.library.roots, settings.overrides.wording)
 
     def check_traffic(self, log_file: Path) -> None:
-        """Stop the arms of a provider that a request log proves to be out of reach; halt the run if judges need it."""
+        """Stop the arms of a provider that is unreachable by a request log; halt the run if judges need it."""
         gateway, settings, state = self.services.gateway, self.settings, self.state
         if gateway is None or state.halted:
             return
@@ -227,7 +227,7 @@ class RunContext:
                 state.stopped.update(dict.fromkeys(dead, reason))
 
     def judging_context(self, scenario: str) -> JudgingContext:
-        """Return what judging a scenario needs: sandbox, limits and panel.
+        """Return the sandbox, limits and panel for judging a scenario.
 
         Raises:
             ToolError: the image of the checks is not available, or is not the planned one.
@@ -237,7 +237,7 @@ class RunContext:
         planned = plan.check_images.get(scenario)
         if target.digest != planned:
             raise ToolError(
-                f"{scenario}: the image of its checks is {target.digest}, but {planned} was planned; run "
+                f"{scenario}: the image of its checks is {target.digest}, but the plan has {planned}; run "
                 "`scylla-gha evaluate` again, which makes a new plan"
             )
         return JudgingContext(target, plan.experiment.limits, self.state.cancel, self.panel, settings.panel_digest)

@@ -1,8 +1,8 @@
 """Judging of the stored trials of a run, by its own or other judges, with their controls and a comparison.
 
-The controls use the gateway and the prompt of trials, and are as blind. Each judge is asked about the reference
-solution of a scenario and about a wrong solution, also with the items in reverse order; and, on request, about the same
-trial again. A control is a record with a key; a stored control is not asked again.
+The controls use the gateway and the prompt of trials, and judges know as little. Each judge is asked about the
+reference solution of a scenario and about a wrong solution, also with the items in reverse order; and, on request,
+about the same trial again. A control is a record with a key; a stored control is not asked again.
 """
 
 import functools
@@ -66,7 +66,7 @@ StoredTrials = Sequence[tuple[Cell, Trial]]
 _FINAL_MESSAGE: Final = "Done."  # the agent's final message, the same in both known answers
 _KILLED: Final = "the harness was killed during the control"
 
-JudgedTrial = tuple[Cell, Trial, Judgment | None]  # a trial with the judgment that it has
+JudgedTrial = tuple[Cell, Trial, Judgment | None]  # a trial with its judgment
 AskQuestions = Callable[[Ask, Judge], tuple[ControlResult, ...]]
 
 
@@ -122,7 +122,7 @@ def _rubrics(rubric: Path, scenarios: list[str]) -> dict[str, Path]:
         missing = [name for name in scenarios if not (rubric / f"{name}.yaml").is_file()]
         if missing:
             raise ConfigError(
-                f"{rubric}: has no {missing[0]}.yaml; give a rubric for each scenario of the trials, or "
+                f"{rubric}: lacks {missing[0]}.yaml; give a rubric for each scenario of the trials, or "
                 "choose trials with --only"
             )
         return {name: rubric / f"{name}.yaml" for name in scenarios}
@@ -138,7 +138,7 @@ def _rubrics(rubric: Path, scenarios: list[str]) -> dict[str, Path]:
 def judge_trials(
     settings: RunSettings, trials: StoredTrials, recording: RecordingOptions, options: JudgingOptions
 ) -> JudgingSummary:
-    """Judge the trials that have no judgment by the judges of the settings, and run the controls of these judges.
+    """Judge the trials without a judgment by the judges of the settings, and run the controls of these judges.
 
     Raises:
         RefusedError: the cost is not confirmed, the sandbox exposes keys, or another command works in the folder.
@@ -193,7 +193,7 @@ def require_all_judged(judged: Sequence[JudgedTrial]) -> None:
     """Check that all trials have a judgment.
 
     Raises:
-        IncompleteError: a trial has none.
+        IncompleteError: a trial has no judgment.
     """
     unjudged = [
         f"{cell.id}: {judgment.error if judgment else 'not reached'}"
@@ -210,7 +210,7 @@ def require_all_judged(judged: Sequence[JudgedTrial]) -> None:
 def summarise_panels(
     panel: str, judges: Sequence[str], judgments: JudgmentsByCell, own: JudgmentsByCell | None = None
 ) -> PanelSummary:
-    """Summarise a panel's judgments, and compare them with those of the experiment's own panel, if they are given."""
+    """Summarise a panel's judgments, and compare them with those of the experiment's own panel, if given."""
     results, own_results = _results(judgments), _results(own or {})
     scores, own_scores = _scores(results), _scores(own_results)
     gaps = [abs(score - own_scores[cell]) for cell, score in scores.items() if cell in own_scores]
@@ -250,7 +250,7 @@ def control_targets(
     """Return the controls of a run's judges.
 
     Args:
-        settings: of the run.
+        settings: settings of the run.
         judged_trials: the trials with their judgments.
         times: number of questions about each trial; None: no repeated questions.
         with_known_answers: whether to ask about the known answers of the trials' scenarios.
@@ -269,7 +269,7 @@ def control_targets(
 def pending_controls(
     settings: RunSettings, targets: Iterable[ControlTarget], replay: Path | None
 ) -> list[ControlTarget]:
-    """Return the targets with those controls that have no decided result; in a replay, only recorded controls."""
+    """Return the targets with their undecided controls; in a replay, only with recorded controls."""
 
     def is_pending(control: JudgeControl) -> bool:
         stored = read_record(_control_file(settings, control), JudgeControl)
@@ -402,7 +402,7 @@ def _run_control(context: RunContext, control: JudgeControl, ask_questions: AskQ
 def _ask(
     context: RunContext, control: JudgeControl, ask_questions: AskQuestions, faults: list[str]
 ) -> tuple[ControlResult, ...]:
-    """Ask one judge in a gateway session of its own; append the errors of unanswered questions to `faults`."""
+    """Ask one judge in its own gateway session; append the errors of unanswered questions to `faults`."""
     assert context.panel is not None  # noqa: S101 there are judges, and the gateway runs
     journal = traffic_of(_control_file(context.settings, control))
     with context.panel.open_session(

@@ -1,4 +1,4 @@
-"""Repositories on github.com for the cells of a shard, leased and reset in a step of its own, before agents work.
+"""Repositories on github.com for the cells of a shard, leased and reset in a separate step, before agents work.
 
 Only that step has the administrator's token. It writes `lanes/<cell>.json`, which contains no secret.
 """
@@ -45,11 +45,11 @@ def lease_lanes(plan: Plan, folder: RunFolder, library: Library, environ: Mappin
     """Lease and reset a repository for each cell of a shard that works on github.com; return their number.
 
     Args:
-        plan: of the shard's cells alone.
-        folder: of the run, which gets the records.
-        library: holds scenarios and repositories.
-        environ: has the administrator's token.
-        report: gets a line for each repository.
+        plan: plan of only the shard's cells.
+        folder: folder of the run, for the records.
+        library: library of scenarios and repositories.
+        environ: environment with the administrator's token.
+        report: called with a line for each repository.
 
     Raises:
         ConfigError: tokens are missing, or a pool has fewer repositories than the shard has cells.
@@ -64,7 +64,7 @@ def lease_lanes(plan: Plan, folder: RunFolder, library: Library, environ: Mappin
         repositories = library.repositories().fixtures[fixture].repositories
         if len(listed) > len(repositories):
             raise ConfigError(
-                f"{fixture}: {counted(len(listed), 'cell')} of this shard need a repository each, and "
+                f"{fixture}: {counted(len(listed), 'cell')} of this shard need a repository each, but "
                 f"the pool has {len(repositories)}; add repositories, or plan fewer cells"
             )
     try:
@@ -80,7 +80,7 @@ def lease_lanes(plan: Plan, folder: RunFolder, library: Library, environ: Mappin
 
 
 def free_lanes(plan: Plan, folder: RunFolder, library: Library, environ: Mapping[str, str], report: Report) -> None:
-    """Free the repositories of a shard's cells; report each that cannot be freed, whose lease ends by itself."""
+    """Free the repositories of a shard's cells; report those that cannot be freed, whose leases expire."""
     for fixture, cells in _cells_by_fixture(plan, library).items():
         for cell in cells:
             lane = read_record(lane_record(folder.root, cell.id), TrialLane)
@@ -96,10 +96,10 @@ def free_lanes(plan: Plan, folder: RunFolder, library: Library, environ: Mapping
 
 
 def require_tokens(plan: Plan, library: Library, folder: RunFolder) -> None:
-    """Check that the environment has the tokens that the first trial on github.com needs.
+    """Check that the environment has the tokens for the first trial on github.com.
 
     Raises:
-        ConfigError: some are missing; all are named.
+        ConfigError: tokens are missing; the message names all.
     """
     leased = lanes_folder(folder.root).is_dir()
     require_lane_tokens(plan, library, fixture_environment(provider_environment()), leased=leased)

@@ -1,4 +1,4 @@
-"""Measurement of agent CLIs: what they have by default, what variants give them, and what a newer version changes.
+"""Measurement of agent CLIs: their defaults, the delivery of variants, and changes in a newer version.
 
 No provider is asked. A scripted provider on this machine answers the CLI's sessions; the starts of sub-tests get no
 answer.
@@ -43,14 +43,14 @@ from scylla_gha.system.process import Cancel
 from scylla_gha.variants import ALWAYS_SEEN, agent_resources, line_hash
 
 NO_PROVIDER: Final = GatewaySettings.local("http://127.0.0.1:9")  # the discard port: nothing answers
-_CHARACTERS_PER_TOKEN: Final = 4  # of English, code and JSON, about
+_CHARACTERS_PER_TOKEN: Final = 4  # mean for English, code and JSON
 _LIMITS: Final = TrialLimits(timeout_seconds=180, api_retries=0, safety_net=False)
 _LONGEST: Final = 2_000  # characters of a difference's text
-_MOST_NAMES: Final = 20  # that a text lists
+_MOST_NAMES: Final = 20  # names in a text
 _LONGEST_NAME: Final = 120
-_LONGEST_LINE: Final = 1_000_000  # bytes of an event that is looked at
+_LONGEST_LINE: Final = 1_000_000  # bytes of an event; longer events are skipped
 _CENT: Final = 1e-6  # USD; smaller differences are rounding
-_TURNS: Final = 2  # of a session: the use of the shell, and the text
+_TURNS: Final = 2  # turns of a session: the use of the shell, and the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def file_sizes(variant: Variant, library: Library) -> dict[str, FileSize]:
 
 
 def tokens_of(characters: int) -> int:
-    """Estimate the tokens of a text of so many characters."""
+    """Estimate the number of tokens in this number of characters."""
     return round(characters / _CHARACTERS_PER_TOKEN)
 
 
@@ -110,7 +110,7 @@ class AgentStart:
         self, arm: Arm, resources: AgentResources = AgentResources(), inventory: Inventory | None = None
     ) -> Iterator[tuple[Attempt, AttemptFolder]]:
         """Start the agent once, on a start state without files for agents; yield attempt and temporary folder."""
-        own = Library((toolkit_root(),))  # a user's scenario may bring skills, which are not the CLI's
+        own = Library((toolkit_root(),))  # a user's scenario may contain skills, which are not defaults of the CLI
         prepared = prepare_scenario(own.scenario(next(iter(own.scenarios))), own, cache_root())
         target = self.sandboxes.target(prepared.folder.scenario.tools, arm)
         program = self.installed.program_in(image=target.image is not None)
@@ -141,7 +141,7 @@ def startable(
     """
     installed = find_agent(agent, install=True)
     if installed.agent.package is None:
-        raise ConfigError(f"{agent} is built in: it has no inventory and takes no variant")
+        raise ConfigError(f"{agent} is built in, so it has no inventory and no variants; name an agent CLI")
     sandboxes = SandboxPool(most_isolated(library, "--sandbox {}") if sandbox == "auto" else sandbox, library)
     sandboxes.check()
     with GatewayProcess.start(settings) as gateway:
@@ -176,7 +176,7 @@ def measure_baseline(agent: str, sandbox: SandboxWish, library: Library) -> Inve
 
     Args:
         agent: name@version.
-        sandbox: of the agent; auto: that of trials.
+        sandbox: sandbox of the agent; auto: the sandbox of trials.
         library: the configuration.
 
     Raises:
@@ -206,7 +206,7 @@ def _observe(start: AgentStart, model: str) -> Sequence[Observed]:
         files = folder.file("transcript.jsonl"), folder.file("first-request.json")
         observations = start.installed.agent.observe(*files)
     if not {observation.source for observation in observations} >= ALWAYS_SEEN:
-        raise ToolError(f"{start.name}: with {model} it sent no model request: {attempt.reason}")
+        raise ToolError(f"{start.name}: sent no model request with {model}: {attempt.reason}")
     return observations
 
 
@@ -230,7 +230,7 @@ class UpdateOptions:
 
 
 def packaged_agents(names: Sequence[str]) -> dict[str, AgentPackage]:
-    """Return the packages of agent CLIs by `name` or `name@version`; without names, those of all CLIs.
+    """Return the packages of agent CLIs by `name` or `name@version`; without names, of all CLIs.
 
     Raises:
         ConfigError: there is no such agent CLI.
@@ -354,7 +354,7 @@ F = TypeVar("F", Inventory, SessionFacts)
 
 
 def _newest(stored: Iterable[F], name: str, version: str) -> F | None:
-    """Return the facts of this version, else of the newest earlier version, else of the newest version."""
+    """Return the facts of this version, otherwise of the newest earlier version, otherwise of the newest version."""
     own = [facts for facts in stored if facts.agent == name]
     limit = _numbers(version)
     return max(own, key=lambda facts: (_numbers(facts.version) <= limit, _numbers(facts.version)), default=None)
@@ -377,7 +377,7 @@ def inventory_differences(stored: Inventory, measured: Inventory) -> Iterator[Ag
 
 
 def session_differences(stored: SessionFacts, measured: SessionFacts) -> Iterator[AgentDifference]:
-    """Yield how sessions differ from the stored ones: events of the transcript, models of short names, stated costs."""
+    """Yield differences of sessions from the stored ones: transcript events, models of short names, stated costs."""
     for kind in sorted(stored.events.keys() | measured.events.keys()):
         fields = stored.events.get(kind, ()), measured.events.get(kind, ())
         if fields[0] != fields[1]:
@@ -404,4 +404,4 @@ def _changes(old: Iterable[str], new: Iterable[str]) -> str:
 
 
 def _difference(part: str, text: str) -> AgentDifference:
-    return AgentDifference(part=one_line(part)[:300], text=one_line(text)[:_LONGEST] or "no reason is stated")
+    return AgentDifference(part=one_line(part)[:300], text=one_line(text)[:_LONGEST] or "no reason given")

@@ -1,8 +1,8 @@
-"""Access of a run to paid models: its gateway, which alone holds the provider's key, and the checks before it starts.
+"""Access of a run to paid models: the gateway, the only holder of the provider's key, and the checks before the start.
 
 A sandbox in which untrusted code could read a real key is refused unless the user allows it. A key is real if requests
-go to a provider. A key for a loopback address is not (a scripted provider of a test, or the user's own proxy), and a
-recording needs none.
+go to a provider. A key for a loopback address is not real (a scripted provider of a test, or the user's own proxy), and
+a recording needs no key.
 """
 
 import os
@@ -45,7 +45,7 @@ _NO_LIMIT = float("inf")
 
 @dataclass(frozen=True, slots=True)
 class RecordingOptions:
-    """Folders of recorded model traffic: one to write to, or one to answer from instead of a provider."""
+    """Folders of recorded model traffic: one to write, or one that replaces the provider."""
 
     record: Path | None = None
     replay: Path | None = None
@@ -54,7 +54,7 @@ class RecordingOptions:
 def require_safe_sandbox(
     settings: RunSettings, recording: RecordingOptions, sandbox: Sandbox, *, allowed: bool
 ) -> None:
-    """Refuse a sandbox in which agents with a model could read a real key.
+    """Refuse a sandbox in which agents with a model can read a real key.
 
     Raises:
         RefusedError: the sandbox exposes keys and `allowed` is false; or it is not Docker's, in GitHub Actions.
@@ -64,13 +64,13 @@ def require_safe_sandbox(
 
 
 def guard_checks(plan: Plan, recording: RecordingOptions, sandbox: Sandbox, *, allowed: bool) -> None:
-    """Refuse a sandbox in which checks, which execute code that agents wrote, could read a real key.
+    """Refuse a sandbox in which checks, which execute agents' code, can read a real key.
 
     Raises:
         RefusedError: as in `require_safe_sandbox`.
     """
     agents = sorted({plan.arm(cell.arm).agent for cell in plan.cells if plan.arm(cell.arm).model is not None})
-    _guard(f"checks of what {', '.join(agents)} wrote" if agents else "", recording, sandbox, allowed=allowed)
+    _guard(f"checks of the work of {', '.join(agents)}" if agents else "", recording, sandbox, allowed=allowed)
 
 
 def _guard(who: str, recording: RecordingOptions, sandbox: Sandbox, *, allowed: bool) -> None:
@@ -144,7 +144,7 @@ def open_services(
     """Start the gateway and the hub, if the run needs them; yield the context of its cells.
 
     Agents and judges with a model need the gateway; scenarios with GitHub state need the hub. The gateway enforces the
-    budgets, and the cost of all traffic in the run's folder counts as spent.
+    budgets, and all traffic in the run's folder counts as spent.
     """
     found_secrets, unfit = secrets_in(fixture_environment(provider_environment()), KEYS)
     for name, reason in unfit.items():
@@ -181,10 +181,10 @@ def _gateway_settings(settings: RunSettings, recording: RecordingOptions, secret
 
 
 def spent_usd(folder: RunFolder) -> dict[Role, float]:
-    """Return the USD that a run's folder has cost by role, including trials that were archived since.
+    """Return the cost of a run's folder in USD by role, including archived trials.
 
     Raises:
-        ConfigError: a request log was changed, so the cost is not known.
+        ConfigError: a request log was changed, so the cost is unknown.
     """
     if unsealed := require_log_digests(folder):
         attempts = counted(unsealed, "stored attempt")
@@ -199,12 +199,12 @@ def spent_usd(folder: RunFolder) -> dict[Role, float]:
 
 
 def confirm_spending(settings: RunSettings, recording: RecordingOptions, *, yes: bool, controls: int = 0) -> None:
-    """Ask the user to confirm the cost of the work that is not stored yet; ask nothing if no work is due.
+    """Ask the user to confirm the cost of the work that is not stored yet; if no work is due, do not ask.
 
     Args:
-        settings: of the run; `judging` and `fresh` change which work is due.
-        recording: a replay costs nothing.
-        yes: the user gave --yes.
+        settings: settings of the run; `judging` and `fresh` change which work is due.
+        recording: recorded traffic; a replay costs nothing.
+        yes: True if the user gave --yes.
         controls: number of control questions to judges, in addition to the trials.
 
     Raises:
@@ -282,7 +282,7 @@ def _remaining(field: str, budget: float | None, spent: float) -> float:
         return _NO_LIMIT
     if spent >= budget:
         raise RefusedError(
-            f"{field} of {dollars(budget)} is spent: all traffic in the run's folder, old/ included, "
+            f"{field} of {dollars(budget)} is spent: all traffic in the run's folder, including old/, "
             f"cost {dollars(spent)}; raise it, or begin another folder with --runs"
         )
     return budget - spent
@@ -294,4 +294,4 @@ def _amount(estimate: Estimate, limit_usd: float) -> str:
     if limit_usd < _NO_LIMIT:
         return f"up to {dollars(limit_usd)} ({likely})"
     high = "" if usd.high is None else f", perhaps {dollars(usd.high)},"
-    return f"{likely}{high} with no budget to stop at"
+    return f"{likely}{high} without a budget that limits it"

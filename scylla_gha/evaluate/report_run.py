@@ -94,13 +94,13 @@ def draw_charts(report: Report) -> tuple[Chart, ...]:
 
 
 def run_page(report: Report, charts: Sequence[Chart], folder: RunFolder, plan: Plan | None) -> str:
-    """Return `report.html`, with the records of failing trials first, then of others, as far as there is room.
+    """Return `report.html`, with records of failing trials first, then of others, as far as there is room.
 
     Args:
         report: the report of the run.
-        charts: its charts.
-        folder: of the run.
-        plan: of the run, if it was read already; a plan of 50,000 cells takes 75 MB.
+        charts: charts of the report.
+        folder: folder of the run.
+        plan: plan of the run, if it was read already; a plan of 50,000 cells takes 75 MB.
 
     Raises:
         ConfigError: the plan or the rows are invalid. Unreadable records of a trial are named in the page instead.
@@ -111,7 +111,7 @@ def run_page(report: Report, charts: Sequence[Chart], folder: RunFolder, plan: P
     table = trial_table(view, results, plan.cells if plan else (), has_files=False)
     stored = [] if report.imported else [cell for cell in failing_first(view, table) if _is_stored(folder, cell)]
     table = replace(table, has_files=bool(stored))
-    # The records of a cell are read when the page has room for it: all of them can be gigabytes
+    # The records of a cell are read when the page has room for them, since all records can take gigabytes
     trials = embedded_trials(_records(folder, stored, plan))
     readiness = read_record(folder.root / REPORT_FILE, ReadinessReport)
     return page(view, PageParts(charts, table, trials, readiness, skill_sections(folder)))

@@ -54,7 +54,7 @@ from scylla_gha.variants import arm_resources
 if TYPE_CHECKING:
     from scylla_gha.attempt.github_com import LaneSource
 
-_EVERY_SECONDS: Final = 2.0  # between two lines of progress
+_EVERY_SECONDS: Final = 2.0  # time between two lines of progress
 OnCellDone = Callable[[Cell, Trial, Judgment | None], None]
 CellLines = Callable[[Cell, Trial, Judgment | None], Iterable[str] | None]
 _LASTING: Final = (Outcome.PROVIDER_ERROR, Outcome.DELIVERY_ERROR)  # the arm's next cell would fail for the same reason
@@ -143,7 +143,7 @@ def run_cells(context: RunContext, cells: Iterable[Cell], on_done: OnCellDone) -
 
     Args:
         context: the run's context.
-        cells: in the order in which they are started.
+        cells: cells in the order of their start.
         on_done: called by a worker after each cell that has a trial.
 
     Raises:
@@ -160,7 +160,7 @@ def run_cells(context: RunContext, cells: Iterable[Cell], on_done: OnCellDone) -
 
 
 def _unjudged_first(settings: RunSettings, cells: Iterable[Cell]) -> Iterable[Cell]:
-    """With a budget, put stored trials without a judgment first, so that agents cannot spend their judges' money."""
+    """With a budget, put stored trials without a judgment first, so that agents cannot spend their judges' share."""
     if settings.options.fresh or not settings.judges or settings.plan.experiment.budget_usd is None:
         return cells
 
@@ -190,7 +190,7 @@ def _work(context: RunContext, queue: Iterator[Cell], on_done: OnCellDone) -> No
 
 
 def _run_and_judge(context: RunContext, cell: Cell) -> tuple[Trial | None, Judgment | None]:
-    """Return a cell's trial, stored or run now, and its judgment; both None if the cell is not started."""
+    """Return a cell's stored or new trial and its judgment; both None if the cell is not started."""
     trial = context.settings.stored_trial(cell)
     if trial is None and not _may_start(context, cell):
         return None, None
@@ -222,14 +222,14 @@ def low_disk_space(folders: Sequence[Path], least_mb: int) -> str | None:
         free = shutil.disk_usage(existing).free // MB
         if free < least_mb:
             return (
-                f"the disk of {existing} has {free} MB left, and nothing new starts below {least_mb} MB "
+                f"the disk of {existing} has {free} MB left, but a new cell needs {least_mb} MB "
                 "(limits.free_disk_mb); make room, and run the same command again"
             )
     return None
 
 
 def _reserve(context: RunContext, cell: Cell, trial: Trial | None) -> AbstractContextManager[str | None]:
-    """Reserve the maximum cost of a cell until it is judged; the context's value is the reason if that is refused."""
+    """Reserve the maximum cost of a cell until it is judged; the context's value is the reason of a refusal."""
     settings, budget = context.settings, context.services.budget
     if budget is None or (trial is not None and not settings.needs_judgment(cell, trial)):
         return nullcontext()
@@ -284,7 +284,7 @@ def _archive_stale_records(settings: RunSettings, cell: Cell, cell_folder: CellF
 
 
 def _stored_attempt(folder: AttemptFolder, redactor: Redactor) -> Attempt:
-    """Return an earlier attempt; one without a record was killed with the harness, and its cost is unknown."""
+    """Return an earlier attempt; an attempt without a record was killed with the harness, and its cost is unknown."""
     stored = read_record(folder.file("attempt.json"), Attempt)
     if stored is not None:
         return stored
@@ -336,7 +336,7 @@ def _run_one_attempt(context: RunContext, cell: Cell, folder: AttemptFolder) -> 
             return attempt
     except (FixtureError, ToolError) as error:
         now = datetime.datetime.now(datetime.UTC)
-        usage = Usage() if folder.file("transcript.jsonl").exists() else NO_USAGE  # an agent that started was paid for
+        usage = Usage() if folder.file("transcript.jsonl").exists() else NO_USAGE  # a started agent has a cost
         lost = isinstance(error, SandboxError)
         attempt = Attempt(
             number=folder.number,
@@ -404,7 +404,7 @@ def _other_programs(settings: RunSettings, arm: Arm) -> tuple[str, ...]:
 def _share_usd(settings: RunSettings, cell: Cell) -> float | None:
     """Return a trial's equal share of the agents' budget; None if trials have their own limit, or there is no budget.
 
-    The agents' budget is without the reserve for the judges of the cells that run at once.
+    The agents' budget excludes the reserve for the judges of running cells.
     """
     experiment, cells = settings.plan.experiment, len(settings.plan.cells)
     if experiment.limits.usd is not None:

@@ -67,7 +67,7 @@ def print_plan(plan: Plan, jobs: int) -> None:
 
 
 def open_run(request: PlanRequest, recording: RecordingOptions, options: RunOptions) -> RunSettings:
-    """Check that git, agents and credentials are there, and plan an experiment with the agents of this machine.
+    """Check that git, agents and credentials are available, and plan an experiment with this machine's agents.
 
     Raises:
         ToolError: git, an agent or its credentials are missing.
@@ -75,7 +75,7 @@ def open_run(request: PlanRequest, recording: RecordingOptions, options: RunOpti
     remove_stale_workspaces()
     remove_stale_folders()
     if shutil.which("git") is None:
-        raise ToolError("git is not on PATH; start states and diffs need it; run `apt-get install git`")
+        raise ToolError("git is not on PATH, but start states and diffs need it; run `apt-get install git`")
     require_credentials(check_names(request), request.experiment, request.library, recording)
     agents = find_agents(request.experiment, install=True)
     library, folder = request.library, request.folder
@@ -110,7 +110,7 @@ def approve_run(
     """Print the plan, and check consent, budget, gate and sandbox before the first paid request.
 
     Raises:
-        RefusedError: one of them does not allow the run.
+        RefusedError: one of these checks fails.
     """
     plan = settings.plan
     trials = stored_trials(plan, settings.folder)
@@ -122,7 +122,10 @@ def approve_run(
     earlier = read_record(settings.folder.plan, Plan)
     if earlier is not None and earlier.change not in {"", plan.change}:
         root = settings.folder.root
-        note = f"note: {root} holds the report of another change, which this run replaces; --runs FOLDER keeps both"
+        note = (
+            f"note: {root} contains the report of another change, which this run replaces; use --runs FOLDER "
+            "to keep both"
+        )
         click.echo(note, err=True)
     refuse_above_budget(settings.plan)
     reject_impossible_gate(settings.plan, settings.folder, choice)
@@ -131,7 +134,7 @@ def approve_run(
 
 
 def store_plan(settings: RunSettings, request: PlanRequest) -> Plan:
-    """Lock the run's folder and write the plan of its report, which keeps cells of the plan that was there before.
+    """Lock the run's folder and write the plan of its report, which keeps cells of the earlier plan.
 
     Raises:
         RefusedError: another command works in the folder.
@@ -175,11 +178,11 @@ def evaluate_cells(settings: RunSettings, recording: RecordingOptions, plan: Pla
 
 
 def run_all_cells(context: RunContext, lines_of: CellLines | None = None) -> None:
-    """Run all cells with a progress display, and store which of them were not started.
+    """Run all cells with a progress display, and store the list of unstarted cells.
 
     Args:
-        context: of the run.
-        lines_of: called when a cell is done; returns lines to print. None: none.
+        context: context of the run.
+        lines_of: called when a cell is done; returns lines to print. None: nothing is printed.
     """
     own_cells = {cell.id for cell in context.settings.plan.cells}
     before = read_record(context.settings.folder.unstarted, UnstartedCells) or UnstartedCells(cells={})
@@ -224,7 +227,9 @@ def require_complete_report(context: RunContext, report: Report, choice: CellSel
         _require_budget(context, shortage)
         stopped = "; ".join(f"{arm} was stopped: {reason}" for arm, reason in state.stopped.items())
         reason = state.full_disk or state.halted or stopped or "the report lists them, with reasons"
-        advice = "record the rest anew" if settings.plan.replayed else "run the same command again for the rest"
+        advice = (
+            "record the missing cells" if settings.plan.replayed else "run the same command again for the missing cells"
+        )
         raise IncompleteError(f"{shortage}: {reason}; {_stored_part(settings)}; {advice}")
     if not choice.only:
         require_gate(settings.plan.experiment, report)
@@ -233,13 +238,13 @@ def require_complete_report(context: RunContext, report: Report, choice: CellSel
 def _require_budget(context: RunContext, shortage: str) -> None:
     if context.is_budget_spent:
         raise BudgetError(
-            f"{shortage}: a budget is spent, and the report lists what was not done; {_stored_part(context.settings)}; "
-            "raise it (--budget-usd, or in the experiment) and run the same command again to resume"
+            f"{shortage}: a budget is spent, and the report lists the missing cells; {_stored_part(context.settings)}; "
+            "raise the budget (--budget-usd, or in the experiment), and run the same command again to resume"
         )
 
 
 def _stored_part(settings: RunSettings) -> str:
-    """Return how many planned trials are stored, and where."""
+    """Return the number of stored planned trials, and their folder."""
     stored, cells = len(stored_trials(settings.plan, settings.folder)), len(settings.plan.cells)
     return f"{stored} of {counted(cells, 'trial')} are stored in {settings.folder.root}"
 
@@ -253,12 +258,12 @@ def profile_path(folder: RunFolder, shard: Shard | None = None) -> Path:
 class ProfileLog:
     """Writer of the lines of a run, or of one of its shards, used by several threads.
 
-    A new line is appended by one write. An equal line is not written again. If the line of a cell changed (another key
-    or judgment), the file is written anew.
+    A new line is appended by one write; an equal line is skipped. If the line of a cell changed (another key
+    or judgment), the whole file is written again.
 
     Args:
-        path: of the file. Torn lines, second lines of a cell, and lines of unplanned cells are removed.
-        cells: ids of the planned cells.
+        path: path of the file. Torn lines, second lines of a cell, and lines of unplanned cells are removed.
+        cells: ids of all planned cells.
     """
 
     def __init__(self, path: Path, cells: Collection[str]) -> None:
@@ -281,7 +286,7 @@ class ProfileLog:
         """Append the line of a row.
 
         Raises:
-            OSError: the file cannot be written; it ends with a whole line.
+            OSError: the file cannot be written; it then ends with a whole line.
         """
         line = RunExport(settings.folder, settings.plan, self._path).profile((row,))
         digest = _digest(line)
@@ -320,7 +325,7 @@ def _digest(line: bytes) -> bytes:
 
 
 def _cell_lines(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the lines of a file, each with its cell; "" if it is not a whole ProfileRow."""
+    """Yield the lines of a file, each with its cell, or with "" for an invalid ProfileRow."""
     if not path.exists():
         return
     with path.open("rb") as file:

@@ -42,18 +42,18 @@ _HEADERS: Final = {
     "X-Frame-Options": "DENY",
 }
 _TEXT: Final = {"Content-Type": "text/plain; charset=utf-8", "Content-Security-Policy": "default-src 'none'; sandbox"}
-_PAGE: Final = {"Content-Type": "text/html; charset=utf-8"}  # it has a policy of its own inside
-_SHOWN_STEPS: Final = 30  # of a trial that goes on
-_REMEMBERED: Final = 100_000  # judged cells whose records are not read again
+_PAGE: Final = {"Content-Type": "text/html; charset=utf-8"}  # the page contains its own policy
+_SHOWN_STEPS: Final = 30  # latest steps of a running trial
+_REMEMBERED: Final = 100_000  # maximum number of judged cells whose state is cached
 
 
 def serve_runs(root: Path, port: int, announce: Callable[[str], None]) -> None:
     """Serve the runs in a folder until the process is interrupted.
 
     Args:
-        root: folder that holds one folder for each run.
-        port: on loopback; 0 is a free one.
-        announce: gets the address when it is served.
+        root: folder with one folder per run.
+        port: port on loopback; 0: any free port.
+        announce: called with the address once the server listens.
 
     Raises:
         ToolError: the port is not free.
@@ -86,7 +86,7 @@ async def _serve(root: Path, port: int, announce: Callable[[str], None]) -> None
 
 
 class _RunServer:
-    """Handlers of the server, which share the folder and the port."""
+    """Request handlers of the server, with its folder and port."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -95,7 +95,7 @@ class _RunServer:
 
     @web.middleware
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse requests by another name of this machine, and set headers on every answer."""
+        """Refuse requests with another host name, and set headers on every answer."""
         if request.headers.get("Host") not in {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}:
             return web.Response(status=403, text="use 127.0.0.1 or localhost as host name\n", headers=_HEADERS)
         response = await handler(request)
@@ -114,7 +114,7 @@ class _RunServer:
         return web.Response(text=text, headers=_PAGE)
 
     async def live(self, request: web.Request) -> web.Response:
-        """Answer with the newest messages of a trial that goes on."""
+        """Answer with the newest messages of a running trial."""
         folder, cell = self._folder(request), request.match_info["cell"]
         trial = await asyncio.to_thread(lambda: live_trial(folder, cell, self._redactor))
         if trial is None:
@@ -141,14 +141,14 @@ class _RunServer:
 
 
 def runs_in(root: Path) -> list[RunFolder]:
-    """Return the folders below `root` that hold a plan, the newest plan first."""
+    """Return the folders below `root` with a plan, the newest plan first."""
     folders = [RunFolder(path) for path in root.glob("*/") if not path.is_symlink()]
     planned = [folder for folder in folders if folder.plan.is_file()]
     return sorted(planned, key=lambda folder: -folder.plan.stat().st_mtime)
 
 
 def run_progress(folder: RunFolder) -> RunProgress:
-    """Read the progress of a run; a plan that cannot be read has no cells."""
+    """Read the progress of a run; an unreadable plan counts as empty."""
     cells = tuple(CellProgress(cell.id, _cell_state(folder.cell(cell.id), cell)) for cell in _cells(folder))
     is_locked = lock_holder(folder.root.stat()) is not None
     return RunProgress(folder.root.name, cells, is_locked, folder.report("html").is_file())

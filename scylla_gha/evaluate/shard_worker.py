@@ -1,4 +1,4 @@
-"""Job of one shard: its cells are run until its time is over, and the row of each cell is written when it is done."""
+"""Job of one shard: run its cells until the time limit, and write the row of each finished cell."""
 
 import datetime
 import hashlib
@@ -40,12 +40,12 @@ from scylla_gha.store.run_folder import RunFolder, ShardPaths, WavePaths, stored
 
 _NO_RECORDING: Final = RecordingOptions()  # a job asks the provider
 _CUT_OFF: Final = "the job ended before the cell was started, or while it was running"
-_REASON_CHARACTERS: Final = 600  # of a reason, which is stored for each cell
+_REASON_CHARACTERS: Final = 600  # maximum length of a cell's stored reason
 
 
 @dataclass(frozen=True, slots=True)
 class ShardCells:
-    """A shard, its wave, and a plan of the shard's cells alone, in the order in which they are started."""
+    """A shard, its wave, and a plan of only the shard's cells, in the order of their start."""
 
     plan: Plan
     packing: WavePacking
@@ -57,7 +57,7 @@ def load_shard(folder: RunFolder, number: int) -> ShardCells:
     """Read the cells of a shard.
 
     Raises:
-        ConfigError: the plan, the packing or the shard is missing, or the packing belongs to another plan.
+        ConfigError: the plan, the packing or the shard is missing, or the packing is for another plan.
     """
     plan, packing = stored_plan(folder), stored_packing(folder)
     account_for(packing, plan)
@@ -83,12 +83,12 @@ def load_shard(folder: RunFolder, number: int) -> ShardCells:
 class ShardWriter:
     """Writer of a shard's rows, used by several threads.
 
-    All rows are written again after each cell, so a job that is killed loses only the cells that are running.
+    All rows are written again after each cell, so a killed job loses only its running cells.
 
     Args:
         shard_cells: the shard.
-        attempt: of the workflow run.
-        paths: of the files.
+        attempt: attempt of the workflow run.
+        paths: paths of the shard's files.
         reused: earlier rows, by cell.
     """
 
@@ -155,9 +155,9 @@ class ShardWriter:
 class ShardOptions:
     """Options of a job."""
 
-    workers: int  # cells at once
-    deadline: float  # of the monotonic clock; no cell is started after it
-    yes: bool  # the cost is confirmed
+    workers: int  # maximum number of simultaneous cells
+    deadline: float  # time of the monotonic clock after which no cell is started
+    yes: bool  # True if the user confirmed the cost
     exposed: bool  # keys may be exposed in the sandbox
 
 
@@ -165,15 +165,15 @@ class ShardOptions:
 class ShardOutcome:
     """End of a shard's job."""
 
-    cells: Mapping[str, str]  # without a row, with the reason
+    cells: Mapping[str, str]  # cells without a row, with the reason
     is_budget_spent: bool = False
-    fault: str | None = None  # which somebody has to correct
+    fault: str | None = None  # fault that somebody has to correct
 
 
 def run_shard(
     shard_cells: ShardCells, folder: RunFolder, sources: ConfigSources, writer: ShardWriter, options: ShardOptions
 ) -> ShardOutcome:
-    """Run the cells that have no row yet. The rows and their manifest are written in any case.
+    """Run the cells without a row. The rows and their manifest are always written.
 
     Raises:
         ScyllaError: no cell could be started; the manifest has the reason.

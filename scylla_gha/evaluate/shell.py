@@ -1,4 +1,4 @@
-"""The sandbox of a planned cell as its agent had it, for a person or a script."""
+"""A sandbox like that of a planned cell's agent, for a person or a script."""
 
 import contextlib
 import os
@@ -59,15 +59,15 @@ def run_in_cell(
     *,
     after: bool,
 ) -> FinishedProcess:
-    """Run a program in a cell's sandbox; by default a shell at a terminal, or else the script on standard input.
+    """Run a program in a cell's sandbox; by default a shell at a terminal, otherwise the script on standard input.
 
     Args:
-        cell_ref: a planned cell.
-        argv: the program and its arguments; empty: a shell.
-        root: an empty folder for workspace and HOME.
+        cell_ref: reference to a planned cell.
+        argv: program and arguments; empty: a shell.
+        root: empty folder for workspace and HOME.
         library: the configuration.
-        report: gets one line that describes the sandbox.
-        after: whether the workspace is as the cell's agent left it, instead of the start.
+        report: called with a line that describes the sandbox.
+        after: True for the workspace at the end of the cell's trial instead of its start.
 
     Raises:
         ConfigError: the cell is not planned, or its trial is not stored.
@@ -118,7 +118,7 @@ def _github_of(context: RunContext, cell: Cell, root: Path) -> Iterator[_OpenGit
 def open_sandbox(
     context: RunContext, cell: Cell, root: Path, patch: bytes = b"", served: _OpenGitHub | None = None
 ) -> OpenSandbox:
-    """Make a cell's workspace, perhaps with a patch, and HOME with what variant and mode give the agent.
+    """Make a cell's workspace, perhaps with a patch, and a HOME with the agent's variant and mode.
 
     Raises:
         FixtureError: the start state is not the pinned one, or the patch does not apply to it.
@@ -143,7 +143,7 @@ def _context(cell_ref: CellRef, library: Library) -> tuple[RunContext, Cell]:
     cell = next((cell for cell in plan.cells if cell.id == cell_ref.id), None)
     if cell is None:
         raise ConfigError(f"{cell_ref.id}: is not in {cell_ref.run.plan}, so its sandbox is unknown; plan it again")
-    # An image contains the agent of the planned version, whatever this machine has.
+    # An image contains the agent in the planned version, independent of this machine.
     agents = find_agents(plan.experiment, install=not SANDBOXES[plan.sandbox].needs_image)
     return RunContext(RunSettings(plan, cell_ref.run, ConfigSources(library), agents)), cell
 
@@ -152,9 +152,9 @@ def _stored_patch(cell_ref: CellRef) -> bytes:
     """Return the diff of the last attempt."""
     trial = read_record(cell_ref.folder.trial, Trial)
     if trial is None:
-        raise ConfigError(f"{cell_ref.id}: has no trial yet; leave out --after to open its start")
+        raise ConfigError(f"{cell_ref.id}: has no trial yet; remove --after to open its start")
     if trial.last.diff is None:
-        raise ConfigError(f"{cell_ref.id}: its diff is not stored ({trial.last.reason}); leave out --after")
+        raise ConfigError(f"{cell_ref.id}: its diff is not stored ({trial.last.reason}); remove --after")
     patch = cell_ref.folder.attempt(trial.last.number).file("diff.patch")
     return patch.read_bytes() if trial.last.diff.files else b""
 
@@ -178,7 +178,7 @@ def _description(settings: RunSettings, cell: Cell, runner: AgentRunner, *, afte
 
 
 def _later_changes(settings: RunSettings, cell: Cell) -> list[str]:
-    """Return what was changed after the cell was planned."""
+    """Return descriptions of changes since the cell was planned."""
     arm = settings.plan.arm(cell.arm)
     changes = []
     if key_of(settings.plan, cell, settings.scenario(cell.scenario), settings.sandboxes.image_digests) != cell.key:

@@ -1,4 +1,4 @@
-"""The site of a results branch: its runs are read and checked one by one, and the readable ones get pages."""
+"""The site of a results branch: its runs are read and checked one by one, and each readable run gets pages."""
 
 import contextlib
 import fcntl
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from scylla_gha.model.report import History
     from scylla_gha.report.charts.theme import Chart
 
-_MOST_ARMS: Final = 8  # with a history, as its chart draws
-_MOST_ROWS: Final = 30_000  # among which changes of level are looked for
-_MOST_PULLS: Final = 10  # runs of pull requests with a page
+_MOST_ARMS: Final = 8  # arms in a history, as in its chart
+_MOST_ROWS: Final = 30_000  # maximum number of rows for finding changes of level
+_MOST_PULLS: Final = 10  # maximum number of pull request runs with a page
 _LIST: Final = "site.json"
 
 
@@ -48,8 +48,8 @@ class SiteOptions:
     """Options of the site.
 
     Attributes:
-        on: branch of the code whose runs are the history; None: for each experiment, the one with most runs.
-        last: newest runs of an experiment that get a page.
+        on: branch of the code whose runs are the history; None: for each experiment, the branch with most runs.
+        last: number of newest runs of an experiment with a page.
         server: address of GitHub's pages, for links to workflow runs.
     """
 
@@ -62,8 +62,8 @@ def site_files(copy: BranchClone, options: SiteOptions) -> Iterator[SiteFile]:
     """Yield all files of the site.
 
     Args:
-        copy: a clone of the results branch.
-        options: what is shown.
+        copy: clone of the results branch.
+        options: options of the site.
 
     Raises:
         GitHubError: the remote is out of reach.
@@ -150,7 +150,7 @@ class _ExperimentReader:
         yield SiteFile(path, page(report_view(report), PageParts(charts, table, (), run.readiness), links).encode())
 
     def _table(self, run: SiteRun, report: Report) -> TrialTable:
-        """Return the table of a run's trials, empty if they cannot be read; keep the rows that other pages need."""
+        """Return the table of a run's trials, empty if they are unreadable; keep the rows for other pages."""
         view, name = report_view(report), str(run.entry.name)
         try:
             rows = tuple(StoredRun(self._copy, run.entry).results())
@@ -171,7 +171,7 @@ class _ExperimentReader:
         runs = self._history_runs[-self._options.last :]
         all_reports = [(name, run.report) for name, run in _named(runs) if run.report is not None]
         reports = reports_of_same_github(all_reports)
-        if len(reports) < 2:  # noqa: PLR2004 a line takes two points
+        if len(reports) < 2:  # noqa: PLR2004 a line needs two points
             return None
         from scylla_gha.analysis.history import SHORT, Pin, ResultSet, history
 
@@ -182,12 +182,12 @@ class _ExperimentReader:
             if name in dict(reports) and str(run.entry.name) in self._followed
         ]
         if len(reports) < SHORT:
-            few = f"{len(reports)} runs are too few to look for changes of level: {SHORT} are needed"
+            few = f"{len(reports)} runs are too few to find changes of level; {SHORT} are needed"
             return shown.model_copy(update={"notes": (few,)})
         if len(sets) < len(reports) or self._row_count > _MOST_ROWS:
             why = (
-                "changes of level are not looked for: rows of some runs cannot be read, or there are more than "
-                f"{counted(_MOST_ROWS, 'row')}; `scylla-gha history` looks for them"
+                "no search for changes of level: rows of some runs cannot be read, or there are more than "
+                f"{counted(_MOST_ROWS, 'row')}; `scylla-gha history` searches"
             )
             return shown.model_copy(update={"notes": (why,)})
         arms = [series.arm for series in shown.series][:_MOST_ARMS]
@@ -233,20 +233,20 @@ def _workflow_run(entry: RunIndexEntry, server: str) -> str:
 
 
 class SiteFileList(Record):
-    """Files that a build wrote, with their digests: a later build removes files that it does not make itself."""
+    """Files that a build wrote, with their digests; a later build removes those that it does not write."""
 
     schema_version: int = 1
-    files: Annotated[dict[str, Sha256], Field(description="by path inside the site")]
+    files: Annotated[dict[str, Sha256], Field(description="Digests of the files, by path inside the site")]
 
 
 def write_site(folder: Path, files: Iterable[SiteFile]) -> SiteFileList:
     """Write a site; the same files give the same folder, whichever build wrote to it before.
 
     A build waits for another build that writes to the same folder. A build that fails leaves a list of its files, so
-    that the next build may replace them.
+    that the next build can replace them.
 
     Args:
-        folder: of the site; an earlier build may have written it.
+        folder: folder of the site, which an earlier build may have written.
         files: all files of the site, each path once.
 
     Raises:
@@ -273,7 +273,7 @@ def _store_list(folder: Path, digests: dict[str, str]) -> SiteFileList:
 
 @contextlib.contextmanager
 def _only_writer(folder: Path) -> Iterator[None]:
-    """Wait until no other build writes to the folder, and keep others waiting."""
+    """Wait until no other build writes to the folder; other builds then wait."""
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -301,13 +301,13 @@ def _write(folder: Path, file: SiteFile, old: dict[str, str]) -> None:
         return
     if target.exists() and file.path not in old:
         raise ConfigError(
-            f"{target}: was not written by an earlier build, so it is not overwritten; name an empty folder by --into"
+            f"{target}: was not written by an earlier build, so it is not overwritten; name an empty folder with --into"
         )
     write_bytes(target, file.content)
 
 
 def _remove(folder: Path, path: str, digest: str) -> None:
-    """Remove a file of an earlier build unless somebody changed it, and folders that are empty then."""
+    """Remove a file of an earlier build unless somebody changed it, and folders that become empty."""
     target = folder / path
     if not target.is_file() or hashlib.sha256(target.read_bytes()).hexdigest() != digest:
         return

@@ -1,6 +1,6 @@
 """Cells in run folders: search by id, id prefix or glob, and all records of one cell.
 
-The module imports no report, so that `show` starts fast.
+The module does not import the report, so that `show` starts fast.
 """
 
 from collections.abc import Iterator

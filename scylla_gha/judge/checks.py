@@ -1,7 +1,7 @@
 """Checkpoints: conditions that code verifies, each with evidence.
 
-Checks execute what the agent wrote. So every command runs in a new sandbox with the base commit, the diff, and a copy
-of the hidden checks: no command sees what another command did.
+Checks execute the agent's code. So every command runs in a new sandbox with the base commit, the diff, and a copy
+of the hidden checks: no command sees the effects of another one.
 """
 
 import functools
@@ -28,10 +28,10 @@ from scylla_gha.prepare.workspace import materialise_diff, scratch
 from scylla_gha.sandboxes.base import SandboxMounts, SandboxTarget
 from scylla_gha.system.process import Cancel, LimitHit, ProcessLimits, ProcessStreams
 
-NO_END: Final = "no end within its limit"
+NO_END: Final = "did not end within its limit"
 _EVIDENCE_CHARS: Final = 600
 _LISTED_PATHS: Final = 5
-_READ_BYTES: Final = 1_000_000  # of a check's output; a longer output never meets an expectation
+_READ_BYTES: Final = 1_000_000  # size of a check's output; a longer output never meets an expectation
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +65,16 @@ def verify_checkpoints(  # noqa: PLR0913 the evidence of all kinds of checkpoint
 
     Args:
         checkpoints: the checkpoints of the scenario.
-        tree: folder of base plus diff; nothing in it is executed here.
+        tree: folder of base plus diff, from which nothing is executed here.
         diff: counts of the agent's change.
         run: runs a command in a fresh copy of the tree, or of a revision of the trial's GitHub.
         seconds: time limit of a check that does not set its own.
         answer: the agent's final message.
         github: the trial's GitHub; None: the scenario has none.
-        may_change: changes on GitHub that are allowed.
+        may_change: allowed changes on GitHub.
 
     Raises:
-        FixtureError: a checkpoint is about GitHub, and the trial has no GitHub.
+        FixtureError: a checkpoint is about GitHub, but the trial has no GitHub.
     """
     once = functools.cache(run)
     points = tuple(checkpoints)
@@ -106,7 +106,7 @@ def _verify_github(
     """Return the results of the checkpoints on GitHub, by id."""
     own = [point for point in points if point.unchanged or point.github is not None or point.git is not None]
     if own and github is None:
-        raise FixtureError(f"{own[0].id}: needs the GitHub state that a trial left, and there is none")
+        raise FixtureError(f"{own[0].id}: needs the GitHub state at the end of a trial, but there is none")
     if not own or github is None:
         return {}
     conditions = {point.id: point.github for point in own if point.github is not None}
@@ -118,7 +118,7 @@ def _verify_github(
         elif point.git is not None:
             fault, evidence = git_fault(point.git, github), "as expected"
         else:
-            fault, evidence = unchanged_fault(may_change, github), "all else is equal to the start"
+            fault, evidence = unchanged_fault(may_change, github), "everything else is unchanged"
         results[point.id] = _result(point, fault is None, fault or evidence)
     return results
 
@@ -155,14 +155,14 @@ def _file(checkpoint: Checkpoint, path: Path) -> CheckResult:
     exists = path.is_file() and not path.is_symlink()
     if checkpoint.absent or not exists:
         present = path.exists() or path.is_symlink()
-        state = "exists" if exists else "is no regular file" if present else "does not exist"
+        state = "exists" if exists else "is not a regular file" if present else "does not exist"
         return _result(checkpoint, checkpoint.absent and not present, f"{checkpoint.file} {state}")
     if checkpoint.matches is None:
         return _result(checkpoint, True, f"{checkpoint.file} exists")
     with path.open("rb") as file:
         text, cut = _read(file)
     if cut:
-        return _result(checkpoint, False, f"{checkpoint.file} has more than the {_READ_BYTES:,} bytes that are read")
+        return _result(checkpoint, False, f"{checkpoint.file} has more than {_READ_BYTES:,} bytes, the maximum")
     match = is_match(checkpoint.matches, text)
     return _result(
         checkpoint, match, f"{checkpoint.file} {'matches' if match else 'does not match'} {checkpoint.matches!r}"
@@ -170,7 +170,7 @@ def _file(checkpoint: Checkpoint, path: Path) -> CheckResult:
 
 
 def _changes_fault(changes: DiffCondition, diff: DiffStat) -> str | None:
-    """Return why the diff does not meet the condition, or None."""
+    """Return the reason why the diff does not meet the condition, or None."""
     lines = diff.added + diff.deleted
     if not diff.files:
         return "nothing was changed"
@@ -185,7 +185,7 @@ def _changes_fault(changes: DiffCondition, diff: DiffStat) -> str | None:
         return f"changed outside of {', '.join(changes.only)}: {first_of(outside, _LISTED_PATHS)}"
     never = PathPatterns(changes.never)
     forbidden = [path for path in diff.files if never.match(path)]
-    return f"changed, though it must not be: {first_of(forbidden, _LISTED_PATHS)}" if forbidden else None
+    return f"changed, but must not change: {first_of(forbidden, _LISTED_PATHS)}" if forbidden else None
 
 
 def _command(checkpoint: Checkpoint, ran: CommandRun) -> CheckResult:
@@ -199,7 +199,7 @@ def _command(checkpoint: Checkpoint, ran: CommandRun) -> CheckResult:
 
 
 def _own_lines(output: str, pattern: str | None) -> str:
-    """Return the lines of a long output that contain the pattern's last word: other checkpoints read the output too."""
+    """Return the lines of a long output with the pattern's last word, since other checkpoints read the output too."""
     words = re.findall(r"[\w-]+", pattern or "")
     if not words or len(output) <= _EVIDENCE_CHARS:
         return output
@@ -215,7 +215,7 @@ def _excerpt(output: str) -> str:
 
 
 def _command_fault(checkpoint: Checkpoint, ran: CommandRun) -> tuple[str | None, float | None]:
-    """Return why the command's result is not as expected, or None; and the fraction of a graduated check."""
+    """Return the reason why the command's result is unexpected, or None; and the fraction of a graduated check."""
     if ran.timed_out:
         return f"{NO_END} ({ran.seconds:.0f} s)", 0.0
     value = _fraction(ran.stdout) if checkpoint.graduated and not ran.cut else None
@@ -259,7 +259,7 @@ def run_check(
     with scratch() as root:
         mounts = _check_mounts(command, fill, prepared, root, target)
         streams = ProcessStreams(root / "stdout", root / "stderr")
-        # The files are opened first, since the command may remove them or put a pipe in their place.
+        # The files are opened first, since the command may replace them by a pipe or remove them.
         with streams.stdout.open("x+b") as out, streams.stderr.open("x+b") as err:
             finished = target.sandbox.run(("/bin/sh", "-c", command), mounts, streams, limits, cancel)
             if finished.cancelled:

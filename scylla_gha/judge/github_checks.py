@@ -1,9 +1,9 @@
-"""Checks of a trial's final state on GitHub: of records, of repositories, and that nothing else was changed.
+"""Checks of a trial's final state on GitHub: records, repositories, and changes that are not allowed.
 
 Conditions select from text that the agent wrote, so a process with limits evaluates them: `scylla_gha.conditions`.
 
-The views of the start and of the end are compared. They have no times. Differences that follow from other changes are
-left out: timelines; head commits and refs of pull requests, which follow their branches; runs that a push started, and
+The views of the start and of the end, which have no times, are compared. Consequences of other changes are
+ignored: timelines; head commits and refs of pull requests, which follow their branches; runs that a push started, and
 the workflows of new files; checks of runs, since jobs are compared; and records that only scripted reviewers wrote.
 """
 
@@ -35,7 +35,7 @@ from scylla_gha.model.github_condition import (
 from scylla_gha.model.github_views import LIST_QUERIES, CheckView, GitHubView, RunView, WorkflowView
 from scylla_gha.system import process
 
-_SECONDS: Final = 600.0  # enough on a busy machine; the process's CPU time has a limit of its own
+_SECONDS: Final = 600.0  # sufficient on a busy machine; the process's CPU time is limited separately
 # The process reached its limit of CPU time or memory, or the kernel ended it when memory was short.
 _REACHED: Final = frozenset({TOO_MUCH, -signal.SIGXCPU, -signal.SIGKILL, -signal.SIGSEGV, -signal.SIGABRT})
 _SHOWN: Final = 300
@@ -49,7 +49,7 @@ _LISTED_FAULTS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class StateVerdict:
-    """Verdict on a condition: why it does not hold (None: it holds), and the values that it selected."""
+    """Verdict on a condition: the reason why it does not hold (None: it holds), and the selected values."""
 
     fault: str | None
     evidence: str
@@ -72,7 +72,7 @@ def state_verdicts(conditions: Sequence[StateCondition], github: TrialGitHub) ->
     """Evaluate all conditions of a trial in one process.
 
     Raises:
-        ToolError: they cannot be evaluated, and the cause is not the agent's text.
+        ToolError: the conditions cannot be evaluated, and the cause is not the agent's text.
     """
     if not conditions:
         return []
@@ -90,7 +90,7 @@ def shown_texts(texts: Iterable[str]) -> list[ShownText]:
     """Return the visible parts of Markdown texts on GitHub's page; empty texts if that takes too much time.
 
     Raises:
-        ToolError: they cannot be read, and the cause is not the agent's text.
+        ToolError: the texts cannot be read, and the cause is not the agent's text.
     """
     sources = list(texts)
     if not sources:
@@ -138,7 +138,7 @@ def _ask(
     commits: Mapping[str, str] = {},
     texts: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Evaluate conditions, or render texts, in a process of their own.
+    """Evaluate conditions, or render texts, in a separate process.
 
     Raises:
         TooMuchError: the process reached its limit of time or memory.
@@ -166,14 +166,14 @@ def _ask(
 
 
 def git_fault(condition: GitCondition, github: TrialGitHub) -> str | None:
-    """Return why a condition on git does not hold, or None."""
+    """Return the reason why a condition on git does not hold, or None."""
     try:
         repository, commit = revision_of(condition, github)
         return next(_git_faults(condition, github, repository, commit), None)
     except GoneError as error:
         return str(error)
     except ToolError as error:
-        return f"git cannot tell: {str(error)[:_SHOWN]}"
+        return f"git failed: {str(error)[:_SHOWN]}"
 
 
 def revision_of(condition: GitCondition | Checkout, github: TrialGitHub, *, start: bool = False) -> tuple[int, str]:
@@ -229,7 +229,7 @@ def _tree_faults(expected: str, github: TrialGitHub, repository: int, commit: st
         is_stored = github.git.kind_of(tree) is not None
         changed = [file.path for file in github.git.changed_files(tree, commit)] if is_stored else []
         listed = f": {first_of(changed, _LISTED)}" if changed else ""
-        yield f"the files of {commit[:7]} are not those of {expected}{listed}"
+        yield f"the files of {commit[:7]} differ from those of {expected}{listed}"
 
 
 def _touch_faults(condition: GitCondition, github: TrialGitHub, repository: int, commit: str) -> Iterator[str]:
@@ -386,7 +386,7 @@ def _compared(value: Any) -> Any:  # noqa: ANN401 any JSON
 
 
 def _difference(old: Any, new: Any) -> str:  # noqa: ANN401 any JSON
-    """Describe how a field differs; for lists, only the elements that are not in both."""
+    """Describe the change of a field; for lists, only the added and removed elements."""
     if isinstance(old, list) and isinstance(new, list):
         before, after = _compared(old), _compared(new)
         parts = [f"- {_short(part)}" for part in before if part not in after]
@@ -401,7 +401,7 @@ def _short(value: object) -> str:
 
 
 def _ref_changes(github: TrialGitHub) -> Iterator[GitHubChange]:
-    """Yield the changed refs of the fixture's repositories. Refs of a new repository follow from its creation."""
+    """Yield the changed refs of the fixture's repositories, without refs of new repositories."""
     for repository, before in github.start.refs.items():
         after = github.end.refs.get(repository, {})
         for ref in sorted({*before, *after}):

@@ -54,8 +54,8 @@ class StoredState:
         records: fields of records by kind, such as `pull_request`, and by id.
         refs: objects by ref, by the repository's id.
         sequences: number of the write that created a record in the trial, by the record's id.
-        peel: returns the commit that an object is, or that a tag object leads to; None if there is none.
-        indexes: records by kind and field, and by the field's value; filled when they are needed.
+        peel: function that returns the commit of an object or of a tag object; None if there is none.
+        indexes: records by kind and field, and by the field's value; filled when needed.
     """
 
     records: Mapping[str, Mapping[int, Fields]]
@@ -68,7 +68,7 @@ class StoredState:
     def of(
         cls, state: Mapping[str, Any], sequences: Mapping[int, int], peel: Callable[[str], str | None]
     ) -> "StoredState":
-        """Return a state of `github.json`."""
+        """Return the state in `github.json`."""
         records = {kind: {record["id"]: record for record in listed} for kind, listed in state["records"].items()}
         return cls(records, state["refs"], sequences, peel)
 
@@ -77,7 +77,7 @@ class StoredState:
         return None if id_ is None else self.records.get(kind, {}).get(id_)
 
     def where(self, kind: str, **fields: object) -> list[Fields]:
-        """Return the records of a kind that have these values in these fields, by id.
+        """Return the records of a kind with these values in these fields, by id.
 
         The first field is indexed, since each issue asks for its own comments, and an agent may have written thousands.
         """
@@ -261,7 +261,7 @@ class TrialGitHub:
     def written_by(self) -> Mapping[int, frozenset[str]]:
         """Logins of the users who wrote each record in the trial, by the record's id.
 
-        Scripted reviewers count only for records that nobody else wrote, since each of their reviews also changes the
+        Scripted reviewers count only for records without another author, since each of their reviews also changes the
         time of its pull request.
         """
         writers: dict[int, set[str]] = {}
@@ -277,7 +277,7 @@ class TrialGitHub:
         return frozenset(by_script - {entry["id"] for entry in self.journal if not entry.get("scripted")})
 
     def scripted_reviewers(self, pull: int) -> frozenset[str]:
-        """Return the logins of the reviewers of a pull request who are no longer asked, since their script reviewed."""
+        """Return the logins of a pull request's reviewers who are no longer requested, since their script reviewed."""
         return frozenset(
             self.end.login(entry["actor"]) or ""
             for entry in self.journal
@@ -347,7 +347,7 @@ class TrialGitHub:
         """Return the repository and the head's commit of a pull request of the fixture.
 
         Raises:
-            GoneError: there is none.
+            GoneError: there is no such pull request.
         """
         record = self.state(when).record("pull_request", self.names[pull])
         if record is None:
@@ -358,10 +358,10 @@ class TrialGitHub:
     def check_out(self, repository: int, commit: str, folder: Path) -> None:
         """Make a repository in a new folder, with all branches and tags of the end, and check a commit out.
 
-        Its refs `refs/start/...` are those of the start.
+        Its refs `refs/start/...` have the state of the start.
 
         Raises:
-            GoneError: the commit cannot be checked out, since the agent made it too large or gave files odd names.
+            GoneError: the commit cannot be checked out, since the agent made it too large or gave files invalid names.
             FixtureError: git cannot read the repository.
         """
         own = folder / ".git"
@@ -385,7 +385,7 @@ def trial_github(folder: Path) -> Iterator[TrialGitHub]:
     """Read the files with a trial's GitHub from a folder.
 
     Raises:
-        FixtureError: they are missing or cannot be read.
+        FixtureError: the files are missing or unreadable.
     """
     with tempfile.TemporaryDirectory() as root:
         try:

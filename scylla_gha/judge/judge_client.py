@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 API_STYLE: Final = "anthropic-messages"  # style of the model API through which judges are asked
 _ENDS: Final = ("end_turn", "stop_sequence")
 _REFUSED: Final = "refusal"
-_REJECTED: Final = (400, 413)  # status codes that reject the request itself, such as its content or its length
-_CUT: Final = "the stream ended in the middle of the answer"
+_REJECTED: Final = (400, 413)  # status codes that reject the request itself, such as for its content or length
+_CUT: Final = "the stream ended before the end of the answer"
 _ERROR_CHARS: Final = 300
-_SILENCE_SECONDS: Final = 600.0  # without a byte, after which a request is given up
-REPLY_CHARS: Final = 100_000  # a longer reply is cut and not read
+_SILENCE_SECONDS: Final = 600.0  # time without a byte after which a request is abandoned
+REPLY_CHARS: Final = 100_000  # a longer reply is cut and unreadable
 _EVIDENCE_CHARS: Final = 2_000
 _CITED_CHARS: Final = 1_000
 _UNKNOWN: Final = 20  # maximum number of unknown items whose names are kept
 _DIGITS: Final = 9
-_SLACK: Final = 0.1  # allowed difference between a judge's own number and that of its deductions
+_SLACK: Final = 0.1  # allowed difference between a judge's own number and the number from its deductions
 _GRAVE: Final[frozenset[Severity]] = frozenset({"major", "severe", "critical"})
 _DONE: Final = r"(?:satisfied|met|fulfilled|achieved)\b"
 _MET: Final = re.compile(r"\b(?:is|are|fully|clearly|completely|all)\s+" + _DONE, re.IGNORECASE)
@@ -56,7 +56,7 @@ _NonEmpty = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True
 
 @dataclass(frozen=True, slots=True)
 class JudgeReply:
-    """A judge's reply of limited length; `fault` says why it ended, unless the judge ended it.
+    """A judge's reply of limited length; `fault` is the reason of its end, unless the judge ended it.
 
     `cut` is True if the provider broke it off.
     """
@@ -85,7 +85,7 @@ def open_judge_client(address: str, token: str, *, retries: int = 2) -> Iterator
     Args:
         address: base URL of the gateway.
         token: the gateway's key for this trial's judges, never a provider's key.
-        retries: number of retries by the SDK on 408, 409, 429, 5xx, and connections lost before an answer began.
+        retries: number of the SDK's retries after 408, 409, 429, 5xx, and connections lost before an answer began.
     """
     import anthropic
     import httpx2
@@ -236,7 +236,7 @@ def parse_reply(text: str, requested: Sequence[Item], item_ids: frozenset[str], 
 
 
 def _json_value(text: str) -> object:
-    """Parse a reply that is exactly one JSON value; else raise ValueError."""
+    """Parse a reply that is exactly one JSON value; otherwise raise ValueError."""
     bare = text.strip()
     match = _FENCED.fullmatch(bare)
     try:
@@ -301,7 +301,7 @@ def _value(item: Item, raw: _RawItem) -> float | str:
 
 
 def _range_fault(deduction: _RawDeduction) -> str | None:
-    """Return why a deduction's points do not fit its severity, or None."""
+    """Return the reason why a deduction's points do not fit its severity, or None."""
     low, high = TIERS[deduction.severity]
     if low <= round(deduction.points, _DIGITS) <= high:
         return None
@@ -310,7 +310,7 @@ def _range_fault(deduction: _RawDeduction) -> str | None:
 
 
 def _contradicts(item: Item, raw: _RawItem, value: float) -> bool:
-    """Return True if the judge's text contradicts its value. That sets a flag, and never changes the value."""
+    """Return True if the judge's text contradicts its value, which sets a flag but never changes the value."""
     grave = any(deduction.severity in _GRAVE for deduction in raw.deductions)
     if item.type == "subjective":
         return raw.score is not None and not abs(raw.score - value) <= _SLACK  # also True for NaN

@@ -6,8 +6,8 @@ is sent without the agent's work: if it is accepted, the agent's text was the ca
 refused.
 
 Judges are asked for JSON in plain text, since newer models reject a forced tool, and some models do not accept a
-schema. A value that is missing after the last request stays missing. The judges of each trial have a gateway session of
-their own, with a budget and a request log.
+schema. A value that is missing after the last request stays missing. The judges of each trial have their own gateway
+session, with a budget and a request log.
 
 Controls test a judge: the same question again, items in reverse order, and known answers of a scenario. Each judge is
 controlled separately, so that another panel with the same judge reuses the result. Results never change a score.
@@ -50,11 +50,11 @@ from scylla_gha.model.judgment import (
 )
 from scylla_gha.model.scenario import Item
 
-_RETRIES: Final = 2  # requests for items that could not be read, after the first
+_RETRIES: Final = 2  # further requests for unreadable items
 _ERROR_CHARS: Final = 500
 Ask = Callable[[Judge, BlindInput], JudgeAnswer]
 _LEAST_GOOD: Final = 0.8  # score of a known-good answer: grade A
-_LEAST_GAP: Final = 0.2  # one grade, by which a known-bad answer's score must be lower
+_LEAST_GAP: Final = 0.2  # minimum difference of a known-bad answer's score: one grade
 _DIGITS: Final = 9
 
 
@@ -86,7 +86,7 @@ class GatewayPanel:
     wording: PromptTexts
 
     def ask(self, cell: str, log: Path, blind: BlindInput) -> PanelResult:
-        """Ask all judges about one trial; the answer of a judge that cannot be asked has the reason.
+        """Ask all judges about one trial; the answer of an unreachable judge contains the reason.
 
         The account covers only this call, although the log may have earlier requests of the same trial.
 
@@ -123,18 +123,18 @@ class GatewayPanel:
 def open_panel(
     gateway: GatewayProcess, models: Iterable[str], roots: Iterable[Path], wording: PromptTexts | None = None
 ) -> GatewayPanel:
-    """Create a panel of models; without `wording`, its prompt texts are those of the first root that has some."""
+    """Create a panel of models; without `wording`, use the prompt texts of the first root that has some."""
     return GatewayPanel(gateway, tuple(Judge(model) for model in models), wording or read_prompt_texts(roots))
 
 
 def ask_panel(panel: Panel, blind: BlindInput) -> tuple[JudgeAnswer, ...]:
-    """Ask all judges in parallel; return one answer for each in their order, also for a judge that failed."""
+    """Ask all judges in parallel; return one answer for each in their order, even for a judge that failed."""
     with ThreadPoolExecutor(max_workers=max(1, len(panel.judges))) as pool:
         return tuple(pool.map(lambda judge: ask(panel, judge, blind), panel.judges))
 
 
 def _ask_diff_alone(panel: Panel, blind: BlindInput, answers: Sequence[JudgeAnswer]) -> tuple[JudgeAnswer, ...]:
-    """Ask judges again that were reached and left items out; show them the diff alone.
+    """Ask judges again that were reached but omitted items; show them only the diff.
 
     Any other part of the evidence may contain a text of the agent that makes a model refuse.
     """
@@ -184,7 +184,7 @@ def _joined(first: JudgeAnswer, second: JudgeAnswer) -> JudgeAnswer:
 
 
 def ask(panel: Panel, judge: Judge, blind: BlindInput) -> JudgeAnswer:
-    """Ask one judge for all items, and again for those that could not be read.
+    """Ask one judge for all items, and again for unreadable ones.
 
     An item without a readable answer is `missing` in the result, with the reason.
     """
@@ -211,7 +211,7 @@ def ask(panel: Panel, judge: Judge, blind: BlindInput) -> JudgeAnswer:
             else parse_reply(reply.text, open_items, frozenset(conversation.scores), blind.steps)
         )
         if reply.refused:
-            break  # it would refuse the same again
+            break  # the judge would refuse again
     return conversation.answer(judge, first)
 
 
@@ -219,16 +219,16 @@ def ask(panel: Panel, judge: Judge, blind: BlindInput) -> JudgeAnswer:
 class _Conversation:
     """The answers read from one judge so far."""
 
-    scores: dict[str, JudgeScore]  # by item, in the order of the items
+    scores: dict[str, JudgeScore]  # scores by item, in the order of the items
     retries: int = 0
-    first_reply: ParsedReply | None = None  # the first readable reply, of which excess and steps are used
+    first_reply: ParsedReply | None = None  # the first readable reply, the source of excess and steps
     flags: frozenset[Flag] = frozenset()
     unknown: tuple[str, ...] = ()
     error: str | None = None
-    lost: Lost = "unreadable"  # why items are missing, if there are any
+    lost: Lost = "unreadable"  # reason why items are missing, if there are any
 
     def add(self, reply: ParsedReply) -> None:
-        """Store a reply's scores; only items that are missing were asked for."""
+        """Store a reply's scores; only missing items were requested."""
         self.scores.update({score.id: score for score in reply.items})
         self.flags |= {flag for score in reply.items if score.state == "missing" for flag in score.flags}
         self.flags |= set(reply.flags)
@@ -263,7 +263,7 @@ class _Conversation:
 def repeat_control(
     ask: Ask, judge: Judge, blind: BlindInput, times: int = 2, first: JudgeAnswer | None = None
 ) -> ControlResult:
-    """Ask the same several times; each difference from the first answer is the judge's noise.
+    """Ask the same question several times; each difference from the first answer is the judge's noise.
 
     Args:
         ask: asks the judge.
@@ -285,7 +285,7 @@ def order_swap_control(ask: Ask, judge: Judge, blind: BlindInput) -> ControlResu
 def canary_control(ask: Ask, judge: Judge, good: BlindInput, bad: BlindInput) -> ControlResult:
     """Ask about the reference solution and a wrong solution of one scenario, and compare the judge's scores.
 
-    The wrong solution is a plausible mistake with good parts, so its score has to be lower, but not low.
+    The wrong solution is a plausible mistake with good parts, so its score must be lower, but not necessarily low.
     """
     high, low = (_mean(blind, ask(judge, blind)) for blind in (good, bad))
     holds: bool | None = None
@@ -298,7 +298,7 @@ def canary_control(ask: Ask, judge: Judge, good: BlindInput, bad: BlindInput) ->
 
 
 def _mean(blind: BlindInput, answer: JudgeAnswer) -> float | None:
-    """Return the items' mean value weighted by points; None if an item is missing or none has a value."""
+    """Return the items' mean value weighted by points; None if an item is missing or no item has a value."""
     scores = [(answer.score(item.id), item.points) for item in blind.items]
     pairs = [(score.value, points) for score, points in scores if score and score.value is not None]
     if not pairs or any(score is None for score, _ in scores):
@@ -307,7 +307,7 @@ def _mean(blind: BlindInput, answer: JudgeAnswer) -> float | None:
 
 
 def _compared(kind: Literal["repeat", "order_swap"], judge: Judge, answers: Sequence[JudgeAnswer]) -> ControlResult:
-    """Compare later answers with the first; skip items that one of the two answers does not have."""
+    """Compare later answers with the first answer; skip items that one of the two answers lacks."""
     first = answers[0]
     pairs = [
         (score, second)
@@ -339,7 +339,7 @@ def unique_judges(models: Iterable[str]) -> tuple[Judge, ...]:
 def has_known_answers(folder: ScenarioFolder) -> bool:
     """Return True if a judge can be controlled on a scenario: it has judged items, a solution and a wrong solution.
 
-    Scenarios with GitHub are left out: their solutions are scripts, whose evidence would need a trial.
+    Scenarios with GitHub are excluded: their solutions are scripts, whose evidence would need a trial.
     """
     return (
         folder.github is None

@@ -24,8 +24,8 @@ from scylla_gha.model.judgment import CategoryScore, CheckResult, Flag, Grade, I
 from scylla_gha.model.scenario import Item, ProgressStep, Rubric, Scenario
 
 _THRESHOLDS: Final[tuple[tuple[float, Grade], ...]] = ((0.8, "A"), (0.6, "B"), (0.4, "C"), (0.2, "D"))
-_DIGITS: Final = 9  # to which numbers are rounded before a comparison: a sum of floats may be slightly below 0.6
-NO_PANEL: Final = "needs the judge panel, and no panel is configured"
+_DIGITS: Final = 9  # digits of numbers in comparisons, since a sum of floats may be slightly below 0.6
+NO_PANEL: Final = "needs the judge panel, but no panel is configured"
 NOT_ASKED: Final = "the judge panel was not asked"
 _WHY_CHARS: Final = 500
 _SPREAD: Final = 0.5  # judges disagree if their values differ by more
@@ -51,7 +51,7 @@ class Consensus:
         items: consensus by item.
         excess: work beyond the requirements, if a majority of the judges cites such work.
         steps: progress steps that a majority of the judges sees.
-        withheld: judges that were reached and gave no verdict on an item.
+        withheld: judges that were reached but gave no verdict on an item.
         error: items that a provider's fault left unjudged, so that the trial has no score; None if there are none.
     """
 
@@ -66,7 +66,7 @@ def consensus(items: Iterable[Item], answers: Sequence[JudgeAnswer]) -> Consensu
     """Combine the answers of all configured judges; a judge that could not be asked is missing.
 
     Args:
-        items: the items that the judges were asked for.
+        items: items in the judges' prompt.
         answers: one answer of each configured judge.
     """
     need = len(answers) // 2 + 1
@@ -108,7 +108,7 @@ def _agree(item: Item, answers: Sequence[JudgeAnswer], need: int) -> AgreedItem:
 def _middle(item: Item, values: Sequence[float], withheld: int) -> float | None:
     """Return the median, with a 0 for each judge without a verdict.
 
-    Return None if there are no votes, or if a binary item gets neither 0 nor 1.
+    Return None without votes, or if a binary item gets neither 0 nor 1.
     """
     votes = [*values, *[0.0] * withheld]
     if not votes:
@@ -140,7 +140,7 @@ def score_items(
 ) -> tuple[ItemScore, ...]:
     """Score every item of the rubric by code or by the panel, or mark it N/A with its reason.
 
-    If nothing was `changed`, each item that applies is 0, because what already holds on the base is not the agent's
+    If nothing was `changed`, each applicable item is 0, because anything that holds on the base is not the agent's
     work. The panel need not be asked then: pass an empty consensus. An item that the panel left unjudged is None, and
     `panel.error` names it; do not score such a trial.
     """
@@ -178,7 +178,7 @@ def _agreed(item: Item, checks: Checks, panel: Consensus | None) -> AgreedItem:
 
 
 def score_categories(rubric: Rubric, items: Iterable[ItemScore]) -> tuple[CategoryScore, ...]:
-    """Return the categories that have an applicable item, with weights scaled to sum to 1."""
+    """Return the categories with an applicable item, with weights scaled to sum to 1."""
     scored = [item for item in items if item.value is not None]
     rows = []
     for category in rubric.categories:
@@ -221,10 +221,10 @@ def grade(score: float, *, excess_cited: bool = False) -> Grade:
 def progress(
     steps: Iterable[ProgressStep], checks: Checks, items: Iterable[ItemScore], panel: Consensus | None = None
 ) -> float | None:
-    """Return the achieved part of the weight of all steps that can be decided; None if there are no such steps.
+    """Return the achieved share of the weight of all decidable steps; None if there are none.
 
-    A step with a checkpoint or with an item that code scores has the value of that. A step with a panel item is
-    achieved if the panel says so.
+    A step with a checkpoint or with an item scored by code has its value. A step with a panel item is
+    achieved if the panel reports it.
     """
     by_id = {item.id: item for item in items}
     expected = achieved = 0.0
@@ -270,12 +270,12 @@ def score_trial(
 
 
 def failed_checks(scenario: Scenario, checks: Checks) -> list[str]:
-    """Return the required checks that do not hold. If there are any, the trial failed, whatever the judges say."""
+    """Return the required checks that do not hold. If there are any, the trial failed, independent of the judges."""
     return [point.id for point in scenario.checkpoints if point.required and not checks[point.id].holds]
 
 
 def unmet_items(rubric: Rubric, items: Iterable[ItemScore]) -> list[str]:
-    """Return the required items that have a value and are not met. If there are any, the trial failed."""
+    """Return the required items that have a value but are not met. If there are any, the trial failed."""
     required = {item.id for item in rubric.items if item.required}
     return [item.id for item in items if item.id in required and item.value is not None and item.value < 1]
 

@@ -44,9 +44,9 @@ class Finding:
 
     Attributes:
         id: short name of the item.
-        state: `optional`: missing, and needed for some uses only. `unknown`: it could not be checked.
-        what: what was found.
-        mend: a command or an address; empty: nothing to do.
+        state: `optional`: missing, but needed for some uses only; `unknown`: could not be checked.
+        what: result of the check.
+        mend: command or address that corrects it; empty: nothing to do.
     """
 
     id: str
@@ -56,7 +56,7 @@ class Finding:
 
 
 def repository_of(folder: Path, environ: Mapping[str, str]) -> str | None:
-    """Return the repository that a workflow runs in, or that a folder was cloned from; None if neither is known."""
+    """Return the repository of the workflow run, or the origin of a folder's clone; None if neither is known."""
     named = environ.get("GITHUB_REPOSITORY", "")
     if REPOSITORY.fullmatch(named):
         return named
@@ -148,7 +148,7 @@ def mode_findings(library: Library) -> Iterator[Finding]:
 
 
 def repositories_findings(library: Library, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield whether trials on github.com could reset their repositories from here; nothing if none are listed."""
+    """Yield findings about tokens for resetting repositories on github.com; none if no repository is listed."""
     if not library.repositories_file().is_file():
         return
     try:
@@ -169,7 +169,7 @@ def repositories_findings(library: Library, environ: Mapping[str, str]) -> Itera
 
 
 def _runners() -> Iterator[Finding]:
-    """Yield whether the self-hosted runners on this machine support `$/` paths."""
+    """Yield findings about `$/` paths of self-hosted runners on this machine."""
     for listener in sorted(_listeners()):
         version = _version(str(listener)) or ""
         parts = version.split(".")
@@ -195,19 +195,19 @@ def providers_in_use(library: Library) -> list[str]:
     files = sorted((library.roots[0] / "config" / "experiments").glob("*.yaml"))
     providers: dict[str, None] = {}
     for file in files:
-        with contextlib.suppress(ConfigError):  # planning says what is wrong with it
+        with contextlib.suppress(ConfigError):  # planning reports its fault
             providers.update(dict.fromkeys(used_providers(library.experiment(str(file)), library)))
     return list(providers)
 
 
 def caller_findings(root: Path) -> Iterator[Finding]:
-    """Yield which version of the toolkit the workflows of a working tree call."""
+    """Yield findings about the version of the toolkit in a working tree's workflows."""
     called = _called(root)
     if not called and not (root / ".github/workflows/evaluate.yml").is_file():
         yield Finding("caller", "problem", "no workflow in this folder calls the toolkit", "scylla-gha init")
     if len(called) > 1:
         what = f"workflows call several versions: {', '.join(map(str, called))}"
-        yield Finding("caller", "problem", what, "name the same one in all files of .github/workflows/")
+        yield Finding("caller", "problem", what, "name the same version in all files of .github/workflows/")
     for toolkit in called:
         if toolkit.is_pinned:
             yield Finding("caller", "ok", f"calls {toolkit}")
@@ -257,7 +257,7 @@ def readiness_findings(environ: Mapping[str, str]) -> Iterator[Finding]:
     """Yield findings about the requirements of `readiness`, or one finding that all are met.
 
     Args:
-        environ: with credentials of providers, if there are any.
+        environ: environment, perhaps with credentials of providers.
     """
     scripts = [program for program in _SCRIPTS if shutil.which(program) is None]
     boxes = [name for name, sandbox in SANDBOXES.items() if name != "host" and sandbox.missing_reason() is None]

@@ -18,8 +18,8 @@ from scylla_gha.model import printable
 from scylla_gha.onboarding.doctor import Finding
 from scylla_gha.providers import PROVIDERS
 
-_FOREIGN: Final = "astral-sh/setup-uv"  # the only action that the toolkit uses beside GitHub's own
-_CALLERS: Final = ("scylla.yml", "dispatch.yml")  # start an evaluation
+_FOREIGN: Final = "astral-sh/setup-uv"  # the only action of the toolkit that is not GitHub's own
+_CALLERS: Final = ("scylla.yml", "dispatch.yml")  # workflows that start an evaluation
 _OURS: Final = (
     *_CALLERS,
     "scylla-comment.yml",
@@ -38,13 +38,13 @@ _PLANS: Final = "https://docs.github.com/en/billing/concepts/product-billing/git
 
 
 def findings(setup: RepositorySetup, environment: str, results: str, providers: Sequence[str] = ()) -> list[Finding]:
-    """Return all findings, in the order in which they are best corrected.
+    """Return all findings, in the best order for corrections.
 
     Args:
-        setup: of the repository.
+        setup: setup of the repository.
         environment: name of the environment with the secrets.
         results: name of the results branch.
-        providers: those whose models the experiments use; empty: access to any provider is enough.
+        providers: providers of the experiments' models; empty: access to any provider is enough.
     """
     return [
         _token(setup),
@@ -60,7 +60,7 @@ def findings(setup: RepositorySetup, environment: str, results: str, providers: 
 
 
 def unread_finding(error: GitHubError) -> Finding:
-    """Return the one finding about GitHub if it cannot be read: the reason, and what to do."""
+    """Return the finding about an unreadable GitHub: the reason, and what to do."""
     reason, _, mend = str(error).partition("; ")
     return Finding("github", "unknown", f"nothing could be checked: {reason}", mend)
 
@@ -71,7 +71,7 @@ def requires_pins(setup: RepositorySetup) -> bool:
 
 
 def _hidden(name: str, what: str, resource: MissingResource | HiddenResource) -> Finding:
-    """Return the finding about something that the token has no access to."""
+    """Return the finding about a resource that the token cannot access."""
     status = resource.status if isinstance(resource, HiddenResource) else 404
     mend = "ask with an administrator's token: GH_TOKEN=$(gh auth token) scylla-gha doctor"
     return Finding(name, "unknown", f"{what}: this token has no access ({status})", mend)
@@ -127,7 +127,7 @@ def _workflows(setup: RepositorySetup) -> Iterator[Finding]:
 
 
 def action_findings(setup: RepositorySetup) -> Iterator[Finding]:
-    """Yield whether Actions are enabled, and which actions are allowed."""
+    """Yield findings about Actions: whether they are enabled, and which actions are allowed."""
     policy, name = setup.policy, setup.facts.full_name
     if not isinstance(policy, Policy):
         yield _hidden("actions", "whether Actions are enabled", policy)
@@ -186,7 +186,7 @@ def subjects(facts: RepositoryFacts, environment: str) -> tuple[str, str]:
 
 
 def model_findings(setup: RepositorySetup, environment: str, providers: Sequence[str] = ()) -> list[Finding]:
-    """Return whether agents can reach the models of each provider; without providers, those of any."""
+    """Return whether agents can reach the models of each provider, or, without providers, of any provider."""
     answers = [_model_finding(setup, environment, name) for name in providers or PROVIDERS]
     if not providers:
         return [next((finding for finding in answers if finding.state == "ok"), answers[0])]

@@ -33,9 +33,9 @@ from scylla_gha.onboarding.task_from_history import (
 )
 
 _MOST_TRIED: Final = 8
-_SECONDS: Final = 600.0  # per task; after that no further candidate is started
-_SUBJECT: Final = 60  # characters
-_REASON: Final = 300  # characters
+_SECONDS: Final = 600.0  # time per task after which no further candidate is started
+_SUBJECT: Final = 60  # characters of a subject
+_REASON: Final = 300  # characters of a reason
 _MOST_EQUAL: Final = 3  # commits in a row that fail for the same reason
 _CANNOT_RUN: Final = "its tests cannot be run"
 _FAIL: Final = "its tests fail on the commit itself"
@@ -43,7 +43,7 @@ _GUARD: Final = "older tests already fail before the change"
 _NETWORK: Final = re.compile(r"resol(ve|ution)|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|[Cc]onnection|unreachable|[Nn]etwork")
 _WRONG: Final = 2  # wrong solutions that a scenario must have
 
-Tried = tuple[tuple[str, bool, str | None], ...]  # (nop | solution | wrong/NAME, passed, what is wrong with that)
+Tried = tuple[tuple[str, bool, str | None], ...]  # (nop | solution | wrong/NAME, passed, fault of this verdict)
 _LIST: Final = "FILE-LIST.md"
 _EXAMPLE_FILES: Final = 12
 _EXAMPLE_BYTES: Final = 8192
@@ -65,9 +65,9 @@ class TaskTrial:
     """Settings for proving candidates.
 
     Attributes:
-        prove: executes a task's proof; raises ScyllaError if it cannot be executed.
-        say: prints a line of progress.
-        keep: gets each accepted task at once.
+        prove: function that executes a task's proof, or raises ScyllaError.
+        say: function that prints a line of progress.
+        keep: function that stores each accepted task immediately.
         seconds: time per task after which no further candidate is started.
     """
 
@@ -82,7 +82,7 @@ def find_tasks(
 ) -> list[ScaffoldTask]:
     """Return tasks from different commits of the repository's history, or the small example if there are none.
 
-    With `goal` 0 it is the example. Commits of the suite's `existing` scenarios are not used again.
+    With `goal` 0, return the example. Commits of the suite's `existing` scenarios are not used again.
     """
     checkout, search = states.checkout, _Search(states, name, trial, goal, existing)
     for candidate in candidates(states, folders_of(name)):
@@ -111,11 +111,11 @@ class _Search:
     tasks: list[ScaffoldTask] = field(default_factory=list)
     reasons: Counter[str] = field(default_factory=Counter)
     _tried: int = 0
-    _last: list[str] = field(default_factory=list)  # reasons of the last commits that were tried
+    _last: list[str] = field(default_factory=list)  # reasons of the latest tested commits
     _start: float = field(default_factory=time.monotonic)
 
     def is_over(self) -> bool:
-        """Return True if no more commits are tried; print the reason unless a maximum number is reached."""
+        """Return True if the search ends; print the reason unless a maximum number is reached."""
         if len(self.tasks) == self.goal or self._tried == _MOST_TRIED * self.goal:
             return True
         alike = len(self._last) == _MOST_EQUAL and len(set(self._last)) == 1
@@ -135,7 +135,7 @@ class _Search:
             self.reasons[candidate] += 1
             return
         if task_name(candidate.commit.message) in map(_bare, (*self.existing, *(task.id for task in self.tasks))):
-            self.reasons["a task of that name exists already"] += 1
+            self.reasons["a task with that name exists already"] += 1
             return
         self._tried += 1
         task = task_of_commit(self.states, candidate, self.name, self.trial)
@@ -164,7 +164,7 @@ def _bare(scenario: str) -> str:
 
 
 def _report_total(trial: TaskTrial, count: int, goal: int, reasons: Counter[str]) -> None:
-    """Print how many tasks were found; if there are too few, also the reasons and the number of commits of each."""
+    """Print the number of found tasks; if there are too few, also the reasons with their numbers of commits."""
     looked_at = counted(count + reasons.total(), "commit")
     if count < goal:
         trial.say(f"{count} of {counted(goal, 'task')} found in {looked_at}{'; not used:' if reasons else ''}")
@@ -175,7 +175,7 @@ def _report_total(trial: TaskTrial, count: int, goal: int, reasons: Counter[str]
 
 
 def task_of_commit(states: ProjectStates, candidate: Candidate, name: str, trial: TaskTrial) -> ScaffoldTask | str:
-    """Return the task of a commit, or the reason why it has none; an error is such a reason."""
+    """Return the task of a commit, or the reason (perhaps an error) why it has none."""
     subject = shortened(candidate.commit.message.partition("\n")[0], _SUBJECT)
     trial.say(f"trying commit {candidate.commit.sha[:12]} ({subject})")
     try:
@@ -197,7 +197,7 @@ def _proved_task(states: ProjectStates, candidate: Candidate, name: str, trial: 
         return task
     proved = _with_wrong_solutions(task, trial)
     without_guards = replace(task, checks=tuple(check for check in task.checks if not check.guard))
-    # Older tests may fail for reasons of their own; then the task has no guards.
+    # Older tests may fail for other reasons; then the task has no guards.
     if isinstance(proved, str) and without_guards.checks != task.checks and _GUARD in proved:
         proved = _with_wrong_solutions(without_guards, trial)
     return proved
@@ -206,8 +206,8 @@ def _proved_task(states: ProjectStates, candidate: Candidate, name: str, trial: 
 def _with_wrong_solutions(task: ScaffoldTask, trial: TaskTrial) -> ScaffoldTask | str:
     """Return the task with two wrong solutions that its checks refuse, or the reason why its proof fails.
 
-    Two wrong solutions are tried at a time, until two are refused: each costs two runs. One suffices if no other could
-    be made of the change.
+    Two wrong solutions are tested at a time, until two are refused, since each takes two runs. One suffices if no other
+    can be made of the change.
     """
     fault = _fault(_try(replace(task, wrong={}), trial))
     if fault is not None:
@@ -223,7 +223,7 @@ def _with_wrong_solutions(task: ScaffoldTask, trial: TaskTrial) -> ScaffoldTask 
             task, wrong=solutions if len(names) > 1 else {names[0]: ONLY_ONE.encode() + task.wrong[names[0]]}
         )
     if not names:
-        return "no wrong solution could be made of its change; one is needed to show that its tests refuse something"
+        return "no wrong solution could be made from its change, but one is needed to prove its tests"
     return f"its tests refuse {len(refused)} of {counted(len(names), 'wrong solution')}; {_WRONG} are needed"
 
 

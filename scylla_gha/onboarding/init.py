@@ -57,11 +57,11 @@ def default_name(root: Path) -> str:
 
 
 def toolkit_for(root: Path, ask: Callable[[str | None], Toolkit | None]) -> Toolkit:
-    """Return the toolkit that the repository calls already, else the one that runs now, else the user's answer.
+    """Return the toolkit that the repository calls, otherwise the running one, otherwise the user's answer.
 
     Args:
         root: the repository.
-        ask: asks for the toolkit, with a repository to propose; returns None if nobody can be asked.
+        ask: function that asks for the toolkit and proposes a repository; returns None if nobody can be asked.
 
     Raises:
         ConfigError: nothing names a repository on GitHub, and nobody can be asked.
@@ -81,9 +81,9 @@ class InitSettings:
 
     Attributes:
         name: name of the suite and its experiment.
-        toolkit: the toolkit that the workflows call.
+        toolkit: toolkit that the workflows call.
         tasks: number of scenarios that the suite should have; 0: the small example.
-        tests: files that are tests, as lines of a `.gitignore`; empty: those that the project's runner takes.
+        tests: test files, as lines of a `.gitignore`; empty: those of the project's test runner.
         setup: command that installs what tests need; None: it is detected.
     """
 

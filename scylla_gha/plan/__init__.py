@@ -39,14 +39,14 @@ from scylla_gha.store.run_folder import RunFolder
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """An experiment to plan, or a part or variation of it.
+    """An experiment, or a part or variation of an experiment, to plan.
 
     Attributes:
-        name: id of the experiment, or its file.
-        library: holds the experiment.
+        name: id or file of the experiment.
+        library: library with the experiment.
         choice: part or variation of the experiment.
         folder: the run's folder.
-        sandbox: for all agents and checks; None: the experiment's.
+        sandbox: sandbox of all agents and checks; None: the experiment's.
         done: files and folders with stored rows, in addition to the runs beside this one.
     """
 
@@ -78,14 +78,14 @@ def check_names(request: PlanRequest) -> dict[str, InstalledAgent]:
 
 @dataclass(frozen=True, slots=True)
 class Planning:
-    """All cells of an experiment with their keys, from which plans of all or some cells are made.
+    """All cells of an experiment with their keys, the source of plans for all or some cells.
 
     Attributes:
         request: the experiment, and its part or variation.
-        cells: of the whole experiment.
-        best: sub-test that stored rows choose for a tier.
+        cells: cells of the whole experiment.
+        best: sub-test that stored rows choose, by tier.
         history: costs of earlier trials.
-        build_images: images were built, so the keys are those of a run.
+        build_images: True if images were built, so that the keys are those of a run.
     """
 
     request: PlanRequest
@@ -98,7 +98,7 @@ class Planning:
         """Return the plan of the cells that match the globs, with notes.
 
         Raises:
-            ConfigError: no cell matches, or a fixture is not the pinned commit.
+            ConfigError: no cell matches, or a fixture differs from its pinned commit.
         """
         library, head = self.request.library, self.request.choice.head
         plan = self.cells.plan(only, library, self.history)
@@ -116,7 +116,7 @@ class Planning:
     def _notes(self, plan: Plan, now: datetime.datetime) -> Iterator[str]:
         request, head = self.request, self.request.choice.head
         if SANDBOXES[plan.sandbox].needs_image and not self.build_images:
-            yield "images are not built now, so the keys differ from those of a run"
+            yield "images were not built, so the keys differ from those of a run"
         if fault := unreadable_rows(request.folder.results):
             yield fault
         yield from comparison_notes(plan)
@@ -146,11 +146,11 @@ def plan_whole(
     Args:
         request: the experiment, and its part or variation.
         agents: those of this machine.
-        build_images: build missing images, since keys need their digests.
-        history: costs of earlier trials; None: read from the rows of the run and of the runs beside it.
+        build_images: True to build missing images, since keys need their digests.
+        history: costs of earlier trials; None: they are read from the rows of the run and of the runs beside it.
 
     Raises:
-        ConfigError: the experiment is not valid.
+        ConfigError: the experiment is invalid.
         ToolError: an image cannot be built.
     """
     experiment, library, folder = request.experiment, request.library, request.folder
@@ -187,7 +187,7 @@ def _runs(folder: RunFolder) -> list[Path]:
 
 
 def _best(experiment: Experiment, library: Library, epoch: str, rows: Sequence[Path]) -> Mapping[str, str]:
-    """Return the best sub-test of each tier by stored rows; nothing if no sub-test of the experiment needs one."""
+    """Return the best sub-test of each tier by stored rows; empty if the experiment needs none."""
     tiers = library.tiers
     names = select("variants", experiment.variants, tiers.names) if experiment.variants else []
     if not any(tiers.variant(name).chosen for name in names):
@@ -199,7 +199,7 @@ def refuse_changed_fixtures(scenarios: Iterable[str], library: Library) -> None:
     """Compare the files of fixtures with the commits that scenarios pin, since a cached start state hides changes.
 
     Raises:
-        ConfigError: a fixture is not the pinned commit.
+        ConfigError: a fixture differs from its pinned commit.
     """
     faults: dict[str, None] = {}
     for name in sorted(scenarios):
@@ -218,7 +218,7 @@ def past_costs(folder: RunFolder, done: Sequence[Path] = ()) -> History:
 
 
 def unreadable_rows(results: Path) -> str | None:
-    """Return a message about rows of another version, which no estimate can use; None if they can be read."""
+    """Return a message about rows of another version, which estimates cannot use; None if they are readable."""
     if not results.exists():
         return None
     try:
@@ -244,7 +244,7 @@ def history_of(results: Path, done: Sequence[Path] = ()) -> History:
 
 
 def plan_lines(plan: Plan, jobs: int) -> Iterator[str]:
-    """Yield the lines that describe a plan and its estimate, with so many cells at once."""
+    """Yield the lines that describe a plan and its estimate with `jobs` simultaneous cells."""
     scenarios = {cell.scenario for cell in plan.cells}
     where = ", in containers" if SANDBOXES[plan.sandbox].needs_image else ""
     cells, arms = counted(len(plan.cells), "cell"), counted(len(plan.arms), "arm")
@@ -259,7 +259,7 @@ def plan_lines(plan: Plan, jobs: int) -> Iterator[str]:
 
 
 def wall_minutes(plan: Plan, jobs: int) -> CostRange:
-    """Return the estimated minutes of a plan with so many cells at once."""
+    """Return the estimated minutes of a plan with `jobs` simultaneous cells."""
     minutes = plan.estimate.minutes.model_dump()
     return CostRange.model_validate({end: None if value is None else value / jobs for end, value in minutes.items()})
 

@@ -1,9 +1,9 @@
-"""Budgets of an experiment: compared with the estimate, split over shards, and reserved by running cells.
+"""Budgets of an experiment: comparison with the estimate, split over shards, and reserves of running cells.
 
 The gateway refuses each request above a budget; `CellBudget` keeps cells from starting that the gateway would
-interrupt. A cell starts only if its limit fits into the money that is neither spent nor reserved. Otherwise it waits
-while other cells are running, since most cost less than their limit, and is refused when no running cell is left that
-could release money.
+interrupt. A cell starts only if its limit fits into the unspent and unreserved money. Otherwise it waits
+for other cells, since most cost less than their limit, and is refused when no running cell is left that
+can release money.
 """
 
 import math
@@ -23,16 +23,16 @@ from scylla_gha.system.process import Cancel
 if TYPE_CHECKING:
     from scylla_gha.gateway.client import GatewayProcess
 
-_NOTHING_USD: Final = 1e-9  # a sum of likely costs below it is rounding, not a cost
-_LEAST_SHARE: Final = 1e-6  # of the sum of likely costs, so that a shard that likely costs nothing has a budget too
-_POLL_SECONDS: Final = 0.5  # an interruption does not wake a waiting thread
+_NOTHING_USD: Final = 1e-9  # smaller sums of likely costs are rounding errors
+_LEAST_SHARE: Final = 1e-6  # share of the sum of likely costs, so that a shard that is probably free has a budget too
+_POLL_SECONDS: Final = 0.5  # pause; an interruption does not wake a waiting thread
 
 
 def refuse_above_budget(plan: Plan) -> None:
     """Compare the estimate with the budgets of the experiment and of its roles.
 
     Raises:
-        RefusedError: a likely cost is above its budget, or unknown.
+        RefusedError: a likely cost is unknown, or above its budget.
     """
     experiment, estimate, roles = plan.experiment, plan.estimate, plan.experiment.role_budget_usd
     names = " and ".join(estimate.unpriced) or "a model"
@@ -59,21 +59,21 @@ def refuse_above_budget(plan: Plan) -> None:
 class BudgetClaim:
     """Claim of a shard on a budget."""
 
-    need: float  # USD that one of its cells may need
+    need: float  # maximum cost of one of the shard's cells in USD
     usd: float | None  # likely cost; None: unknown
     cells: int
 
 
 def split_budget(field: str, budget: float | None, claims: Sequence[BudgetClaim]) -> list[float | None]:
-    """Split a budget over shards: each gets the need of one of its cells, and a part of the rest by its likely cost.
+    """Split a budget over shards: each gets the need of one cell, and a share of the rest by its likely cost.
 
     Args:
-        field: of the experiment, for the message.
-        budget: unspent USD; None: all parts are None.
-        claims: of the shards, in their order.
+        field: name of the budget's field, for the message.
+        budget: unspent USD; None: all shares are None.
+        claims: claims of the shards, in their order.
 
     Raises:
-        RefusedError: a shard could not start a single cell with its part.
+        RefusedError: a shard cannot start a single cell with its share.
     """
     if budget is None:
         return [None] * len(claims)
@@ -81,14 +81,14 @@ def split_budget(field: str, budget: float | None, claims: Sequence[BudgetClaim]
     rest = budget - needs
     if rest < 0 or budget <= 0:
         raise RefusedError(
-            f"{field}: {dollars(max(budget, 0))} are for {counted(len(claims), 'job')}, each of which "
+            f"{field}: {dollars(max(budget, 0))} are left for {counted(len(claims), 'job')}, each of which "
             f"may need limits.usd for a single cell, {dollars(needs)} together, so some could start "
             "none; raise --budget-usd, lower limits.usd, or plan fewer jobs "
             "(--most-shards)"
         )
     costs = [claim.usd for claim in claims if claim.usd is not None]
     total = math.fsum(costs)
-    if len(costs) < len(claims) or total < _NOTHING_USD:  # a cost is unknown, or nothing is likely to cost anything
+    if len(costs) < len(claims) or total < _NOTHING_USD:  # a cost is unknown, or all likely costs are 0
         weights = [float(claim.cells) for claim in claims]
     else:
         weights = [max(usd, _LEAST_SHARE * total) for usd in costs]
@@ -117,7 +117,8 @@ def budgets_left(experiment: Experiment, paid: Iterable[Result]) -> Experiment:
 def _left(field: str, budget: float | None, spent: float) -> float | None:
     if budget is not None and spent >= budget:
         raise RefusedError(
-            f"{field} of {dollars(budget)} is spent: the stored rows cost {dollars(spent)}; raise it to go on"
+            f"{field} of {dollars(budget)} is spent: the stored rows cost {dollars(spent)}; raise the budget to "
+            "continue"
         )
     return None if budget is None else budget - spent
 
@@ -126,8 +127,8 @@ def _left(field: str, budget: float | None, spent: float) -> float | None:
 class CellNeed:
     """Maximum cost of a cell in USD."""
 
-    agent: float  # the limit of a trial
-    judges: float  # with the longest evidence
+    agent: float  # limit of a trial
+    judges: float  # cost with the longest evidence
 
 
 class CellBudget:
@@ -147,9 +148,9 @@ class CellBudget:
 
     @contextmanager
     def cell(self, name: str, need: CellNeed, cancel: Cancel) -> Iterator[str | None]:
-        """Reserve the maximum cost of a cell until it is judged; yield the reason if it does not fit.
+        """Reserve the maximum cost of a cell until it is judged; yield the reason if the budget is too small.
 
-        No agent, not even the cell's own, can spend the part that is reserved for the judges.
+        No agent, not even the cell's own, can spend the judges' part.
         """
         refusal = self._reserve(need, cancel)
         if refusal is not None:

@@ -27,7 +27,7 @@ from scylla_gha.plan.skills import check_prompts
 from scylla_gha.prepare.tools import toolbox_digest
 from scylla_gha.sandboxes import SANDBOXES
 
-_LISTED: Final = 6  # comparisons that a note names
+_LISTED: Final = 6  # maximum number of comparisons in a note
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ExpandedExperiment:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCells:
-    """All cells of an experiment with their keys; a plan has the cells that globs select."""
+    """All cells of an experiment with their keys; a plan contains those that globs select."""
 
     expanded: ExpandedExperiment
     cells: tuple[Cell, ...]
@@ -78,10 +78,10 @@ def expand(
     """Return the arms and scenarios of an experiment.
 
     Args:
-        experiment: the experiment, to which `choice` is applied already.
-        library: holds scenarios and variants.
-        agents: those of this machine, by their names in the experiment.
-        choice: decides whether the baseline may be another arm, and has the best sub-tests and a change's checkout.
+        experiment: the experiment after `choice` was applied.
+        library: library of scenarios and variants.
+        agents: this machine's agents, by their names in the experiment.
+        choice: selection, with the best sub-tests and a change's checkout; it decides whether the baseline may change.
 
     Raises:
         ConfigError: a name matches nothing, the baseline is not an arm, or two arms are equal.
@@ -133,7 +133,7 @@ def plan_cells(
 
 
 def _with_baseline(experiment: Experiment, names: Sequence[str], choice: CellSelection) -> Experiment:
-    """Return the experiment with a baseline that is an arm: the first arm, if `choice` may have other arms.
+    """Return the experiment with a baseline that is an arm; use the first arm if `choice` may have other arms.
 
     Raises:
         ConfigError: the experiment's own baseline is not an arm.
@@ -170,7 +170,7 @@ def _arms(
 
 
 def _against_whole(arm: Arm, arms: Mapping[str, Arm], whole: str | None, left_out: Sequence[Variant]) -> Arm:
-    """Compare an arm that lacks a block of the sub-test `whole` with the arm of `whole`, if that is planned."""
+    """Compare an arm without one block of the sub-test `whole` with the arm of `whole`, if that is planned."""
     if whole is None or arm.variant is None or arm.variant not in left_out:
         return arm
     against = slug(whole) + arm.id.removeprefix(slug(arm.variant.id))
@@ -207,7 +207,7 @@ def _arms_of_change(
     agents: Mapping[str, InstalledAgent],
     choice: CellSelection,
 ) -> tuple[Arm, ...]:
-    """Return the arms that a change alters, as `changed_arms` does; messages do not name the folder of the change."""
+    """Return the arms that a change alters, like `changed_arms`, but without the change's folder in messages."""
     if choice.head is None:
         raise AssertionError("the caller gives a checkout")
     head = Library.here(choice.head)
@@ -258,7 +258,7 @@ def planned_modes(experiment: Experiment, library: Library) -> list[Mode]:
     """Read the modes of an experiment.
 
     Raises:
-        ConfigError: one is missing or invalid, or two are the same toolset.
+        ConfigError: a mode is missing or invalid, or two modes are the same toolset.
     """
     modes = [library.mode(name) for name in experiment.modes]
     seen: dict[str, str] = {}
@@ -266,8 +266,8 @@ def planned_modes(experiment: Experiment, library: Library) -> list[Mode]:
         twin = seen.setdefault(mode.digest, mode.id)
         if twin != mode.id:
             raise ConfigError(
-                f"experiment {experiment.id}: modes: {twin} and {mode.id} are one toolset under two "
-                "names; change or remove one in config/modes/"
+                f"experiment {experiment.id}: modes: {twin} and {mode.id} are the same toolset; "
+                "change or remove one in config/modes/"
             )
     return modes
 
@@ -275,10 +275,10 @@ def planned_modes(experiment: Experiment, library: Library) -> list[Mode]:
 def check_modes(
     experiment: Experiment, folders: Sequence[ScenarioFolder], variants: Sequence[Variant], library: Library
 ) -> None:
-    """Check that the modes of an experiment differ only in what they declare.
+    """Check that the modes of an experiment differ only in their declared tools.
 
     Raises:
-        ConfigError: a scenario has no GitHub, or a scenario or a variant has a tool of a mode.
+        ConfigError: a scenario has no GitHub, or a scenario or variant contains a tool of a mode.
     """
     if not experiment.modes:
         return
@@ -289,7 +289,7 @@ def check_modes(
 
 
 def why_impossible(folder: ScenarioFolder, arm: Arm) -> str | None:
-    """Return why a scenario's task cannot be done with the tools of an arm's mode; None if it can."""
+    """Return the reason why a task cannot be done with the tools of an arm's mode; None if it can."""
     github, mode = folder.scenario.github, folder.arm(arm).mode
     return github.not_possible.get(mode.id) if github and mode else None
 
@@ -335,18 +335,18 @@ def unproved_notes(tasks: Mapping[str, Sequence[str]]) -> Iterator[str]:
     for mode, names in tasks.items():
         yield (
             f"mode {mode}: {counted(len(names), 'scenario')} without an oracle for it ({', '.join(names)}), so "
-            f"it is not proved that its tools can do them; write solution/{mode}.sh"
+            f"nothing proves that its tools can do them; write solution/{mode}.sh"
         )
 
 
 def impossible_notes(tasks: Sequence[ImpossibleTask]) -> Iterator[str]:
-    """Yield a note for each scenario that gets no cells in a mode."""
+    """Yield a note for each scenario without cells in a mode."""
     for task in tasks:
         yield f"mode {task.mode}: no cells of {task.scenario}, since its tools cannot do the task: {task.reason}"
 
 
 def comparison_notes(plan: Plan) -> Iterator[str]:
-    """Yield a note on the comparisons of the family `modes`, and one on each arm that it cannot compare."""
+    """Yield notes on the comparisons of the family `modes`, and on arms that cannot be compared."""
     if plan.family != "modes":
         return
     pairs = [f"{arm} with {other}" for arm, other in plan.pairs.items()]
@@ -365,13 +365,13 @@ def _scenario_faults(folders: Sequence[ScenarioFolder], known: Sequence[Mode]) -
         scenario = folder.scenario
         if folder.github is None:
             yield (
-                f"modes: {scenario.id} has no GitHub, and modes are toolsets for GitHub; name only "
-                "scenarios with `github`, such as github/*, or leave out modes"
+                f"modes: {scenario.id} has no GitHub, but modes are toolsets for GitHub; list only "
+                "scenarios with `github`, such as github/*, or remove `modes`"
             )
         for package in scenario.tools.python:
             if package in packages:
                 yield (
-                    f"modes: {scenario.id} gives {package} to every mode, which is a tool of the mode "
+                    f"modes: {scenario.id} gives {package} to every mode, but it is a tool of the mode "
                     f"{packages[package]}; remove it from tools in {folder.path / 'scenario.yaml'}"
                 )
 
@@ -382,6 +382,6 @@ def _variant_faults(variants: Sequence[Variant], known: Sequence[Mode]) -> Itera
         for server in variant.treatment.mcp_servers:
             if server in servers:
                 yield (
-                    f"modes: the variant {variant.id} gives the MCP server {server} to every mode, which is a tool "
+                    f"modes: the variant {variant.id} gives the MCP server {server} to every mode, but it is a tool "
                     f"of the mode {servers[server]}; choose a variant without it"
                 )

@@ -27,14 +27,14 @@ from scylla_gha.model.variant import MCP_FILE, file_changes, reads_by_itself
 _BASE, _HEAD = "base", "head"
 _ALL = ("*",)
 _TREATMENT_FOLDERS = ("agents", "blocks", "mcp", "modes", "skills", "tiers")
-_MOST_BYTES = 200_000  # of a file whose lines are compared
-_MOST_DIFF = 20_000  # characters that a plan and a report hold
+_MOST_BYTES = 200_000  # size of a file whose lines are compared
+_MOST_DIFF = 20_000  # maximum number of characters in plans and reports
 
 
 def changed_arms(
     experiment: Experiment, here: Sequence[Arm], head: Sequence[Arm], library: Library, head_library: Library
 ) -> tuple[Arm, ...]:
-    """Return the arms that a change alters, in both versions: that of this checkout, and that of the change.
+    """Return the arms that a change alters, in this checkout's version and in the change's version.
 
     They differ by their variant, or by the repository's own files for agents.
 
@@ -46,7 +46,7 @@ def changed_arms(
         arms |= {arm.id: arm for arm in pair}
     for arm in head:
         before = by_id.get(arm.id)
-        if f"{arm.id}.{_HEAD}" in arms:  # it is there already, with files for agents
+        if f"{arm.id}.{_HEAD}" in arms:  # listed already, with files for agents
             continue
         if before and _treatment_digests(before) == _treatment_digests(arm):
             continue
@@ -63,15 +63,15 @@ def _nothing_to_compare(experiment: Experiment, arms: Sequence[Arm], changes: Ma
     count = counted(len(arms), "arm")
     if not changes:
         return (
-            f"experiment {experiment.id}: nothing to compare: no file for agents (CLAUDE.md, .claude/, ...) and no "
-            f"variant of its {count} differs between this checkout and --head; commit the change to its branch, and "
-            "run this command on the base branch"
+            f"experiment {experiment.id}: there is nothing to compare: no file for agents (CLAUDE.md, .claude/, "
+            f"...) and no variant of its {count} differs between this checkout and --head; commit the change to "
+            "its branch, and run this command on the base branch"
         )
     files = "; ".join(f"{word}: {', '.join(paths)}" for word, paths in changes.items())
     return (
-        f"experiment {experiment.id}: nothing to compare: files for agents differ ({files}), but none of its {count} "
-        "reads them; give the experiment an agent CLI, a model and a variant such as T0/01-vanilla, or use --agent "
-        "claude-code --model ID --variant T0/01-vanilla"
+        f"experiment {experiment.id}: there is nothing to compare: files for agents differ ({files}), but none of "
+        f"its {count} reads them; give the experiment an agent CLI, a model and a variant such as T0/01-vanilla, "
+        "or use --agent claude-code --model ID --variant T0/01-vanilla"
     )
 
 
@@ -87,7 +87,7 @@ def _agent_file_changes(base: Library, head: Library) -> dict[str, tuple[str, ..
 
 
 def change_note(base: Library, head: Library) -> str:
-    """Return a line with the files for agents that a change adds, changes and removes; "" if none."""
+    """Return a line with the files for agents that a change adds, changes and removes; "" without such files."""
     changes = _agent_file_changes(base, head)
     listed = [f"{word} {', '.join(paths)}" for word, paths in changes.items()]
     return f"the change differs from this checkout in files for agents: {'; '.join(listed)}" if listed else ""
@@ -113,7 +113,7 @@ def _files_of_treatments(library: Library) -> dict[str, Path]:
 def _file_diff(path: str, before: Mapping[str, Path], after: Mapping[str, Path]) -> Iterator[str]:
     old, new = (files[path].read_bytes() if path in files else b"" for files in (before, after))
     if old != new and max(len(old), len(new)) > _MOST_BYTES:
-        yield f"{path} differs, and is too large to be shown\n"
+        yield f"{path} differs, but is too large to be shown\n"
     elif old != new:
         lines = [text.decode(errors="replace").splitlines(keepends=True) for text in (old, new)]
         name, new_name = f"a/{path}" if path in before else "/dev/null", f"b/{path}" if path in after else "/dev/null"
@@ -123,7 +123,7 @@ def _file_diff(path: str, before: Mapping[str, Path], after: Mapping[str, Path])
 def _agent_file_arms(
     experiment: Experiment, arms: Sequence[Arm], head_arms: Sequence[Arm], base: Library, head: Library
 ) -> Iterator[tuple[Arm, Arm]]:
-    """Yield pairs of arms: with the files for agents of the base, and with those of the change.
+    """Yield pairs of arms: one with the base's files for agents, and one with the change's.
 
     The arms have one variant that names no such files: the baseline's if possible, otherwise the first. There are no
     pairs if the files are equal, or if a variant that the change alters names its files itself.
@@ -146,8 +146,8 @@ def skill_notes(plan: Plan, roots: Mapping[str, Path]) -> Iterator[str]:
     """Yield a note for each skill of the repository that agents cannot choose, since it has no description.
 
     Args:
-        plan: its arms name their files for agents.
-        roots: checkouts of the repository by the side of an arm: "" this one, "head" that of the change.
+        plan: plan whose arms name their files for agents.
+        roots: checkouts of the repository by an arm's side: "" for this one, "head" for the change.
     """
     for side, root in roots.items():
         names = [name for arm in plan.arms if (arm.side or "") == side for name in _named_files(arm)]
@@ -160,7 +160,7 @@ def skill_notes(plan: Plan, roots: Mapping[str, Path]) -> Iterator[str]:
 
 
 def unread_notes(plan: Plan) -> Iterator[str]:
-    """Yield a note for each agent on the altered files that it does not read by itself."""
+    """Yield a note for each agent that does not read some altered files by itself."""
     arms = {arm.id: arm for arm in plan.arms}
     unread: dict[str, dict[str, None]] = {}
     for arm in (arm for arm in plan.arms if arm.side and arm.against):

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 
 _PILOT: Final = "the variances of stored rows"
-_REQUESTS: Final = 3  # that a trial's budget should buy at their worst case
-_SMALL_SHARE: Final = 0.01  # of a budget
+_REQUESTS: Final = 3  # requests at their highest cost that a trial's budget should cover
+_SMALL_SHARE: Final = 0.01  # share of a budget that needs no note
 _SOON: Final = datetime.timedelta(days=30)
 
 
@@ -42,7 +42,7 @@ def with_model_ids(experiment: Experiment, library: Library) -> Experiment:
     """Replace aliases by ids in the models, judges and baseline of an experiment.
 
     Raises:
-        ConfigError: two judges are one model.
+        ConfigError: two judges are the same model.
     """
     ids = library.model_ids((*experiment.models, *experiment.judges))
     alias = next((name for name in experiment.models if experiment.baseline.endswith(f".{slug(name)}")), None)
@@ -66,7 +66,7 @@ def with_model_ids(experiment: Experiment, library: Library) -> Experiment:
 
 
 def alias_notes(experiment: Experiment, library: Library) -> Iterator[str]:
-    """Note which id each alias among an experiment's models and judges stands for."""
+    """Yield a note with the model id of each alias in an experiment's models and judges."""
     for name, id_ in library.model_ids((*experiment.models, *experiment.judges)).items():
         if id_ != name:
             yield f"{name}: stands for {id_}; requests, keys, prices and records use that id"
@@ -76,12 +76,12 @@ def require_known_models(names: Iterable[str], models: Mapping[str, ModelInfo], 
     """Check that all models are known.
 
     Args:
-        names: ids of models.
+        names: model ids to check.
         models: those of `config/models/`.
         source: option or file that names them, for the message.
 
     Raises:
-        ConfigError: neither `models` nor the SDK knows one.
+        ConfigError: a model is neither in `models` nor in the SDK.
     """
     known = {*models, *sdk_models()}
     for name in names:
@@ -108,7 +108,7 @@ def require_spoken_models(arms: Iterable[Arm], experiment: Experiment, models: M
     """Check that the agent of each arm speaks the API of its model's provider.
 
     Raises:
-        ConfigError: one does not, or there is no such provider.
+        ConfigError: an agent does not speak the API, or there is no such provider.
     """
     source = f"experiment {experiment.id}"
     for agent, model in dict.fromkeys((arm.agent, arm.model) for arm in arms if arm.model):
@@ -124,15 +124,15 @@ def require_spoken_models(arms: Iterable[Arm], experiment: Experiment, models: M
 
 
 def require_judges(judges: Iterable[str], models: Mapping[str, ModelInfo], source: str) -> None:
-    """Check that models can be judges: their provider speaks the API through which judges are asked.
+    """Check that models can be judges: their provider must speak the judges' API.
 
     Args:
-        judges: ids of models.
+        judges: model ids of the judges.
         models: those of `config/models/`.
         source: option or experiment that names them, for the message.
 
     Raises:
-        ConfigError: one cannot, or there is no such provider.
+        ConfigError: a model cannot be a judge, or there is no such provider.
     """
     for judge in judges:
         provider = provider_name(judge, models)
@@ -176,8 +176,8 @@ def choice_notes(plan: Plan, best: Mapping[str, str]) -> Iterator[str]:
     """Note the sub-test that each `best of` a tier stands for, and variants that equal another sub-test.
 
     Args:
-        plan: its variants record the chosen sub-tests.
-        best: the sub-tests that stored rows chose; the others are representatives of their tiers.
+        plan: plan whose variants record the chosen sub-tests.
+        best: sub-tests that stored rows chose; other sub-tests represent their tiers.
     """
     variants = {arm.variant.id: arm.variant for arm in plan.arms if arm.variant and arm.variant.chosen}
     for name, variant in variants.items():
@@ -185,11 +185,11 @@ def choice_notes(plan: Plan, best: Mapping[str, str]) -> Iterator[str]:
             why = "by stored rows" if tier in best else "the tier's representative, since stored rows do not decide"
             yield f"{name}: best of {tier} is {sub_test} ({why})"
         if variant.alias_of:
-            yield f"{name}: is the same configuration as {variant.alias_of}, and is sampled anew"
+            yield f"{name}: is the same configuration as {variant.alias_of}, but gets its own trials"
 
 
 def _budget_notes(plan: Plan, models: Mapping[str, ModelInfo]) -> Iterator[str]:
-    """Note the models for which the budget of a trial may not pay for the requests that an agent needs."""
+    """Yield notes on models for which a trial's budget may be too small for the agent's requests."""
     usd = plan.experiment.limits.usd
     for name in dict.fromkeys(arm.model for arm in plan.arms if arm.model):
         worst = request_worst(models[name]) if name in models else None
@@ -201,7 +201,7 @@ def _budget_notes(plan: Plan, models: Mapping[str, ModelInfo]) -> Iterator[str]:
 
 
 def _reserve_notes(plan: Plan, library: Library, models: Mapping[str, ModelInfo]) -> Iterator[str]:
-    """Note the part of the budget that is reserved for the judges of a running cell, unless it is small."""
+    """Yield a note on the budget reserved for the judges of a running cell, unless it is small."""
     experiment = plan.experiment
     usd = panel_worst(experiment.judges, models)
     if experiment.budget_usd is None or not usd or usd < _SMALL_SHARE * experiment.budget_usd:
@@ -251,7 +251,7 @@ def power_notes(plan: Plan, folder: RunFolder) -> tuple[str, ...]:
 
 
 def reject_impossible_gate(plan: Plan, folder: RunFolder, choice: CellSelection) -> None:
-    """Refuse a plan whose gate no result could pass; a part of an experiment has no gate.
+    """Refuse a plan whose gate no result can pass; a part of an experiment has no gate.
 
     Without the `report` extra, the simple verdict is enough for the gate `better`, but not for `not_worse`.
 
@@ -282,6 +282,6 @@ def _pilot(results: Path, pairs: Mapping[str, str]) -> tuple[tuple["PairVariance
 
     try:
         variances = pair_variances(build_frame(read_lines(results, Result)), pairs) if results.exists() else ()
-    except ConfigError:  # of another version; planning prints that already
+    except ConfigError:  # rows of another version; planning reports them already
         variances = ()
     return variances, _PILOT if variances else USUAL_BASIS

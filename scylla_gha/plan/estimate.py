@@ -28,7 +28,7 @@ _PROMPT_TOKENS: Final[dict[Size, tuple[int, int, int]]] = {
     "medium": (5_000, 12_000, 50_000),
     "large": (8_000, 25_000, 80_000),
 }
-_ANSWER_TOKENS: Final = (1_000, 3_000, 12_000)  # the last with two more requests, since answers could not be read
+_ANSWER_TOKENS: Final = (1_000, 3_000, 12_000)  # the high guess includes two more requests for unreadable answers
 _TURN: Final = Tokens(output=400, cache_read=25_000, cache_write_5m=1_500)
 _MINUTES_PER_TURN: Final = 0.2
 _MINUTES_PER_JUDGMENT: Final[Guess] = (0.2, 0.7, 3.0)  # the judges of a panel are asked at once
@@ -95,11 +95,11 @@ def cell_groups(due: DueCells, arms: Sequence[Arm], library: Library) -> list[Ce
 def estimate(
     groups: Sequence[CellGroup], experiment: Experiment, models: Mapping[str, ModelInfo], history: History
 ) -> Estimate:
-    """Add up the estimates of all groups; USD is unknown if one price is unknown.
+    """Sum the estimates of all groups; USD are unknown if a price is unknown.
 
     Args:
-        groups: the due cells.
-        experiment: has the limits and the judges.
+        groups: groups of the due cells.
+        experiment: experiment with the limits and the judges.
         models: prices of the models.
         history: costs of earlier trials.
     """
@@ -118,7 +118,7 @@ def estimate(
             minutes=_sum((estimator.judge_minutes(group), group.judgments) for group in to_judge),
         ),
         check_minutes=_sum((estimator.check_minutes(group), group.judgments) for group in to_judge),
-        basis=f"history for {measured} of {counted(planned, 'cell')}, priors by size for the others",
+        basis=f"history for {measured} of {counted(planned, 'cell')}, priors by size for other cells",
         unpriced=_unpriced([*(group.arm.model for group in to_run), *(experiment.judges if to_judge else ())], models),
     )
 
@@ -128,7 +128,7 @@ def _unpriced(names: Iterable[str | None], models: Mapping[str, ModelInfo]) -> t
 
 
 def _sum(guesses: Iterable[tuple[Guess | None, int]]) -> CostRange:
-    """Return the sum of the guesses, each times its number of cells."""
+    """Return the sum of the guesses, each multiplied by its number of cells."""
     sums = [0.0, 0.0, 0.0]
     for guess, times in guesses:
         if guess is None:
@@ -212,7 +212,7 @@ class _Estimator:
         return low, likely, high
 
     def check_minutes(self, group: CellGroup) -> Guess:
-        """Return the minutes of a cell's checks. They depend on the scenario, so trials of other arms count too."""
+        """Return the minutes of a cell's checks, which depend on the scenario, so trials of other arms count too."""
         scenario = group.folder.scenario.id
         past = (past for (name, _), costs in self.history.items() if name == scenario for past in costs)
         measured = _measured([trial.check_seconds / 60 for trial in past if trial.check_seconds is not None])
@@ -237,7 +237,7 @@ def _turns(group: CellGroup) -> Guess:
 
 
 def prior_tokens(size: Size) -> int:
-    """Return the tokens that a trial of a scenario of this size is expected to need, without earlier trials."""
+    """Return the expected number of tokens of a trial by the scenario's size, without earlier trials."""
     return round(_TURNS[size][1]) * (_TURN.output + _TURN.cache_read + _TURN.cache_write_5m)
 
 
@@ -257,7 +257,7 @@ def is_for_judges(rubric: Rubric) -> bool:
 def panel_worst(judges: Iterable[str], models: Mapping[str, ModelInfo]) -> float:
     """Return the maximum cost of one request to each judge in USD, with the longest evidence.
 
-    A judge without a known price counts as 0: under a budget it is never asked.
+    A judge without a known price counts as 0, since with a budget it is never asked.
     """
     prices = [models[name].price for name in judges if name in models]
     prompt = -(-PROMPT_BYTES // 2)

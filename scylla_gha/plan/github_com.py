@@ -53,10 +53,10 @@ def check_github_com(
 
 
 def require_reachable(experiment: Experiment, arms: Sequence[Arm], sandbox: SandboxName) -> None:
-    """Refuse agents without a model on github.com in a sandbox without a network, since only the gateway is a proxy.
+    """Refuse agents without a model on github.com in a sandbox without a network; only the gateway has a proxy.
 
     Raises:
-        ConfigError: an arm could not reach github.com.
+        ConfigError: an arm cannot reach github.com.
     """
     unable = [arm.id for arm in arms if arm.model is None]
     if unable and not SANDBOXES[sandbox].has_network:
@@ -70,13 +70,13 @@ def require_lane_tokens(plan: Plan, library: Library, environ: Mapping[str, str]
     """Check that the environment has the tokens that the first trial of an experiment on github.com needs.
 
     Args:
-        plan: of the run.
-        library: holds its scenarios.
-        environ: has the tokens.
-        leased: an earlier step of the job has leased and reset the repositories, so the administrator is not needed.
+        plan: plan of the run.
+        library: library with its scenarios.
+        environ: environment with the tokens.
+        leased: True if an earlier step leased and reset the repositories, so no administrator's token is needed.
 
     Raises:
-        ConfigError: some are missing; all are named.
+        ConfigError: tokens are missing; the message names all.
     """
     missing: dict[str, str] = {}
     for name in sorted({cell.scenario for cell in plan.cells}):
@@ -114,9 +114,9 @@ def _checkpoint_faults(checkpoint: Checkpoint) -> Iterator[str]:
     condition = checkpoint.github
     if condition is not None:
         if condition.before is not None:
-            yield "before: GitHub does not say in which order things were done"
+            yield "before: GitHub does not report the order of changes"
         if condition.by is not None and not _PARTS.search(condition.select):
-            yield "by: GitHub names the authors of comments, reviews and threads, and of no other change"
+            yield "by: GitHub names the authors of comments, reviews and threads, but not of other changes"
         yield from _query_faults(condition)
     if checkpoint.git is not None and checkpoint.git.not_forced:
         yield "not_forced: GitHub does not list the pushes of a trial"
@@ -138,20 +138,20 @@ def _number_faults(written: Scenario) -> Iterator[str]:
         texts = [checkpoint.run or "", *(part.model_dump_json() for part in parts if part is not None)]
         if any(_NUMBER.search(text) for text in texts):
             yield (
-                f"checkpoints.{checkpoint.id}: names the number of an issue or pull request, and numbers differ "
+                f"checkpoints.{checkpoint.id}: contains the number of an issue or pull request, but numbers differ "
                 "between repositories"
             )
     changes = written.github.may_change if written.github else ()
     if any(_NUMBER.search(pattern) for change in changes for pattern in change.refs):
         yield (
-            "github.may_change: refs with the number of an issue or pull request, and numbers differ between "
+            "github.may_change: refs contain the number of an issue or pull request, but numbers differ between "
             "repositories"
         )
 
 
 @functools.cache
 def _world(fixture: Path) -> FixtureWorld:
-    """Return the state of a fixture, of which only the records may be used, since its git directory is removed."""
+    """Return the state of a fixture; use only its records, since its git directory is removed."""
     with tempfile.TemporaryDirectory(prefix="fixture-") as scratch:
         start = own_files_commit(fixture, cache_root())
         return build_fixture(fixture, Path(scratch) / "hub", StartCommit(*start) if start else None)
@@ -161,9 +161,9 @@ def _fixture_faults(world: FixtureWorld, github: GitHubStart) -> Iterator[str]:
     state, fixture = world.hub.state, world.fixture
     may_push = any(change.refs or change.created for change in github.may_change)
     if fixture.scripted_reviewers:
-        yield "its fixture has scripted reviewers, and nobody reviews on github.com"
+        yield "its fixture has scripted reviewers, but nobody reviews on github.com"
     if fixture.rate_limit is not None:
-        yield "its fixture has a rate limit of its own"
+        yield "its fixture sets a rate limit"
     if state.where(RunRecord):
         yield "its fixture has runs of workflows, which cannot be created on github.com"
     elif state.where(WorkflowRecord) and may_push:
@@ -171,13 +171,13 @@ def _fixture_faults(world: FixtureWorld, github: GitHubStart) -> Iterator[str]:
     if state.where(CheckRecord, run=None):
         yield "its fixture has checks that no workflow made"
     if state.where(ReviewRecord, state="PENDING"):
-        yield "its fixture has a review that is not submitted"
+        yield "its fixture has a pending review"
     if len(state.where(RepositoryRecord)) > 1:
         yield "its fixture has several repositories"
 
 
 def identity_of(folder: ScenarioFolder) -> str:
-    """Return the fixture's name of the user as whom the agent acts; "" without GitHub."""
+    """Return the fixture's name for the agent's user; "" without GitHub."""
     identity = folder.scenario.github.identity if folder.scenario.github else ""
     users = _world(folder.github).fixture.users if folder.github else {}
     return next((name for name, user in users.items() if identity in (name, user.login)), identity)
@@ -192,8 +192,8 @@ def _identity_faults(identity: str, pool: RepositoryPool) -> Iterator[str]:
     if identity == pool.admin or others:
         who = ", ".join([*others, *(["the administrator"] if identity == pool.admin else [])])
         yield (
-            f"{REPOSITORIES_FILE}: accounts: the agent's user {identity} has the account of {who}; give it one of "
-            "its own, since the agent gets its token"
+            f"{REPOSITORIES_FILE}: accounts: the agent's user {identity} has the account of {who}; give it its own "
+            "account, since the agent gets the token"
         )
 
 
@@ -203,6 +203,6 @@ def _mode_faults(folders: Sequence[ScenarioFolder], arms: Sequence[Arm]) -> Iter
         names = sorted(name for name, text in mode.env.items() if "{address}" in text or "{socket}" in text)
         if names:
             yield (
-                f"mode {mode.id}: env: {', '.join(names)} has the address of the hub; its programs have to reach "
+                f"mode {mode.id}: env: {', '.join(names)} contains the address of the hub; its programs must reach "
                 "github.com by themselves, with {token}"
             )

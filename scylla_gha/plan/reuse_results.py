@@ -1,6 +1,6 @@
 """Reuse of stored rows under the same keys, and the fingerprint of the environment that the keys depend on.
 
-A row is reused if the key of its trial and the digest of its judging are those of the planned cell. Its origin does not
+A row is reused if it has the planned cell's key and digest of judging. Its origin does not
 matter: an earlier attempt or wave, the merge base of a pull request, or another day. If the planned keys are not valid
 on another machine, the fingerprint shows which versions and digests differ.
 """
@@ -28,15 +28,15 @@ from scylla_gha.prepare.tools import toolbox_digest
 from scylla_gha.store.rows import LINE_BYTES, UntrustedFileError, open_file, row_fault
 
 _FILE_BYTES: Final = 2 * 1024**3
-# Rows of a run, of its shards, and of artifacts. Deeper folders are workspaces, in which an agent could plant rows.
+# Rows of a run, its shards, and artifacts. Deeper folders are workspaces, where an agent could plant rows.
 _ROW_FILES: Final = ("*.jsonl", "*/results.jsonl", "shards/*/results.jsonl")
 _UNKNOWN_TIME: Final = datetime.datetime.min.replace(tzinfo=datetime.UTC)
-_NAMED: Final = 5  # differences that a message names
+_NAMED: Final = 5  # maximum number of differences in a message
 _DIGEST_LENGTH: Final = 64
 
 
 def judging_of(plan: Plan, library: Library) -> dict[str, str]:
-    """Return the current digest of checks, rubric and judges of each planned scenario.
+    """Return the current digest of checks, rubric and judges, by planned scenario.
 
     Raises:
         ConfigError: a planned scenario is not in the library, or cannot be read.
@@ -54,9 +54,9 @@ def reusable(paths: Sequence[Path], plan: Plan, library: Library) -> dict[str, R
 
     Args:
         paths: files of rows, and folders of a run or of artifacts. Missing paths, and lines that are not rows of this
-            version, are skipped, which only costs new trials.
-        plan: has the cells and the maximum age of rows.
-        library: has the checks and rubrics.
+            version, are skipped; their cells only need new trials.
+        plan: plan with the cells and the maximum age of rows.
+        library: library with the checks and rubrics.
 
     Raises:
         ConfigError: a planned scenario is not in the library, or cannot be read.
@@ -72,7 +72,7 @@ def reusable(paths: Sequence[Path], plan: Plan, library: Library) -> dict[str, R
         if is_old or not (row.measures_agent and row.judged) or row.judging != judging[cell.scenario]:
             continue
         if cell.id not in reused or _start_time(row) > _start_time(reused[cell.id]):
-            # The names are this plan's: before its merge, a change was another arm.
+            # Use this plan's names, since a change was another arm before its merge.
             names = {
                 "experiment": plan.experiment.id,
                 "epoch": plan.epoch,
@@ -115,7 +115,7 @@ def stored_rows(paths: Sequence[Path]) -> Iterator[Result]:
                 if not file.parent.is_symlink():
                     yield from _rows_of(file)
         elif path.exists():
-            yield from _rows_of(path.resolve())  # the user may name a link
+            yield from _rows_of(path.resolve())  # the path may be a link
 
 
 def _rows_of(path: Path) -> Iterator[Result]:
@@ -127,7 +127,7 @@ def _rows_of(path: Path) -> Iterator[Result]:
 
 
 def _lines(file: BufferedReader) -> Iterator[bytes]:
-    """Yield the lines, without those that are longer than any row."""
+    """Yield the lines, except lines longer than any row."""
     is_start = True
     while line := file.readline(LINE_BYTES):
         if is_start:
@@ -146,13 +146,13 @@ def _row(line: bytes) -> Result | None:
 def environment_fingerprint(
     plan: Plan, sources: ConfigSources, images: SandboxImages, versions: Mapping[str, str | None]
 ) -> dict[str, str]:
-    """Return by name the versions and digests that the keys of a plan's cells and judgments depend on.
+    """Return, by name, the versions and digests behind the keys of a plan's cells and judgments.
 
     Args:
         plan: has the cells.
-        sources: configuration of this machine.
+        sources: sources of this machine's configuration.
         images: sandbox and images of this machine.
-        versions: of the agents of this machine, by their ids in the experiment; None: unknown.
+        versions: versions of this machine's agents, by their ids in the experiment; None: unknown.
     """
     library, variants = sources.here, functools.cache(Library.variants)
     by_name = {agent_name(agent_id)[0]: version for agent_id, version in versions.items()}
@@ -216,7 +216,7 @@ def require_same_environment(
     wrong = next((cell.id for cell, key in keys if key != cell.key), None)
     if wrong is not None:
         raise RefusedError(
-            f"{wrong}: its key differs here, although every recorded input is equal; plan again with "
+            f"{wrong}: its key differs here, but every recorded input is equal; plan again with "
             "this version of the toolkit"
         )
 

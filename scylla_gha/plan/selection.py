@@ -1,8 +1,8 @@
-"""Parts and variations of an experiment: globs over names, and fields that a command line overrides.
+"""Parts and variations of an experiment: globs over names, and overrides from the command line.
 
 A sub-test may be `best of` a tier, which stored rows choose among the tier's sub-tests with at least ten judged trials:
 by the highest mean pass rate over the scenarios that all of them have, then by the lowest mean cost, then by name. The
-planned trials do not take part in the choice, so the luck of the chosen sub-test does not raise its own estimate.
+planned trials are excluded from the choice, so the luck of the chosen sub-test does not raise its own estimate.
 """
 
 import datetime
@@ -22,27 +22,27 @@ from scylla_gha.model.experiment import Experiment, agent_name
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.result import Result
 
-LEAST_TRIALS: Final = 10  # judged, of one sub-test
+LEAST_TRIALS: Final = 10  # judged trials of a sub-test
 _LEAST_CANDIDATES: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class CellSelection:
-    """A part or a variation of an experiment; an empty or None field leaves the experiment's own.
+    """A part or a variation of an experiment; an empty or None field keeps the experiment's own value.
 
     Args:
         only: globs over cell ids.
-        repetitions: of each scenario by each arm.
-        epoch: a name under which all trials are new.
-        head: a checkout with another version of `config/`. The arms are then the variants that it changes, each in its
-            version there and in its version here.
+        repetitions: number of repetitions of each scenario by each arm.
+        epoch: name with which all trials are new.
+        head: checkout with another version of `config/`. The arms are then the variants that it changes, each in the
+            version there and in the version here.
         scenarios: globs over scenario ids.
-        agents: `name` or `name@version`.
+        agents: agents as `name` or `name@version`.
         variants: globs over `tier/sub-test`.
-        models: model ids.
+        models: ids of models.
         modes: ids of modes.
         budget_usd: budget of the whole experiment.
-        best: sub-test that `best of` a tier stands for, by tier; a tier that is missing has its representative.
+        best: sub-test for `best of` each tier, by tier; a missing tier uses its representative.
     """
 
     only: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ def select(kind: str, patterns: Iterable[str], known: Sequence[str]) -> list[str
 
 
 def select_scenarios(patterns: Iterable[str], library: Library) -> list[str]:
-    """Return the ids of scenarios that match any of the globs; one with a slash is compared with `<suite>/<id>`.
+    """Return the ids of scenarios that match any of the globs; a glob with a slash is compared with `<suite>/<id>`.
 
     Raises:
         ConfigError: a glob matches none.
@@ -109,23 +109,24 @@ def select_cells(cells: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
     chosen = [cell for cell in cells if not only or any(fnmatch.fnmatchcase(cell.id, glob) for glob in only)]
     if not chosen:
         raise ConfigError(
-            f"--only {' '.join(only)!r} matches none of {counted(len(cells), 'cell')}; one is {cells[0].id}"
+            f"--only {' '.join(only)!r} matches none of {counted(len(cells), 'cell')}; an example of an id: "
+            f"{cells[0].id}"
         )
     return chosen
 
 
 def best_sub_tests(rows: Iterable[Result], experiment: Experiment, epoch: str, names: Sequence[str]) -> dict[str, str]:
-    """Choose the best sub-test of each tier whose rows suffice.
+    """Choose the best sub-test of each tier that has enough rows.
 
     Args:
         rows: stored rows of all experiments.
-        experiment: rows of its agents and models count. Its own rows do not count. Rows that are newer than its first
+        experiment: the experiment; rows of its agents and models count, except its own rows. Rows newer than its first
             row in this epoch do not count either, so that the choice stays the same while these rows are reused.
-        epoch: of the plan.
-        names: of all sub-tests, such as `T1/05-github`.
+        epoch: epoch of the plan.
+        names: names of all sub-tests, such as `T1/05-github`.
 
     Returns:
-        Sub-tests by tier; a tier is missing if its rows do not suffice.
+        Sub-tests by tier, without tiers that have too few rows.
     """
     others: list[Result] = []
     begin: datetime.datetime | None = None

@@ -33,7 +33,7 @@ from scylla_gha.plan.reuse_results import environment_fingerprint, reusable
 from scylla_gha.store import read_record
 from scylla_gha.store.run_folder import RunFolder, stored_packing
 
-_SHRINK: Final = 200  # a wave that is too full is packed again without one in so many of its cells
+_SHRINK: Final = 200  # an overfull wave is packed again without 1/200 of its cells
 _ROUNDING: Final = 1e-9  # minutes
 _CAMPAIGN: Final = re.compile(r"[A-Za-z0-9]+([._-][A-Za-z0-9]+)*")
 # Inputs of dispatch.yml and regression.yml; GitHub refuses a dispatch with another input.
@@ -56,12 +56,12 @@ _INPUTS: Final = {
     "campaign",
     "baseline",
 }
-_Costs = Mapping[tuple[str, str], ExpectedCost]  # of one cell, by scenario and arm
+_Costs = Mapping[tuple[str, str], ExpectedCost]  # expected cost of one cell, by scenario and arm
 
 
 @dataclass(frozen=True, slots=True)
 class WaveLimits:
-    """Maximum number of shards, cells at once in each, and minutes in which each may start cells."""
+    """Maximum number of shards, simultaneous cells per shard, and minutes in which a shard may start cells."""
 
     shards: int = MOST_SHARDS
     lanes: int = 4
@@ -79,7 +79,7 @@ class ScheduledCell:
 
 @dataclass(frozen=True, slots=True)
 class PackedWave:
-    """The shards of a wave, each in the order of its starts. Cells from index `count` on are for later waves.
+    """The shards of a wave, each in the order of its starts. Cells from index `count` on are left for later waves.
 
     `makespan` is the expected minutes of the longest shard. No packing takes fewer minutes than `bound`.
     """
@@ -94,16 +94,16 @@ NOTHING: Final = PackedWave((), 0, 0.0, 0.0)
 
 
 def pack_shards(minutes: Sequence[float], limits: WaveLimits) -> PackedWave:
-    """Pack as many of the first cells as a wave has time for.
+    """Pack as many of the first cells as fit into the time of a wave.
 
-    A cell that takes longer than the time of a job gets a worker of its own, since it can still be started.
+    A cell that takes longer than the time of a job gets its own worker, since it can still be started.
 
     Args:
         minutes: expected duration of each cell, in the plan's order.
-        limits: of the wave.
+        limits: limits of the wave.
 
     Raises:
-        ConfigError: there is no cell, the limits are not valid, or a duration is not finite.
+        ConfigError: there is no cell, a limit is invalid, or a duration is not finite.
     """
     check_limits(limits)
     if not minutes:
@@ -140,7 +140,8 @@ def check_limits(limits: WaveLimits) -> None:
         )
     if limits.lanes < 1 or not 0 < limits.minutes < math.inf:
         raise ConfigError(
-            f"--lanes {limits.lanes} --minutes {limits.minutes:g}: a job needs a lane, and a finite time above 0"
+            f"--lanes {limits.lanes} --minutes {limits.minutes:g}: a job needs at least one lane, and a finite "
+            "time above 0"
         )
 
 
@@ -169,14 +170,14 @@ def _shards(
 
 
 def lower_bound(minutes: Sequence[float], workers: int) -> float:
-    """Return the minutes that every packing needs: those of the longest cell, or an equal share for each worker."""
+    """Return the minutes that every packing needs: the longest cell's, or an equal share for each worker."""
     return max(*minutes, math.fsum(minutes) / workers)
 
 
 def drift(packed: PackedWave, arms: Sequence[str]) -> float:
     """Return the largest distance of an arm's mean start from the mean start of all cells, as a share of the makespan.
 
-    Near 0, arms start equally early; at 0.5, all cells of an arm come first or last. `arms` are those of the cells, in
+    Near 0, arms start equally early; at 0.5, all cells of an arm come first or last. `arms` are the cells' arms, in
     the plan's order.
     """
     starts: dict[str, list[float]] = defaultdict(list)
@@ -189,7 +190,7 @@ def drift(packed: PackedWave, arms: Sequence[str]) -> float:
 
 
 def account_for(packing: WavePacking, plan: Plan) -> None:
-    """Check that every planned cell is once in the packing: in a shard, left for a later wave, or reused.
+    """Check that every planned cell is in the packing exactly once: in a shard, left for a later wave, or reused.
 
     Raises:
         ConfigError: a cell is missing, duplicated, or not planned.
@@ -199,7 +200,7 @@ def account_for(packing: WavePacking, plan: Plan) -> None:
     for fault, cells in (("lost", planned - packed), ("doubled, or not in the plan", packed - planned)):
         if cells:
             raise ConfigError(
-                f"{min(cells)}: is {fault}, and so are {cells.total() - 1} more, so the shards are not "
+                f"{min(cells)}: is {fault} (and {cells.total() - 1} more), so the shards are not "
                 f"of this plan of {counted(len(plan.cells), 'cell')}; plan again"
             )
 
@@ -210,8 +211,8 @@ class WaveOptions:
 
     limits: WaveLimits = WaveLimits()
     campaign: str = "local"
-    wave: int = 1  # number in the campaign
-    done: tuple[Path, ...] = ()  # files or folders with rows that may be reused
+    wave: int = 1  # number of the wave in the campaign
+    done: tuple[Path, ...] = ()  # files or folders with reusable rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,15 +232,15 @@ def make_wave(
     history: History,
     options: WaveOptions,
 ) -> Wave:
-    """Reuse rows of cells that are done, and pack the other cells into shards.
+    """Reuse rows of finished cells, and pack the other cells into shards.
 
     Args:
-        plan: stored in `folder`. Its budget is the unspent rest of earlier waves.
+        plan: plan stored in `folder`, whose budget is the unspent rest of earlier waves.
         folder: the run's folder.
         sources: configuration of this machine.
         agents: those of this machine.
         history: costs of earlier trials.
-        options: of the wave.
+        options: options of the wave.
 
     Raises:
         ConfigError: no cell is left to run and no row is reused, or the limits are not valid.
@@ -336,7 +337,7 @@ def read_wave(folder: RunFolder) -> WavePacking:
     """Read the wave that was planned in a run's folder.
 
     Raises:
-        ConfigError: it was not planned in waves, or its campaign's name is not valid in a tag.
+        ConfigError: the run was not planned in waves, or its campaign's name is invalid in a tag.
     """
     wave = stored_packing(folder)
     if not _CAMPAIGN.fullmatch(wave.campaign) or wave.campaign.endswith(".lock"):
@@ -345,14 +346,14 @@ def read_wave(folder: RunFolder) -> WavePacking:
 
 
 def pending_cells(folder: RunFolder, wave: WavePacking) -> int:
-    """Count the cells that this wave or its time had no room for; failed cells do not count, since jobs are re-run."""
+    """Count the cells that did not fit into this wave or its time, without failed cells, since jobs are re-run."""
     unstarted = read_record(folder.unstarted, UnstartedCells)
     late = {cell for cell, reason in unstarted.cells.items() if reason == TIME_OVER} if unstarted else set()
     return len(late | set(wave.left))
 
 
 def _own_rows(wave: WavePacking, rows: Iterable[Result]) -> list[Result]:
-    """Return the rows that this wave measured itself."""
+    """Return the rows that this wave measured."""
     reused = set(wave.reused)
     return [row for row in rows if row.cell not in reused]
 
@@ -375,11 +376,10 @@ def why_stop(
         return "no cell is left"
     if wave.wave >= most_waves:
         return (
-            f"--most-waves allows no more than {counted(wave.wave, 'wave')}, and "
-            f"{counted(cells, 'cell is', 'cells are')} left"
+            f"--most-waves allows only {counted(wave.wave, 'wave')}, but {counted(cells, 'cell is', 'cells are')} left"
         )
     if not any(row.measures_agent for row in _own_rows(wave, rows)):
-        return f"wave {wave.wave} measured nothing, so another one would not either; its rows state the reasons"
+        return f"wave {wave.wave} measured nothing, and another wave would fail too; see the reasons in its rows"
     if budget.usd is not None and budget.unknown:
         return (
             f"the cost of {counted(budget.unknown, 'trial')} is unknown, so the budget cannot be enforced; run the "

@@ -147,7 +147,7 @@ JUDGE: dict[str, tuple[Script, int, int | None, str | None]] = {
     "500 once": (once(Fail(500), content), 2, 1, None),
     "429 once, told when": (once(Fail(429, {"retry-after": "0.2"}), content), 2, 1, None),
     "slow first byte": (lambda body: Say(content(body).text, wait=1.0), 1, 1, None),
-    "a stream cut": (lambda body: Say(content(body).text, cut=True), 3, None, "the stream ended in the middle"),
+    "a stream cut": (lambda body: Say(content(body).text, cut=True), 3, None, "the stream ended before the end"),
     "a stream cut once": (once(Say("{", cut=True), content), 2, None, None),
     "malformed events": (lambda body: Say(content(body).text, garbage=MALFORMED), 3, 3, "a malformed event"),
     "malformed events once": (once(Say("", garbage=MALFORMED), content), 2, 2, None),

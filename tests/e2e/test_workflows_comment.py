@@ -95,7 +95,10 @@ def a_comparison_of_nothing_is_answered_too(flow: Path) -> None:
     """The change is one of the fixture, and of no variant."""
     assert Ran.load(flow / "compared.json").ended == {"plan": "failed", "refused": "succeeded"}
     (answer,) = [body for body in said_of(flow)["comments"] if body.startswith("<!-- scylla:refused run=7003 -->")]
-    assert "This run measured nothing of `greet`: experiment greet: nothing to compare: no file for agents" in answer
+    assert (
+        "This run measured nothing of `greet`: experiment greet: there is nothing to compare: no file for agents"
+        in answer
+    )
 
 
 # One test: what is looked at comes from one run, which takes long, and which no second process should wait for.

@@ -70,7 +70,7 @@ def test_what_a_budget_leaves_undone_is_named_and_the_rest_is_reported(
     assert (counts["planned"], counts["ran"], counts["judged"]) == (4, asked, asked)
     assert len(excluded(repo)) == len(left)
     assert set(excluded(repo).values()) == set(left.values())
-    assert ("a budget is spent, and the report lists what was not done" in said.err) == bool(left)
+    assert ("a budget is spent, and the report lists the missing cells" in said.err) == bool(left)
     assert (repo / "runs/greet/unstarted.json").exists() == bool(left)
 
 
@@ -130,7 +130,7 @@ def test_a_spent_budget_is_told_before_anything_starts_old_trials_included(repo:
         said = evaluate(repo, provider, "--fresh")
         assert len(provider.requests) == 2
     assert said.code == 6
-    assert "budget_usd of $0.60 is spent: all traffic in the run's folder, old/ included, cost $1.00" in said.err
+    assert "budget_usd of $0.60 is spent: all traffic in the run's folder, including old/, cost $1.00" in said.err
     assert "raise it, or begin another folder with --runs" in said.err
 
 

@@ -125,7 +125,7 @@ def test_what_is_there_is_overwritten_with_consent_alone(tmp_path: Path) -> None
     experiment = root / "config/experiments/ours.yaml"
     wanted = experiment.read_bytes()
     experiment.write_text("mine: true\n")
-    refusal = "config/experiments/ours.yaml: would be overwritten, and without a terminal nobody can be asked"
+    refusal = "config/experiments/ours.yaml: exist, and without a terminal nobody can confirm overwriting"
     assert refusal in init(root, code=6).err
     assert experiment.read_text() == "mine: true\n"
     told = json.loads(init(root, "--dry-run", "--json").out)
@@ -141,7 +141,7 @@ def test_workflows_of_another_suite_are_told_before_tasks_are_looked_for(tmp_pat
     before = files(root)
     refused = init(root, "--name", "theirs", code=6)
     assert ".github/workflows/scylla.yml, " in refused.err
-    assert "nobody can be asked. Nothing was written; give --yes to overwrite" in refused.err
+    assert "nobody can confirm overwriting. Nothing was written; give --yes to overwrite" in refused.err
     assert "trying commit" not in refused.err
     assert files(root) == before
 
@@ -152,7 +152,7 @@ def test_a_commit_that_is_a_task_is_not_tried_again(tmp_path: Path) -> None:
     more = init(root, "--tasks", "7")
     tried = [set(re.findall(r"trying commit (\w+)", said.err)) for said in (first, more)]
     assert tried[0] - tried[1], first.err
-    assert "commit: a task of that name exists already" in more.err
+    assert "commit: a task with that name exists already" in more.err
 
 
 def test_a_dry_run_lists_and_writes_nothing(tmp_path: Path) -> None:

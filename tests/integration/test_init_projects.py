@@ -160,7 +160,7 @@ def test_ctrl_c_ends_the_search_at_once_and_keeps_what_was_accepted(tmp_path: Pa
     assert time.monotonic() - began < 30
     assert started.returncode == 130
     assert "accepted (1 of 3): 101-cut-what-is-long-once-more" in "".join(lines)
-    assert "interrupted; finished work is stored, and the same command resumes it" in rest
+    assert "interrupted; finished work is stored; run the same command to resume" in rest
     assert (root / "scenarios/ours/101-cut-what-is-long-once-more/scenario.yaml").exists()
     assert "101-cut-what-is-long-once-more" in (root / "config/experiments/ours.yaml").read_text()
     again = init(root, "--tasks", "1")

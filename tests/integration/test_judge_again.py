@@ -208,7 +208,7 @@ def test_trials_of_an_experiment_without_judges_can_be_judged_by_some(tmp_path: 
         made = room.json("--judge", "opus", "--yes")
         assert [panel["judges"] for panel in made["panels"]] == [[], ["opus"]]
         assert room.asked() == ["opus"] * 4
-        assert "no judges to ask again" in room.judge("--repeat", "2").err
+        assert "has no judges; name some" in room.judge("--repeat", "2").err
         assert room.report()["judge_usd"] == near(4 * EACH)
 
 
@@ -218,7 +218,7 @@ def test_who_was_cut_off_by_the_provider_is_asked_again_by_the_next_run(tmp_path
         first = room.scylla("evaluate", "greet", "--yes")
         judgment = room.record("judgment.json")
         assert (first.code, judgment["unjudged"], judgment["result"]) == (8, None, None)
-        assert "the stream ended in the middle of the answer" in judgment["error"]
+        assert "the stream ended before the end of the answer" in judgment["error"]
         assert room.asked() == sorted(JUDGES * 3), "three times each, and no more with the diff alone"
         cut[0] = False
         second = room.scylla("evaluate", "greet", "--yes")

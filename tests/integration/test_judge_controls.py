@@ -54,7 +54,7 @@ def test_a_judge_that_says_otherwise_of_the_same_is_found_out(tmp_path: Path) ->
         room.json("--repeat", "3", "--no-controls", "--yes")
         assert room.asked() == []
         report = room.report()
-    assert "judge haiku answered 2 of 4 items differently when it was asked the same again." in report["warnings"]
+    assert "judge haiku answered 2 of 4 items differently when asked the same question again." in report["warnings"]
     assert report["judge_usd"] == near(9 * EACH)
 
 

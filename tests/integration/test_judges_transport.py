@@ -58,7 +58,7 @@ def test_three_judges_are_sent_the_same_and_their_model_only_differs() -> None:
                 "Unterminated string starting at: line 1 column 37 (char 36)"
             ),
         ),
-        (Say(GOOD, cut=True), "Q1: the stream ended in the middle of the answer"),
+        (Say(GOOD, cut=True), "Q1: the stream ended before the end of the answer"),
         (Say(GOOD, stop_reason="max_tokens"), "Q1: the answer ended by max_tokens"),
         (Say("", tool="judge", arguments={"Q1": 1}), "Q1: the answer ended by tool_use"),
         (Say(GOOD + " " * FOREVER), "Q1: the answer is longer than 100000 characters"),

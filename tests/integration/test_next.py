@@ -84,14 +84,14 @@ def test_a_tag_of_another_commit_stops_it(job: Job) -> None:
     lay(job, make_result(CELLS[0]))
     said = job.scylla("next-wave", "demo")
     assert (said.code, job.state.dispatches) == (3, [])
-    assert "is at bbbbbbb, and this wave ran on aaaaaaa: another campaign has that name" in said.err
+    assert "is at bbbbbbb, but this wave ran on aaaaaaa: another campaign has that name" in said.err
 
 
 @pytest.mark.parametrize(
     ("rows", "given", "why"),
     [
         ([make_result(CELLS[0])], {"left": ()}, "no cell is left"),
-        ([make_result(CELLS[0])], {"wave": 40}, "--most-waves allows no more than 40 waves, and 1 cell is left"),
+        ([make_result(CELLS[0])], {"wave": 40}, "--most-waves allows only 40 waves, but 1 cell is left"),
         ([], {}, "wave 1 measured nothing"),
         ([make_excluded_result(CELLS[0], Outcome.PROVIDER_ERROR)], {}, "wave 1 measured nothing"),
         ([make_result(CELLS[0])], {"reused": (CELLS[0].id,)}, "wave 1 measured nothing"),

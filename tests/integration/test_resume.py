@@ -193,7 +193,7 @@ def test_ctrl_c_exits_with_130_ends_the_agent_and_keeps_everything(repo: Path) -
         process.send_signal(signal.SIGINT)
         _, err = process.communicate()
     assert process.returncode == 130
-    assert "interrupted; finished work is stored, and the same command resumes it" in err
+    assert "interrupted; finished work is stored; run the same command to resume" in err
     assert "Traceback" not in err
     assert ends(agent)
     assert_whole(repo / "runs")

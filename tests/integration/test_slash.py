@@ -252,4 +252,4 @@ def test_a_workflow_that_is_not_there_is_told(stage: Stage) -> None:
     assert "cannot dispatch dispatch.yml on main" in said.err
     assert "`actions: write`" in said.err
     (reply,) = stage.replies()
-    assert "the log of the workflow that reads comments says why" in reply
+    assert "see the log of the workflow that reads comments" in reply

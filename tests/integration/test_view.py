@@ -167,7 +167,7 @@ def test_the_page_of_the_newest_run_opens_in_the_browser_that_is_set(tmp_path: P
     assert (tmp_path / "opened").read_text() == f"{page.as_uri()}\n"
     alone = scylla("view", "demo", cwd=tmp_path, env={"BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""})
     assert (alone.code, alone.out) == (0, f"{page}\n")
-    assert alone.err == "no browser was found; open the file in one\n"
+    assert alone.err == "no browser was found; open the file in a browser\n"
 
 
 @pytest.mark.parametrize(("args", "words"), [((), "run `scylla-gha evaluate` first"), (("x",), "evaluate x` first")])

@@ -15,7 +15,7 @@ UNJUDGED: dict[str, Any] = {"judged": False, "passed": None, "score": None, "gra
 ON_THE_HOST = "Trials ran on the host itself: the network was open, and files of this user could be read."
 MIXED, BETWEEN = (
     "Trials of different sandboxes are mixed: ",
-    ". A difference between arms may be one between sandboxes.",
+    ". Differences between arms may come from the sandboxes.",
 )
 IN_BUBBLEWRAP = "bubblewrap (network: gateway, keys: hidden, files: own)"
 OWN = {"network": "gateway", "keys": "hidden", "files": "own"}
@@ -26,8 +26,8 @@ NO_PANEL = (
     "scaled up to 1."
 )
 POOLED = (
-    "The intervals pool all trials of an arm as if they were independent: they are about these scenarios, "
-    "not about scenarios like these."
+    "The intervals pool all trials of an arm as if they were independent: they hold for these scenarios, "
+    "not for scenarios like these."
 )
 
 
@@ -73,7 +73,7 @@ def test_denominators_are_those_of_the_plan_and_shrink_only_with_a_reason() -> N
     assert [(one.cell, one.outcome, one.reason) for one in report.excluded] == [
         (faulty.id, "provider_error", "overloaded"),
         (waiting.id, "unjudged", "it ran but was not judged; run `scylla-gha judge`"),
-        (missing.id, "missing", "planned, and no trial is stored under its key"),
+        (missing.id, "missing", "planned, but no trial with its key is stored"),
     ]
     assert report.arms[0].outcomes == {"completed": 2, "provider_error": 1, "timeout": 1}
 
@@ -92,8 +92,8 @@ def test_no_rows_are_a_report_of_what_is_missing_without_a_number() -> None:
     assert [one.outcome for one in report.excluded] == ["missing"] * 3
     assert report.scenarios == ()
     assert report.warnings == (
-        "nop: its rates leave out 1 of 1 cell.",
-        "oracle: its rates leave out 2 of 2 cells.",
+        "nop: its rates exclude 1 of 1 cell.",
+        "oracle: its rates exclude 2 of 2 cells.",
     )
 
 
@@ -145,7 +145,9 @@ def test_one_unknown_cost_makes_the_sum_unknown_and_is_warned_of() -> None:
     first, second = planned = cells(2)
     report = aggregate(plan_of(*planned), [make_result(first, usd=1.0), make_result(second, usd=None)])
     assert (report.arms[0].usd, report.arms[0].cost_of_pass) == (None, None)
-    assert warned(report, "cost") == ["oracle: the cost of at least one trial is unknown, so its sums are."]
+    assert warned(report, "cost") == [
+        "oracle: the cost of at least one trial is unknown, so its total cost is unknown."
+    ]
 
 
 def test_a_free_trial_costs_zero_which_is_known() -> None:
@@ -170,8 +172,8 @@ def test_rows_of_another_plan_are_left_out_and_warned_of(stranger: Result) -> No
     assert report.counts == Counts(planned=2, ran=1, judged=1, scored=1)
     assert [arm.arm for arm in report.arms] == ["oracle"]
     assert report.arms[0].passed == 0
-    assert warned(report, "no planned cell") == [
-        "Left out: 1 row of no planned cell (another plan, other keys, or given twice)."
+    assert warned(report, "without a planned cell") == [
+        "Skipped 1 row without a planned cell (another plan, other keys, or duplicates)."
     ]
 
 
@@ -226,7 +228,7 @@ def test_more_than_a_twentieth_excluded_is_warned_of(faulty: int, expected: list
 
 def test_cells_that_are_not_in_the_rates_are_warned_of() -> None:
     report = aggregate(plan_of(*cells(12)), rows_of(11))
-    assert report.warnings == ("oracle: its rates leave out 1 of 12 cells.",)
+    assert report.warnings == ("oracle: its rates exclude 1 of 12 cells.",)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def test_blocked_calls_are_warned_of_by_arm() -> None:
             for cell, (blocked, unread) in zip(planned, counts, strict=True)]  # fmt: skip
     assert list(aggregate(plan_of(*planned), rows).warnings) == [
         "oracle: the safety net blocked 3 calls, in 2 of 10 trials.",
-        "oracle: the safety net let 3 calls pass that it could not read whole.",
+        "oracle: the safety net allowed 3 calls that it could not read completely.",
     ]
 
 
@@ -66,7 +66,7 @@ def test_what_could_not_be_verified_is_warned_of_once_for_each_arm_and_reason() 
     open_ = ["no inventory", "no inventory", None, "no inventory", "no request"]
     rows = [make_result(cell, delivery_unverified=each) for cell, each in zip(planned, open_, strict=True)]
     assert warned(aggregate(plan_of(*planned), rows), "verified") == [
-        "nop: not all of its treatment could be verified: no inventory.",
-        "nop: not all of its treatment could be verified: no request.",
-        "oracle: not all of its treatment could be verified: no inventory.",
+        "nop: parts of its treatment could not be verified: no inventory.",
+        "nop: parts of its treatment could not be verified: no request.",
+        "oracle: parts of its treatment could not be verified: no inventory.",
     ]

@@ -32,11 +32,11 @@ def arm(name: str, planned: int, judged: int) -> ArmSummary:
     [
         (10, 10, None),
         (10, 8, None),
-        (10, 7, "3 of 10 cells of new ended without a counted trial, and a verdict allows 2"),
+        (10, 7, "3 of 10 cells of new ended without a counted trial, but a verdict allows 2"),
         (100, 95, None),
-        (100, 94, "6 of 100 cells of new ended without a counted trial, and a verdict allows 5"),
+        (100, 94, "6 of 100 cells of new ended without a counted trial, but a verdict allows 5"),
         (2, 0, None),
-        (3, 0, "3 of 3 cells of new ended without a counted trial, and a verdict allows 2"),
+        (3, 0, "3 of 3 cells of new ended without a counted trial, but a verdict allows 2"),
     ],
 )
 def test_an_arm_may_lack_two_cells_or_a_twentieth(planned: int, judged: int, why: str | None) -> None:
@@ -48,9 +48,9 @@ def test_an_arm_has_no_verdict_either_where_its_baseline_lacks_cells() -> None:
     arms = [arm("new", 10, 6), arm("other", 10, 10), arm("old", 10, 5), arm("alone", 10, 0)]
     found = withheld_arms(arms, {"new": "old", "other": "old", "old": None, "alone": None})
     assert found == {
-        "new": "4 of 10 cells of new ended without a counted trial, and a verdict allows 2; "
-        "5 of 10 cells of old ended without a counted trial, and a verdict allows 2",
-        "other": "5 of 10 cells of old ended without a counted trial, and a verdict allows 2",
+        "new": "4 of 10 cells of new ended without a counted trial, but a verdict allows 2; "
+        "5 of 10 cells of old ended without a counted trial, but a verdict allows 2",
+        "other": "5 of 10 cells of old ended without a counted trial, but a verdict allows 2",
     }, "an arm that is compared with none has no verdict that could be withheld"
 
 
@@ -86,7 +86,7 @@ def test_what_is_unjudged_is_between_two_bounds_wherever_the_rate_is_shown() -> 
     assert (arm.pass_rate, arm.unjudged, arm.pass_bounds) == (0.75, 2, (0.6, 0.8))
     assert ("unjudged", refused["unjudged"]) in [(one.outcome, one.reason) for one in report.excluded]
     said = "Its pass rate would be 60 % if all of them had failed, and 80 % if all had passed; tables show both."
-    assert f"oracle: judging came to no verdict on 2 of 10 trials. {said}" in report.warnings
+    assert f"oracle: judging gave no verdict on 2 of 10 trials. {said}" in report.warnings
     console = Console(file=io.StringIO(), width=200, color_system=None)
     terminal_report(report, console)
     assert isinstance(console.file, io.StringIO)

@@ -23,20 +23,20 @@ def test_a_cell_that_was_not_started_is_named_with_its_reason() -> None:
 def test_a_setting_that_did_not_reach_the_model_is_warned_of() -> None:
     rows = [*rows_of(1, unadjusted="max_tokens temperature"), make_result(make_cell("nop"), unadjusted="temperature",
                                                                          judge_unadjusted="temperature")]  # fmt: skip
-    found = warned(aggregate(plan_of(*cells(1), make_cell("nop")), rows), "went without")
+    found = warned(aggregate(plan_of(*cells(1), make_cell("nop")), rows), "lacked the configured")
     assert [each.partition(", which")[0] for each in found] == [
-        "nop: in 1 trial, requests of the agent went without the configured temperature",
-        "oracle: in 1 trial, requests of the agent went without the configured max_tokens",
-        "oracle: in 1 trial, requests of the agent went without the configured temperature",
-        "nop: in 1 trial, requests of the panel went without the configured temperature",
+        "nop: in 1 trial, requests of the agent lacked the configured temperature",
+        "oracle: in 1 trial, requests of the agent lacked the configured max_tokens",
+        "oracle: in 1 trial, requests of the agent lacked the configured temperature",
+        "nop: in 1 trial, requests of the panel lacked the configured temperature",
     ]
-    assert warned(aggregate(plan_of(*cells(1)), rows_of(1)), "went without") == []
+    assert warned(aggregate(plan_of(*cells(1)), rows_of(1)), "lacked the configured") == []
 
 
 @pytest.mark.parametrize("subscription", [True, False])
 def test_list_prices_of_a_subscription_are_warned_of(subscription: bool) -> None:
     report = aggregate(plan_of(*cells(1)), rows_of(1, subscription=subscription))
-    expected = ["billing: subscription. USD are list prices of the tokens used, and no bill."]
+    expected = ["billing: subscription. USD are list prices of the used tokens, not a bill."]
     assert warned(report, "billing") == (expected if subscription else [])
 
 
@@ -67,6 +67,6 @@ def test_an_arm_with_tools_of_the_provider_is_told_not_to_have_had_a_closed_netw
     arm = make_model_arm(variant=variant)
     cell = make_cell(arm.id)
     plan = make_plan(cell, arms=(arm,))
-    said = f"{arm.id}: its network was not closed: it had web_search, which the provider runs."
+    said = f"{arm.id}: its network was open to some degree, since the provider runs web_search."
     assert warned(aggregate(plan, [make_result(cell, network="provider")]), "network") == [said]
     assert warned(aggregate(plan, []), "network") == []

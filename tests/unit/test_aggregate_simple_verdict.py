@@ -56,5 +56,8 @@ def test_simple_verdicts_are_not_always_undecided() -> None:
     mixed = {f"{at:03d}-s": {"one": (3, 3), "two": (at % 2, 3)} for at in range(20)}
     assert simple_verdict("one", "two", mixed, 1)[0] == "better"
     one = simple_verdict("one", "two", {"000-s": passed["000-s"]}, 1)
-    assert one == ("not_enough_data", "they share 1 scenario, too few for an interval; the extra `report` tells more")
+    assert one == (
+        "not_enough_data",
+        "the arms share 1 scenario, too few for an interval; install the extra `report` for full statistics",
+    )
     assert difference_interval([1.0] * 6) == (pytest.approx(2 * 0.025 ** (1 / 6) - 1), 1.0)

@@ -205,7 +205,7 @@ def test_an_output_without_end_is_ended_by_its_limit_or_by_its_reader(tmp_path: 
     said = shell(repo, ORACLE, "--", "yes")
     assert said.code != 0
     assert len(said.out) <= 1_000_000
-    assert "shell: ended, since it wrote more to its output than one file may hold (limits.file_mb)" in said.err
+    assert "shell: ended, since its output is larger than the limit for one file (limits.file_mb)" in said.err
     piped = f"{COMMAND} shell {ORACLE} -- sh -c 'while :; do echo y; sleep 0.1; done' | head -1"
     env = {**os.environ, **environment(tmp_path)}
     done = subprocess.run(

@@ -183,7 +183,7 @@ def test_a_series_of_runs_is_drawn_into_a_file(folder: Path) -> None:
     picture = (folder / "history.svg").read_text(encoding="utf-8")
     assert "drops from 81 % to 19 %" in picture
     assert "prefers-color-scheme:dark" in picture
-    assert "not written, since no arm has two result sets" in history(folder, "d0", "--svg", "no.svg").err
+    assert "not written: the chart needs an arm with two result sets" in history(folder, "d0", "--svg", "no.svg").err
     assert not (folder / "no.svg").exists()
 
 

@@ -17,8 +17,8 @@ from tests.support.scripted_claude import claude_environment, tell
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--agent", "oracle"), "--agent oracle: no agent with a command line; there are: claude-code"),
-        (("--agent", "claude-code"), "an image needs a version; name it: claude-code@VERSION"),
+        (("--agent", "oracle"), "--agent oracle: is not an agent CLI; there are: claude-code"),
+        (("--agent", "claude-code"), "an image needs a version; write  claude-code@VERSION"),
         (("--recipe", "bsae"), "image 'bsae': not found in config/images/"),
         (("no-such-scenario",), "scenarios: 'no-such-scenario' matches nothing"),
     ],
@@ -129,7 +129,7 @@ def test_what_a_users_scenario_brings_is_not_the_clis(tmp_path: Path) -> None:
 def test_a_cli_that_does_not_come_as_far_as_a_request_has_none(tmp_path: Path, script: str) -> None:
     said = inventory(tmp_path, script)
     assert (said.code, said.out) == (5, "")
-    assert "claude-code: with claude-fable-5-1 it sent no model request: " in said.err
+    assert "claude-code: sent no model request with claude-fable-5-1: " in said.err
     assert not (tmp_path / "config").exists()
 
 
@@ -137,8 +137,8 @@ def test_a_cli_that_does_not_come_as_far_as_a_request_has_none(tmp_path: Path, s
     ("agent", "code", "message"),
     [
         ("claude-coed", 3, "agents: there is no agent 'claude-coed'; did you mean \"claude-code\"?"),
-        ("nop", 3, "nop is built in: it has no inventory"),
-        ("oracle", 3, "oracle is built in: it has no inventory"),
+        ("nop", 3, "nop is built in, so it has no inventory"),
+        ("oracle", 3, "oracle is built in, so it has no inventory"),
         ("nop@2", 5, "agents: nop@2: the version here is"),
         ("", 3, "agents: there is no agent ''"),
     ],

@@ -118,7 +118,10 @@ def test_wrong_use_is_exit_code_2_with_what_is_wrong(tmp_path: Path, args: list[
         (["evaluate", "none.yaml"], ["none.yaml: there is no such file"]),
         (["evaluate", "broken.yaml"], ["broken.yaml:3: not valid YAML"]),
         (["evaluate", "unknown.yaml"], ["unknown.yaml:3: scenarois: unknown key", 'did you mean "scenarios"?']),
-        (["evaluate", "greet", "--only", "x*"], ["--only 'x*' matches none of 2 cells; one is 101-greet--"]),
+        (
+            ["evaluate", "greet", "--only", "x*"],
+            ["--only 'x*' matches none of 2 cells; an example of an id: 101-greet--"],
+        ),
         (["prepare", "101-great"], ["scenario '101-great': not found", 'did you mean "101-greet"?']),
         (["judge", "greet"], ["plan.json: there is no plan; run `scylla-gha evaluate greet` first"]),
         (["collect", "greet"], ["plan.json: there is no plan"]),
@@ -246,4 +249,4 @@ def test_only_commands_that_store_their_work_say_so(tmp_path: Path, repo: Path) 
     assert begun.err.splitlines()[-1].endswith("; correct this, and run the same command again")
     (repo / "runs").touch()
     ended = call(repo, "evaluate", "greet")
-    assert ended.err.splitlines()[-1].endswith("; finished work is stored, and the same command resumes it")
+    assert ended.err.splitlines()[-1].endswith("; finished work is stored; run the same command to resume")

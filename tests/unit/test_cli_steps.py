@@ -148,7 +148,7 @@ def judge(cell: CellFolder, *args: str, **env: str) -> Said:
 def test_a_real_key_is_refused_before_a_check_is_run(cell: CellFolder) -> None:
     said = judge(cell)
     assert (said.code, said.out) == (6, "")
-    assert "checks of what shell wrote: in the sandbox host, an agent could read the provider's key" in said.err
+    assert "checks of the work of shell: in the sandbox host, an agent could read the provider's key" in said.err
     assert not cell.judgment.exists()
     said = judge(cell, "--allow-exposed-keys", GITHUB_ACTIONS="true")
     assert (said.code, "in GitHub Actions, agents with a real key work only in docker" in said.err) == (6, True)

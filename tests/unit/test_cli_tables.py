@@ -139,7 +139,7 @@ def test_a_run_that_was_paid_for_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "runs" / "run").mkdir(parents=True)
     (tmp_path / "runs" / "run" / "results.jsonl").write_text("")
     with pytest.raises(
-        ConfigError, match="holds a run that was not imported, and is not overwritten; give another --name"
+        ConfigError, match="contains a run that was not imported, and is not overwritten; give another --name"
     ):
         imported(csv_file(tmp_path / "a.csv", HEADER))
 

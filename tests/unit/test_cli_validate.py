@@ -178,7 +178,7 @@ def test_what_is_to_be_known_of_models_is_noted_and_no_fault(repo: Path) -> None
 
 def test_a_sandbox_is_for_what_is_executed(repo: Path) -> None:
     said = validate(repo, "--sandbox", "docker")
-    assert (said.code, "--sandbox has an effect only with --execute" in said.err) == (2, True)
+    assert (said.code, "--sandbox needs --execute" in said.err) == (2, True)
     said = validate(repo, PLACE, "--execute", "--sandbox", "docker")
     assert (said.code, "no container engine answers at" in said.err) == (5, True)
 

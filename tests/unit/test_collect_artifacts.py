@@ -92,7 +92,7 @@ MANIFESTS: dict[str, tuple[dict[str, Any], str]] = {
     "another shard": ({"shard": 1}, "its manifest is of another shard or attempt than its name"),
     "another attempt": ({"attempt": 2}, "its manifest is of another shard or attempt than its name"),
     "another plan": ({"plan": "1" * 64}, "its manifest is of another plan"),
-    "fewer rows": ({"count": 1}, "its manifest counts 1 row, and there are 2"),
+    "fewer rows": ({"count": 1}, "its manifest counts 1 row, but there are 2"),
     "more rows than cells": ({"count": 3}, "its manifest counts 3 rows of 2 cells"),
     "a stranger unstarted": ({"unstarted": {"x": ""}}, "its manifest lists cells that are not in its shard"),
     "unstarted, with a row": (
@@ -185,7 +185,7 @@ SHAPES: dict[str, tuple[Callable[[Path], None], str]] = {
     "a socket": (_socket, "results.jsonl is a socket, not a file"),
     "a folder": (_folder, "results.jsonl is a folder, not a file"),
     "one more": (_more, "holds more than 2 files"),
-    "an odd name": (_odd, r"holds '..\nresults.jsonl', which is not a file of such an artifact"),
+    "an odd name": (_odd, r"contains '..\nresults.jsonl', which is not a file of such an artifact"),
     "many": (_many, "holds more than 2 files"),
     "no manifest": (_no_manifest, "manifest.json is missing"),
     "a link to a folder": (_no_folder, "is not a folder"),
@@ -219,7 +219,7 @@ def test_a_name_is_that_of_a_shard_of_the_wave(tmp_path: Path, name: str) -> Non
 
 def test_an_attempt_that_has_not_been_yet_is_refused(tmp_path: Path) -> None:
     place = send(tmp_path, good(), attempt=3)
-    assert refusal(place, of=reader(2)) == "it is of attempt 3, and this is attempt 2"
+    assert refusal(place, of=reader(2)) == "the artifact is of attempt 3, but this is attempt 2"
     assert reader(3).read(place).attempt == 3
 
 

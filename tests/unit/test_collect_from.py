@@ -50,7 +50,7 @@ def test_the_report_says_what_was_refused_and_what_is_missing(folder: RunFolder)
     sent(folder, good(*CELLS[2:]), 1)
     made = collect_from(PLAN, folder, sent(folder, b"{}\n"))
     report = aggregate(PLAN, read_lines(folder.results, Result), intake=made)
-    assert report.warnings[0] == ("Rows of 1 artifact were refused, none of them is counted: scylla-rows-demo-000-1: "
+    assert report.warnings[0] == ("Rows of 1 artifact were refused and are not counted: scylla-rows-demo-000-1: "
                                   "line 1 is not a row: 'experiment': Field required.")  # fmt: skip
     assert [(one.cell, one.outcome, one.reason[:31]) for one in report.excluded] == [
         (cell, "missing", "the rows of shard 000 were refu") for cell in SHARDS[0]
@@ -83,7 +83,8 @@ def test_the_command_line_takes_them_in(folder: RunFolder, tmp_path: Path) -> No
     assert said.code == 0, said.err
     assert said.out.strip() == str(folder.results)
     assert said.err.splitlines() == ["2 rows of 1 artifact, 0 reused",
-                                     "refused: scylla-rows-demo-000-2: it is of attempt 2, and this is attempt 1",
+                                     ("refused: scylla-rows-demo-000-2: the artifact is of attempt 2, "
+                                     "but this is attempt 1"),
                                      "missing: 2 cells"]  # fmt: skip
     assert scylla(*args, "--attempt", "2", cwd=tmp_path).err == "4 rows of 2 artifacts, 0 reused\n"
     sent(folder, b"", attempt=3)

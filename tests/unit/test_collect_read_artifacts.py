@@ -92,14 +92,14 @@ def test_all_rows_together_are_bounded(tmp_path: Path) -> None:
     most = 2 * len(good(A))
     found = gathered(tmp_path, most=most)
     (refused,) = found.refused
-    assert refused.reason == f"all rows together are more than the {most:,} bytes that are allowed"
+    assert refused.reason == f"all rows together exceed the limit of {most:,} bytes"
     assert shard_bytes(2) == 2 * 16_384 + 65_536
 
 
 def test_a_folder_of_anything_else_is_named(tmp_path: Path) -> None:
     for at in range(10_001):
         (tmp_path / f"{at}").touch()
-    with pytest.raises(ConfigError, match="holds more than 10000 entries; give the folder that holds one folder"):
+    with pytest.raises(ConfigError, match="contains more than 10000 entries; give the folder with one folder"):
         gathered(tmp_path)
 
 

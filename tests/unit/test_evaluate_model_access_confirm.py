@@ -55,7 +55,7 @@ def test_at_a_terminal_the_answer_decides(repo: Path, answer: str, code: int, as
     with serve(lambda _: Say("Hi.")) as provider:
         said = at_a_terminal(repo, env_of(repo, provider), answer, "evaluate", "greet")
         assert (said.code, len(provider.requests)) == (code, asked), said.err
-    assert "spend likely $0.13, perhaps $0.38, with no budget to stop at? [y/N]" in said.err
+    assert "spend likely $0.13, perhaps $0.38, without a budget that limits it? [y/N]" in said.err
 
 
 def test_what_is_stored_is_not_asked_for_again(repo: Path) -> None:
@@ -94,7 +94,7 @@ categories:
 @pytest.mark.parametrize(
     ("given", "amount"),
     [
-        pytest.param({}, "likely $0.13, perhaps $0.48, with no budget to stop at", id="no budget"),
+        pytest.param({}, "likely $0.13, perhaps $0.48, without a budget that limits it", id="no budget"),
         pytest.param({"role_budget_usd": {"judge": 0.25}}, "up to $0.25 (likely $0.13)", id="a budget of the judges"),
         pytest.param(
             {"budget_usd": 9.0, "role_budget_usd": {"judge": 0.25}}, "up to $0.25 (likely $0.13)", id="the least"

@@ -302,7 +302,7 @@ def test_below_the_floor_it_names_the_disk_and_what_to_do(tmp_path: Path) -> Non
     floor = shutil.disk_usage(tmp_path).total // 1_000_000 + 1
     why = low_disk_space((tmp_path / "not" / "there",), floor) or ""
     assert why.startswith(f"the disk of {tmp_path} has ")
-    assert f"nothing new starts below {floor} MB (limits.free_disk_mb); make room" in why
+    assert f"but a new cell needs {floor} MB (limits.free_disk_mb); make room" in why
 
 
 def test_garbage_is_collected_again_afterwards_also_after_an_error() -> None:

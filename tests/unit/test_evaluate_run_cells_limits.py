@@ -60,8 +60,8 @@ def test_a_full_disk_is_an_early_end_that_the_command_line_tells(
     write_greet_experiment(repository.root, limits={"free_disk_mb": NEVER})
     said = scylla(*command, "greet", cwd=repository.root, env=environment(tmp_path))
     assert said.code == 8, said.err
-    assert "nothing new starts below 1000000000 MB (limits.free_disk_mb)" in said.err
-    assert "nothing new starts" in (repository.root / "runs" / "greet" / "unstarted.json").read_text()
+    assert "but a new cell needs 1000000000 MB (limits.free_disk_mb)" in said.err
+    assert "but a new cell needs" in (repository.root / "runs" / "greet" / "unstarted.json").read_text()
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ def test_a_check_that_does_not_end_is_not_run_again(tmp_path: Path) -> None:
     shutil.rmtree(repository.folder().path / "wrong")
     proof = validate_scenario(repository.folder(), Library((repository.root,)))
     assert runs.read_text() == "run\n" * 2, "once for the no-op and once for the solution"
-    assert any("waits (no end within its limit" in fault for fault in proof.faults)
+    assert any("waits (did not end within its limit" in fault for fault in proof.faults)
 
 
 def test_a_missing_solution_is_found(tmp_path: Path) -> None:
@@ -263,4 +263,4 @@ def test_proofs_as_json(root: Path) -> None:
 
 def test_skipping_is_for_what_is_executed(root: Path) -> None:
     said = scylla("validate", PLACE, "--skip-proved", cwd=root, env=environment(root.parent))
-    assert (said.code, "--skip-proved has an effect only with --execute" in said.err) == (2, True)
+    assert (said.code, "--skip-proved needs --execute" in said.err) == (2, True)

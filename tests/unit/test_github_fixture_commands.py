@@ -220,7 +220,7 @@ def test_a_seed_that_fails_frees_its_lease_and_is_gone_on_with(site: FixtureSite
     assert lease_of(read_state(site.accounts.admin)[0]) is None
     compared = in_project(site, tmp_path / "project", "status", "demo")
     assert compared.code == 10
-    assert "`scylla-gha fixture seed demo --lane 0` continues a seed that was begun" in compared.err
+    assert "`scylla-gha fixture seed demo --lane 0` continues an earlier seed" in compared.err
 
 
 def test_validate_names_an_account_of_no_user(site: FixtureSite, tmp_path: Path) -> None:

@@ -210,7 +210,7 @@ def noise(differ: int, of: int) -> ControlResult:
         pytest.param([probe(noise(0, 3), cell="c")], [], id="steady"),
         pytest.param(
             [probe(noise(1, 3), cell="c"), probe(noise(0, 3), cell="d"), probe(noise(2, 3), cell="e")],
-            ["judge opus answered 3 of 9 items differently when it was asked the same again."],
+            ["judge opus answered 3 of 9 items differently when asked the same question again."],
             id="all trials of a judge together",
         ),
     ],

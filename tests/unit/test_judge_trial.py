@@ -184,7 +184,7 @@ def test_a_check_that_ends_badly_does_not_hold(tmp_path: Path, script: str, evid
 def test_a_check_that_hangs_is_ended_at_its_limit(tmp_path: Path) -> None:
     result = run_check(tmp_path, f"echo $$ >{tmp_path}/pid; echo begun; sleep 600", seconds=1)
     assert not result.holds
-    assert result.evidence == "no end within its limit (1 s): begun"
+    assert result.evidence == "did not end within its limit (1 s): begun"
     assert ends(number_in(tmp_path / "pid"))
 
 

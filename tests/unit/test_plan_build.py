@@ -94,7 +94,7 @@ def planned(library: Library, folder: RunFolder) -> Plan:
 def test_a_plan_is_of_the_experiment_that_is_named(library: Library, tmp_path: Path) -> None:
     made = planned(library, RunFolder(tmp_path / "runs"))
     assert sorted(cell.id for cell in made.cells) == [f"{SCENARIO}--nop--r01", f"{SCENARIO}--oracle--r01"]
-    assert made.estimate.basis == "history for 0 of 2 cells, priors by size for the others"
+    assert made.estimate.basis == "history for 0 of 2 cells, priors by size for other cells"
 
 
 def test_what_earlier_trials_took_is_its_history(library: Library, tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_what_earlier_trials_took_is_its_history(library: Library, tmp_path: Pat
     excluded = make_excluded_result(other, Outcome.PROVIDER_ERROR, seconds=6000.0)
     write_lines(folder.results, [*rows, excluded])
     made = planned(library, folder)
-    assert made.estimate.basis == "history for 1 of 2 cells, priors by size for the others"
+    assert made.estimate.basis == "history for 1 of 2 cells, priors by size for other cells"
     assert made.estimate.minutes.likely == pytest.approx(2.0 + 0.01 + 2 * 0.05)
 
 

@@ -115,7 +115,7 @@ def test_a_part_of_the_cells_keeps_order_and_keys(tmp_path: Path) -> None:
 
 def test_a_glob_over_cells_that_matches_none_shows_an_id(tmp_path: Path) -> None:
     said = fault(library(tmp_path), CellSelection(only=("*--R01", "x")))
-    assert said.startswith("--only '*--R01 x' matches none of 2 cells; one is 001-one--")
+    assert said.startswith("--only '*--R01 x' matches none of 2 cells; an example of an id: 001-one--")
 
 
 def fault(where: Library, choice: CellSelection = CellSelection(), **given: Any) -> str:
@@ -145,7 +145,7 @@ def test_what_is_no_experiment_is_refused(tmp_path: Path, given: dict[str, Any],
 def test_two_variants_that_are_one_configuration_are_refused(tmp_path: Path) -> None:
     where = library(tmp_path)
     write_tier(tmp_path, bare=BARE, vanilla=BARE)
-    assert "T0/00-bare and T0/01-vanilla are one configuration" in fault(where, **WITH_MODEL)
+    assert "T0/00-bare and T0/01-vanilla have the same configuration" in fault(where, **WITH_MODEL)
 
 
 def test_a_twin_that_the_experiment_does_not_name_does_not_matter(tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_prices_and_history_reach_the_estimate(tmp_path: Path) -> None:
     experiment = make_experiment(**WITH_MODEL, repetitions=2)
     history = {("001-one", "t0-00-bare.cli.m"): [PastCost(0.5, 60.0)]}
     made = plan_cells(experiment, where, AGENTS, history=history)
-    assert made.estimate.basis == "history for 2 of 6 cells, priors by size for the others"
+    assert made.estimate.basis == "history for 2 of 6 cells, priors by size for other cells"
     assert made.estimate.usd.low is not None
     assert made.estimate.usd.low > 1.0
 

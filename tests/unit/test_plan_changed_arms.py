@@ -122,7 +122,7 @@ def test_a_plan_shows_what_the_change_alters(tmp_path: Path) -> None:
     assert change_diff(here, head).endswith("... cut after 20,000 characters\n")
     assert change_diff(here, here) == ""
     write(tmp_path / "head/CLAUDE.md", "long\n" * 100_000)
-    assert "\nCLAUDE.md differs, and is too large to be shown\n" in change_diff(here, head)
+    assert "\nCLAUDE.md differs, but is too large to be shown\n" in change_diff(here, head)
 
 
 def test_links_of_a_change_that_lead_out_of_it_are_not_shown(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_without_history_turns_by_size_are_priced(size: str, turns: tuple[int, i
     usd, minutes, basis = guess((sized(size), make_model_arm(), 2), limits=TrialLimits(timeout_seconds=24 * 3600))
     assert values(usd) == near(*(2 * count * TURN for count in turns))
     assert values(minutes) == near(*(2 * count * 0.2 for count in turns))
-    assert basis == "history for 0 of 2 cells, priors by size for the others"
+    assert basis == "history for 0 of 2 cells, priors by size for other cells"
 
 
 def test_no_trial_is_guessed_to_last_longer_than_it_may() -> None:
@@ -71,7 +71,7 @@ def test_history_of_the_same_scenario_and_arm_comes_first() -> None:
     usd, minutes, basis = guess((sized("small"), arm, 3), history=history)
     assert values(usd) == near(1.5, 3.0, 4.5)
     assert values(minutes) == near(3, 6, 9)
-    assert basis == "history for 3 of 3 cells, priors by size for the others"
+    assert basis == "history for 3 of 3 cells, priors by size for other cells"
 
 
 def test_history_of_unknown_cost_leaves_the_prior_of_the_cost() -> None:
@@ -103,7 +103,7 @@ def test_one_unknown_price_makes_the_whole_sum_unknown_not_smaller(models: dict[
 def test_groups_add_up() -> None:
     usd, _, basis = guess((sized("small"), make_model_arm(), 1), (sized("medium"), make_model_arm(), 2))
     assert values(usd) == near(*((one + 2 * two) * TURN for one, two in ((3, 8), (10, 25), (30, 80))))
-    assert basis == "history for 0 of 3 cells, priors by size for the others"
+    assert basis == "history for 0 of 3 cells, priors by size for other cells"
 
 
 JUDGED = make_rubric(make_category(make_item(), make_item(id="Q1", type="subjective", checks=())))

@@ -39,8 +39,8 @@ CONDITIONS = """\
     git: {ref: fix, file_matches: {path: app.py, matches: "#{{ issue.crash.number }}"}}
 progress:"""
 SHARED = (
-    "github-fixtures.yaml: accounts: the agent's user author has the account of the administrator; give it one of its "
-    "own, since the agent gets its token"
+    "github-fixtures.yaml: accounts: the agent's user author has the account of the administrator; give it its own "
+    "account, since the agent gets the token"
 )
 EXPERIMENT = make_experiment(id="live", scenarios=(ID,), agents=("oracle",), baseline="oracle", github="github.com")
 
@@ -72,13 +72,13 @@ def test_what_github_com_cannot_tell_is_refused_with_the_checkpoint_and_the_reas
     *lines, advice = str(caught.value).splitlines()
     assert [line.removeprefix(before) for line in lines] == [
         "checkpoints.clean: not_forced: GitHub does not list the pushes of a trial",
-        "checkpoints.ordered: before: GitHub does not say in which order things were done",
+        "checkpoints.ordered: before: GitHub does not report the order of changes",
         "checkpoints.ordered: query: GitHub does not list the pushes of a trial",
-        "checkpoints.written: by: GitHub names the authors of comments, reviews and threads, and of no other change",
+        "checkpoints.written: by: GitHub names the authors of comments, reviews and threads, but not of other changes",
         "checkpoints.green: query: runs are not read from github.com",
         "checkpoints.told: select: timelines are not read from github.com",
-        "checkpoints.named: names the number of an issue or pull request, and numbers differ between repositories",
-        "its fixture has scripted reviewers, and nobody reviews on github.com",
+        "checkpoints.named: contains the number of an issue or pull request, but numbers differ between repositories",
+        "its fixture has scripted reviewers, but nobody reviews on github.com",
         SHARED,
     ]
     assert advice == "Choose other scenarios, or `github: hub`"
@@ -94,7 +94,7 @@ def test_fixtures_without_repositories_modes_of_the_hub_and_sandboxes_without_a_
         plan_cells(EXPERIMENT, library, {"oracle": BUILT_IN}, images=SandboxImages("bubblewrap"))
     mode = Mode(id="tool", env={"TOOL_API": "{address}/api/v3"})
     arms = [Arm(id="tool.oracle", agent="oracle", version="1", mode=mode)]
-    with pytest.raises(ConfigError, match=r"mode tool: env: TOOL_API has the address of the hub"):
+    with pytest.raises(ConfigError, match=r"mode tool: env: TOOL_API contains the address of the hub"):
         check_github_com(EXPERIMENT, [library.scenario(ID)], arms, library)
     (tmp_path / "config/github-fixtures.yaml").write_text("fixtures: {}\n")
     with pytest.raises(ConfigError, match=f"{ID}: github-fixtures.yaml: fixtures: 'demo' is not listed"):

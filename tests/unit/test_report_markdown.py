@@ -37,7 +37,7 @@ def report_without_statistics() -> Report:
             Excluded(cell=f"002-two--{arms[2]}--r01", outcome="missing", reason="planned, and no trial is stored"),
         ),
         judge_usd=0.0123,
-        warnings=(f"{arms[2]}: the cost of at least one trial is unknown, so its sums are.",),
+        warnings=(f"{arms[2]}: the cost of at least one trial is unknown, so its total cost is unknown.",),
     )  # fmt: skip
 
 

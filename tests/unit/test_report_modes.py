@@ -61,7 +61,7 @@ def test_what_is_not_possible_is_listed_with_its_reason(tmp_path: Path) -> None:
 def test_what_no_oracle_proves_is_a_warning() -> None:
     of = plan().model_copy(update={"unproved": {"mcp": ("151-review", "156-triage")}})
     assert aggregate(of, map(row_of, of.cells), question=question_of(of)).warnings[1] == (
-        "Mode mcp: 2 scenarios of its arms without an oracle of it (151-review, 156-triage), so nothing proves that "
+        "Mode mcp: 2 scenarios of its arms without an oracle for it (151-review, 156-triage), so nothing proves that "
         "its tools can do them."
     )
 
