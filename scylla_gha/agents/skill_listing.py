@@ -37,7 +37,7 @@ class ListingRules:
     """Rules of one version of a CLI.
 
     Attributes:
-        version: of the CLI.
+        version: version of the CLI.
         own: columns of the CLI's own skills with their descriptions, its commands by name.
         budgets: limits by models.
         is_cleaned: invisible characters and line ends are listed as spaces, and `<` and `>` as entities.

@@ -116,7 +116,7 @@ class SessionStop:
 
         Args:
             calls: in the answer.
-            turn: of the main conversation; None: the answer belongs to another one.
+            turn: turn of the main conversation; None: the answer belongs to another one.
             wants_tool: it asks for a tool; otherwise the conversation is at its end, which decides too.
         """
         if self._rule is None or self.end is not None:

@@ -40,7 +40,7 @@ class GraphQLRequest:
         document: the query or mutation.
         what: the operation in words, for messages: `read the state`.
         needs: the permission that it needs, in a workflow's notation.
-        variables: of the document.
+        variables: variables of the document.
     """
 
     document: str
@@ -159,7 +159,7 @@ class RequestLimits:
         backoff: seconds before the first retry if GitHub names no time; doubled for each later one.
         max_calls: requests of one client.
         timeout: seconds for one answer.
-        attempts: of one request.
+        attempts: attempts of one request.
     """
 
     between_writes: float = 1.0
@@ -217,7 +217,7 @@ class GitHubRepository:
 
         Args:
             request: the request.
-            kind: of its answer.
+            kind: kind of its answer.
             search: returns what an earlier attempt created, if its answer was lost.
         """
         return self._explained(request, lambda: kind.model_validate(self._once(request)[1] or {}), search)
@@ -227,8 +227,8 @@ class GitHubRepository:
 
         Args:
             request: the request, without a page.
-            kind: of an item.
-            key: of the list, if the answer is an object.
+            kind: kind of an item.
+            key: key of the list, if the answer is an object.
         """
         for page in range(1, self._limits.max_calls + 2):
             query = {**request.query, "per_page": PAGE, "page": page}

@@ -169,7 +169,7 @@ def dispatch_workflow(repository: GitHubRepository, workflow: str, ref: str, inp
         repository: the repository.
         workflow: its file's name.
         ref: branch or tag.
-        inputs: of the dispatch.
+        inputs: inputs of the dispatch.
     """
     since = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
     operation = (f"dispatch {workflow} on {ref}", "actions: write")
@@ -229,7 +229,7 @@ def author_comments(repository: GitHubRepository, number: int, author: str, sinc
 
     Args:
         repository: the repository.
-        number: of the issue or pull request.
+        number: number of the issue or pull request.
         author: a login.
         since: ISO time; only comments changed after it; empty: all.
     """

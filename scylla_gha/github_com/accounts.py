@@ -47,7 +47,7 @@ class FixtureAccounts:
     Attributes:
         pool: logins by user, and who administers.
         repository: OWNER/NAME.
-        environ: has the tokens.
+        environ: environment with the tokens.
     """
 
     pool: RepositoryPool

@@ -52,7 +52,7 @@ class FixtureBuilder:
     Attributes:
         read: function that reads the repository again.
         refs: branches and tags after the moves of this builder.
-        numbers: of issues and pull requests by key, new ones included.
+        numbers: numbers of issues and pull requests by key, new ones included.
         created: ids of created objects by key.
     """
 
@@ -69,10 +69,10 @@ class FixtureBuilder:
         """Create an object exactly once, as a user.
 
         Args:
-            user: of the fixture.
-            path: of the repository.
+            user: user of the fixture.
+            path: path of the repository.
             body: JSON.
-            key: of its marker.
+            key: key of its marker.
             needs: the permission.
         """
         request = ApiRequest("POST", path, f"create {key.replace(':', ' ')}", needs, body=body)

@@ -116,7 +116,7 @@ def objects_of_repository(
     """Find the objects of a fixture in a repository.
 
     Args:
-        state: of the repository.
+        state: state of the repository.
         wanted: the fixture's objects.
         noted: ids by key, of when they were created.
         by_id_only: ignore markers and names, which an agent may have written.

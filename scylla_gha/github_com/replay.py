@@ -78,8 +78,8 @@ class TrialReplay:
 
         Args:
             records: by name.
-            objects: of the repository, by name.
-            prefix: of their names in the canonical form.
+            objects: objects of the repository, by name.
+            prefix: prefix of their names in the canonical form.
             fields_of: returns an object's fields as its record has them.
         """
         state = self._world.hub.state

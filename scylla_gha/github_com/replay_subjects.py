@@ -125,7 +125,7 @@ class ReplayWords:
     """Translation of a repository's numbers, logins and texts into those of the fixture's hub.
 
     Attributes:
-        numbers: of issues and pull requests on the hub, by their numbers in the repository.
+        numbers: numbers of issues and pull requests on the hub, by their numbers in the repository.
     """
 
     view: FixtureView

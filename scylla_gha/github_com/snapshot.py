@@ -28,7 +28,7 @@ class PagedList:
     """List that is read in pages.
 
     Attributes:
-        size: of a page.
+        size: size of a page.
         entry: fields of an entry; empty for entries that are records.
         field: field and first arguments, if it differs from the record's field.
     """
@@ -336,8 +336,8 @@ def read_whole_state(ask: Ask, owner: str, name: str) -> tuple[RepositorySnapsho
 
     Args:
         ask: returns the data of a document with variables.
-        owner: of the repository.
-        name: of the repository.
+        owner: owner of the repository.
+        name: name of the repository.
     """
     answer = ask(_DOCUMENT, {"owner": owner, "name": name})
     repository = _complete(ask, RepositorySnapshot, answer["repository"])

@@ -101,7 +101,7 @@ def lease_lane(
     Args:
         pool: repositories to choose from.
         reference: wanted state.
-        terms: of the lease.
+        terms: terms of the lease.
         minutes: length of the lease.
         identity: the agent's user.
 
@@ -284,7 +284,7 @@ def lane_prompt(text: str, view: FixtureView) -> str:
 
     Args:
         text: as it is in the scenario's file, with placeholders such as `{{ pr.review_me.number }}`.
-        view: of the lane.
+        view: view of the lane.
     """
     prompt = rendered(text, bindings_of(view))
     for user, login in view.dialect.logins.items():

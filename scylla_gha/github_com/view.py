@@ -43,7 +43,7 @@ class FixtureReference:
     """Wanted state of a fixture.
 
     Attributes:
-        name: of the fixture.
+        name: name of the fixture.
         state: as a repository that has just been made of it.
         keep: a commit that names the fixture, and whose parents are all commits that the state needs.
         folder: git directory with all objects.
@@ -106,7 +106,7 @@ def make_reference(
     """Make the wanted state of a fixture's folder.
 
     Args:
-        name: of the fixture.
+        name: name of the fixture.
         fixture: its folder.
         scratch: an empty folder, which has to last as long as the result.
         start: the commit of the fixture's own files.
@@ -248,7 +248,7 @@ def view_of(
 
     Args:
         reference: the wanted state.
-        accounts: of the repository.
+        accounts: accounts of the repository.
         known: ids by key of objects that were created since the ids were noted.
         by_id_only: find objects by known ids alone, since an agent can write markers, names and notes.
     """

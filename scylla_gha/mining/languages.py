@@ -28,7 +28,7 @@ class RunnerProgram:
     """Program that runs tests of a language.
 
     Attributes:
-        name: as in `CodeEnvironment.framework`.
+        name: name as in `CodeEnvironment.framework`.
         language: for people.
         suffixes: file suffixes of the language's code.
         patterns: files that it runs unless the project says otherwise, as lines of a `.gitignore`.

@@ -54,7 +54,7 @@ class PythonProject:
     """Project as its files describe it.
 
     Attributes:
-        requirements: of the package; `test_requirements`: of its tests.
+        requirements: requirements of the package; `test_requirements`: of its tests.
         constraints: versions of a lock file.
         import_roots: folders that modules are imported from, beside the root and `src`.
         pytest_options: the project's own options that select tests or change how modules are imported.

@@ -105,8 +105,8 @@ def init_files(
     Args:
         checkout: the repository.
         settings: the user's choices.
-        report: gets lines of progress.
-        keep: gets the files of each task when it is accepted, so that an interrupted search loses none.
+        report: called with lines of progress.
+        keep: called with the files of each accepted task, so that an interrupted search loses none.
 
     Raises:
         RefusedError: the folder of a fixture holds other files.
@@ -181,8 +181,8 @@ def skills_workflows(toolkit: Toolkit, folders: Iterable[str]) -> list[ScaffoldF
     """Return the workflows for the Agent Skills of a repository: checks and measurements, and the command for them.
 
     Args:
-        toolkit: that it calls.
-        folders: of the skills, relative to the repository; a change in them starts the checks.
+        toolkit: toolkit that it calls.
+        folders: folders of the skills, relative to the repository; a change in them starts the checks.
     """
     tops = {PurePosixPath(folder).parts[:1] for folder in folders}
     patterns = sorted(f"{top[0]}/**" for top in tops if top and re.fullmatch(r"[\w.-]+", top[0]))

@@ -253,7 +253,7 @@ def with_evidence(
     may be in any of them.
 
     Args:
-        repository: of the run.
+        repository: repository of the run.
         facts: the facts of a comment.
         report: its failures name the trials.
         packing: the jobs of the trials; None: they ran in one job, which uploads no trials.

@@ -79,11 +79,11 @@ def push_run(
     """Put rows and report of a run on the results branch once, and report it on standard error.
 
     Args:
-        folder: of the run.
+        folder: folder of the run.
         branch: the results branch.
         origin: what was evaluated; missing repository, branch, campaign and wave are filled in.
         remote: the repository of the branch.
-        name: of the run there; None: a local run, named after a digest of its content.
+        name: name of the run there; None: a local run, named after a digest of its content.
         backoff: number of attempts, and the pauses between them.
 
     Raises:
@@ -268,7 +268,7 @@ def readiness_badges(
 
     Args:
         copy: a clone of the branch.
-        experiment: of the run that is published.
+        experiment: experiment of the run that is published.
         files: files of that run.
         is_newest: the run is of a branch, and not of a pull request.
     """

@@ -64,7 +64,7 @@ def changes(view: ReportView) -> Table:
 
 
 def reading(contrast: Contrast, verdict: Verdict | None = None) -> str:
-    """Return what an interval says in words, or the verdict if there is one."""
+    """Return an interval in words, or the verdict if there is one."""
     if verdict in {"equivalent", "not_enough_data"}:
         return verdict.replace("_", " ")
     if contrast.low is None or contrast.high is None:

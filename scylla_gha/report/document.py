@@ -184,8 +184,8 @@ def table_of(
         items: all items.
         columns: the table's columns, in their order.
         most: maximum number of rows; None: no limit.
-        noun: as in `Table`.
-        source: as in `Table`.
+        noun: noun as in `Table`.
+        source: source as in `Table`.
     """
     rows = [[text(item) for text in columns.values()] for item in items[:most]]
     return Table(tuple(columns), rows, len(items) - len(rows), noun, source)

@@ -98,7 +98,7 @@ def _size(value: float) -> str:
 
 
 def _cost_text(answer: SkillHelp) -> str:
-    """Return what the skill costs against the first arm that it is compared with, and how often it was used."""
+    """Return the cost of the skill against its first baseline, and the frequency of its use."""
     first = answer.contrasts[0] if answer.contrasts else None
     ratio = first.ratios.get("usd") if first else None
     parts = [f"costs {_ratio(ratio)} as much as trials {_AGAINST[first.against]}"] if first and ratio else []

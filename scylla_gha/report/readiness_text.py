@@ -76,7 +76,7 @@ def interval_text(low: float | None, high: float | None) -> str:
 
 
 def subject_line(report: ReadinessReport) -> str:
-    """Return what was measured: dimensions, anchors, model and agent."""
+    """Return the subject of the measurement: dimensions, anchors, model and agent."""
     score = report.score
     if score is None:
         return ""
@@ -119,7 +119,7 @@ def _score_lines(score: ReadinessScore) -> Iterator[str]:
 
 
 def _static_lines(facts: Sequence[SuiteFacts]) -> Iterator[str]:
-    """Yield what could be asked of each code base."""
+    """Yield the possible questions about each code base."""
     for side in facts:
         if len(facts) > 1:
             yield f"{side.side or 'code'}:"
@@ -192,7 +192,7 @@ def dimensions(report: ReadinessReport) -> Section:
 
 
 def twins(report: ReadinessReport) -> Section:
-    """Return what changes of the code are worth, measured on twins."""
+    """Return the effects of changes of the code, measured on twins."""
     return section("What changes of the code are worth here", Bullets([twin_text(twin) for twin in report.twins]))
 
 

@@ -92,7 +92,7 @@ class Headline:
         counts: the number of verdicts of each kind; empty: all are shown.
         verdicts: the clearest first.
         left_out: number of further verdicts.
-        notes: of the report.
+        notes: notes of the report.
         more_data: the command that measures more; None: there is enough data, or it cannot be measured here.
         hypothesis: with what the verdicts say of it; empty: there is none.
         mode_by_model: whether effects of modes depend on the model; empty: that was not tried.
@@ -285,7 +285,7 @@ def _decisive_words(agreement: Agreement) -> str:
     if agreement.decisive is None:
         return ""
     if agreement.decisive == 0:
-        return "The consensus rule decided the pass of none of them: all judges were on the same side of the threshold."
+        return "The consensus rule decided no pass: in every trial, all judges were on the same side of the threshold."
     return (
         f"In {percent(agreement.decisive)} of them, judges were on both sides of the threshold: the rule of consensus "
         "decided whether the trial passed."

@@ -16,7 +16,7 @@ def skills_comment(measurement: SkillMeasurement, run_url: str) -> str:
     """Return the comment as Markdown.
 
     Args:
-        measurement: of the pull request's head.
+        measurement: measurement of the pull request's head.
         run_url: address of the run; empty: unknown.
     """
     rows = sorted(measurement.rows, key=_order)

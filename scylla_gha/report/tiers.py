@@ -1,6 +1,6 @@
-"""Tables of tiers, and the five questions of the Scylla paper (section 2), which rest on them and on the verdicts.
+"""Tables of tiers, and the five questions of the Scylla paper (section 2), answered by them and by the verdicts.
 
-Each answer names the numbers that it rests on, or what data are missing. "Yes" and "no" rest on verdicts or on
+Each answer names its numbers, or the missing data. "Yes" and "no" rest on verdicts or on
 intervals that exclude no difference; the sign of a difference alone answers nothing.
 """
 
@@ -115,7 +115,7 @@ def tier_tokens(view: ReportView) -> Table:
 
 
 def tier_treatments(view: ReportView) -> Table:
-    """Return the tokens of each tier's treatments, by part, and the share of trials that used what they declare."""
+    """Return the tokens of each tier's treatments by part, and the share of trials that used the declared parts."""
     return _by_tier(view, (*TREATMENT, ("trials that used it", "uptake")))
 
 
@@ -271,7 +271,10 @@ def _generic(view: ReportView) -> Answer:
         return Answer(
             question,
             _MISSING,
-            f"{len(better)} of {size} better, on scenarios of one category: it takes scenarios of several.",
+            (
+                f"{len(better)} of {size} better, on scenarios of one category; scenarios of several categories are "
+                "needed."
+            ),
         )
     texts = {comparison.arm: _losses(view, comparison) for comparison in better}
     generic = [arm for arm, lost in texts.items() if not lost]

@@ -28,7 +28,7 @@ class ShownDescriptions:
 
     Attributes:
         models: names of the models for which this holds.
-        version: of the CLI whose rules these are.
+        version: version of the CLI whose rules these are.
         room: characters available for the skills.
         used: characters of all descriptions together.
         fraction: value of the CLI's setting with which all descriptions are shown.

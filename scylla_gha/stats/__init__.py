@@ -107,7 +107,7 @@ def difference_interval(differences: Sequence[float]) -> tuple[float, float] | N
     Student's t in score form; if all differences are 1 (or -1), the interval of Clopper and Pearson.
     """
     n = len(differences)
-    if n < 2:  # noqa: PLR2004 a spread takes two
+    if n < 2:  # noqa: PLR2004 a spread needs two values
         return None
     mean = math.fsum(differences) / n
     if abs(mean) >= 1 - _EDGE:

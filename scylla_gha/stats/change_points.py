@@ -40,10 +40,10 @@ def change_points(values: ArrayLike, level: float = 0.05, *, draws: int = _DRAWS
     """Find all changes whose p is at most the level, in the order of time; a stable series has one at that rate.
 
     Args:
-        values: in the order of time.
-        level: of each step.
+        values: values in chronological order.
+        level: level of each step.
         draws: permutations of each step; 1 / (draws + 1) is the smallest p.
-        seed: of the permutations.
+        seed: seed of the permutations.
 
     Raises:
         ValueError: a value that is NaN or infinite, or no draw.

@@ -163,7 +163,7 @@ def mde_paired(variance: float, n: int, alpha: float = 0.05, power: float = 0.8)
     None with fewer than two clusters.
 
     Args:
-        variance: of a cluster's difference (`Split.of_difference`).
+        variance: variance of a cluster's difference (`Split.of_difference`).
         n: clusters.
         alpha: two-sided; divide it by the size of the family for Bonferroni.
         power: chance of detecting the difference.

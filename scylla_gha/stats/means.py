@@ -77,8 +77,8 @@ def rare_limits(values: ArrayLike, confidence: float, *, weight: float = 1.0) ->
 
     Args:
         values: shape (rows, n), between -1 and 1.
-        confidence: of the two limits together.
-        weight: of the added value, in values.
+        confidence: confidence of the two limits together.
+        weight: weight of the added value, in values.
     """
     known, x, n = _bounded(values)
     level = (1 + confidence) / 2

@@ -114,7 +114,7 @@ def success_cost_interval(cost: ArrayLike, success: ArrayLike) -> Interval | Non
     not prove that none can fail. Without a success the status is `infinite`, with a one-sided lower limit.
 
     Args:
-        cost: of each attempt; all must be known.
+        cost: cost of each attempt; all must be known.
         success: 0 or 1 for each attempt.
 
     Raises:
@@ -131,7 +131,7 @@ def macro_success_cost_interval(cost: ArrayLike, success: ArrayLike, labels: Lab
     counts clusters, not attempts: repetitions without a success say nothing about other clusters.
 
     Args:
-        cost: of each attempt.
+        cost: cost of each attempt.
         success: 0 or 1 for each attempt.
         labels: the cluster of each attempt.
 

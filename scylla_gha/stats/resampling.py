@@ -78,7 +78,7 @@ def bca_limits(values: ArrayLike, how: Resampling = USUAL) -> tuple[float, float
     None with fewer than two values, or equal ones.
     """
     x = vector(values)
-    if x.size < 2 or is_constant(x):  # noqa: PLR2004 a spread takes two
+    if x.size < 2 or is_constant(x):  # noqa: PLR2004 a spread needs two values
         return None
     drawn, estimate = resample(x, how)[0], float(on_grid(x, x.size).sum() / x.size)
     below = np.count_nonzero(drawn < estimate) + np.count_nonzero(drawn <= estimate)

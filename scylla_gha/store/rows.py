@@ -176,8 +176,8 @@ def of_same_github(rows: Iterable[Result], name: str) -> Iterator[Result]:
     """Yield the rows; refuse a mix of rows from the hub and from github.com.
 
     Args:
-        rows: that are counted together.
-        name: of their file, run or files, for the message.
+        rows: rows that are counted together.
+        name: name of their file, run or files, for the message.
 
     Raises:
         ConfigError: some rows are of the hub, and some of github.com.

@@ -263,7 +263,7 @@ def capture(
         try:
             stdout, stderr = process.communicate(stdin, seconds)
         except subprocess.TimeoutExpired:
-            raise ToolError(f"{' '.join(argv[:4])}: no end after {seconds:g} s") from None
+            raise ToolError(f"{' '.join(argv[:4])}: did not end within {seconds:g} s") from None
         finally:
             process.kill()  # does nothing to one that has ended
             watchers.unregister("TERM", process.pid)

@@ -39,7 +39,7 @@ class ServerProcess:
 
         Args:
             name: of the server in messages, such as "the hub".
-            module: whose `main` runs.
+            module: module whose `main` runs.
             passed_on: names of the variables.
         """
         self._name, self._module, self._passed_on = name, module, passed_on

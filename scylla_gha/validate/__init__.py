@@ -175,7 +175,7 @@ def prove_scenarios(
         names: ids of the scenarios to prove.
         sandboxes: where checks run.
         jobs: number of solutions at once.
-        report: gets a line for each scenario.
+        report: called with a line for each scenario.
         skip_proved: whether scenarios with a recorded proof are skipped, and new proofs are recorded.
     """
     sandboxes.check()

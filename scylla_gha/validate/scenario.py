@@ -155,7 +155,7 @@ def validate_scenario(
 
     Args:
         folder: the scenario.
-        library: has its fixture and the modes.
+        library: library with its fixture and the modes.
         sandboxes: in which its checks run; None: on the host.
         executor: tries several solutions at once; None: one after another.
         hub: serves the GitHub of its trials; None: one is started if it is needed.

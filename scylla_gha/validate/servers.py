@@ -70,7 +70,7 @@ def prove_servers(
         library: the servers.
         names: names of the servers to start.
         sandboxes: where they run.
-        report: gets a line for each server.
+        report: called with a line for each server.
         skip_proved: whether servers with a recorded proof are skipped, and new proofs are recorded.
 
     Raises:

@@ -39,5 +39,5 @@ def test_what_is_given_is_added(own: Path) -> None:
 
 
 def test_one_that_hangs_is_ended(own: Path) -> None:
-    with pytest.raises(ToolError, match=r"no end after 0\.2 s"):
+    with pytest.raises(ToolError, match=r"did not end within 0\.2 s"):
         run_git(own, "-c", "alias.x=!sleep 3", "x", seconds=0.2)

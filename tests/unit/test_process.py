@@ -264,5 +264,5 @@ def test_capture_names_a_program_that_may_not_be_executed(tmp_path: Path) -> Non
 
 
 def test_capture_ends_a_tool_that_does_not_end() -> None:
-    with pytest.raises(ToolError, match=r"^sleep 600: no end after 0.2 s$"):
+    with pytest.raises(ToolError, match=r"^sleep 600: did not end within 0.2 s$"):
         process.capture(["sleep", "600"], seconds=0.2)

@@ -96,7 +96,7 @@ def test_what_one_source_lacks_is_missing_by_that_source(
     assert faults(made, start=make_start(**there), inventory=wider) == [f"-{kind} (first request)"]
     assert faults(made, request=make_request(**there), inventory=wider) == [f"-{kind} (start event)"]
     assert faults(made, start=make_start(**there), request=make_request(**silent), inventory=wider) == []
-    assert f"-{kind} (no source tells of it)" in faults(made, make_start(**silent), make_request(**silent), wider)
+    assert f"-{kind} (no source reports it)" in faults(made, make_start(**silent), make_request(**silent), wider)
 
 
 def test_a_plugin_is_told_by_the_start_event_alone() -> None:
@@ -223,7 +223,7 @@ def test_a_model_is_the_declared_one_by_each_source(source: str) -> None:
     assert faults(make_declared(), start, request) == ["+model n instead of m"]
     assert faults(make_declared(model=None), start, request) == []
     silent = faults(make_declared(), make_start(model=None), make_request(model=None))
-    assert silent == ["-model m (no source tells of it)"]
+    assert silent == ["-model m (no source reports it)"]
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,7 @@ def _own_agents(folder: Path) -> Iterator[str]:
 
 
 def observed_delivery(transcript: Path, request: Path) -> tuple[Observed, ...]:
-    """Return what the start event, the first request and the hooks show; skip missing and unreadable sources."""
+    """Return the observations of start event, first request and hooks; skip missing and unreadable sources."""
     inits = events_with(transcript, b'"init"')
     start = next((event for event in inits if (event.get("type"), event.get("subtype")) == ("system", "init")), None)
     body = parse_object(request.read_bytes()) if request.exists() else None

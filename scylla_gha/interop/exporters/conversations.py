@@ -36,7 +36,7 @@ def inspect_logs(
     Args:
         plan: the plan.
         results: its rows; at most one per cell.
-        records: of the rows' trials, by cell; rows without one have no messages.
+        records: records of the rows' trials, by cell; rows without one have no messages.
         created: the time of the logs, with its zone.
 
     Raises:

@@ -99,9 +99,7 @@ def rows_by_arm(plan: Plan, results: Iterable[Result]) -> tuple[ArmRows, ...]:
         if row.cell in rows:
             raise ConfigError(f"{row.cell}: has two rows; run `scylla-gha collect` again")
         if row.cell not in planned:
-            raise ConfigError(
-                f"{row.cell}: is not a cell of the plan; export results beside the plan.json that they belong to"
-            )
+            raise ConfigError(f"{row.cell}: is not a cell of the plan; export results beside their own plan.json")
         rows[row.cell] = row
     cells: dict[str, list[PlannedCell]] = {arm.id: [] for arm in plan.arms}
     for cell in plan.cells:
@@ -272,7 +270,7 @@ def profile_rows(results: Iterable[Result], records: Mapping[str, CellRecord]) -
     """Return one line per result, in UTF-8.
 
     Args:
-        results: in the order of the lines.
+        results: results in the order of the lines.
         records: records of their trials, by cell; without a record, its values are null.
     """
     return b"".join(json_bytes(_row(row, records.get(row.cell))) + b"\n" for row in results)

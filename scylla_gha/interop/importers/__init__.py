@@ -215,8 +215,8 @@ def load_rows(table: SourceTable, file: str, file_format: Format, name: str, opt
     Args:
         table: the rows.
         file: its name, for messages and the report.
-        file_format: what it was read as.
-        name: of the run.
+        file_format: format of the file.
+        name: name of the run.
         options: mapping of columns, and judges' scores.
 
     Raises:

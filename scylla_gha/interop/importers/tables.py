@@ -183,7 +183,7 @@ def _csv_row(path: Path, number: int, cells: list[str], header: list[str]) -> So
 
 
 def _delimiter(first_line: str, path: Path) -> tuple[str, int]:
-    """Return what separates the cells, and the number of lines before the header."""
+    """Return the separator of the cells, and the number of lines before the header."""
     separator_line = _SEPARATOR_LINE.fullmatch(first_line)
     if separator_line:
         return separator_line[1], 1

@@ -176,7 +176,7 @@ def readiness_history(runs: Sequence[tuple[str, ReadinessReport]]) -> Chart | No
     A line joins the scores of one agent and model, since scores of others cannot be compared.
     """
     points = list(_readiness_points(runs))[-_MOST_RUNS:]
-    if len(points) < 2:  # noqa: PLR2004 a line takes two points
+    if len(points) < 2:  # noqa: PLR2004 a line needs two points
         return None
     import altair as alt
 

@@ -245,7 +245,7 @@ def amount_x(field: str, amounts: Sequence[float], title: str) -> "alt.X":
     Args:
         field: the field with the amount.
         amounts: all that are drawn.
-        title: of the axis.
+        title: title of the axis.
     """
     import altair as alt
 
@@ -278,7 +278,7 @@ def row_text(
         x: pixels from the left end of the scale.
         dy: pixels below the middle of the row.
         bold: whether the text is bold.
-        color: of the text; None: the one that the field `color` holds.
+        color: color of the text; None: the one that the field `color` holds.
     """
     import altair as alt
 

@@ -159,9 +159,9 @@ class SiteLinks:
     """Links of a page of the site, which has no files of the run beside it.
 
     Attributes:
-        location: of the page.
+        location: location of the page.
         glossary: address of the glossary.
-        facts: of the run, such as its commit.
+        facts: facts of the run, such as its commit.
         run: address of its workflow run; empty: unknown.
     """
 

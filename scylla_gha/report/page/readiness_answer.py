@@ -68,7 +68,7 @@ def readiness_answer(report: ReadinessReport, cells: Mapping[str, str]) -> Readi
     """Return the answer of a measurement.
 
     Args:
-        report: of the measurement.
+        report: report of the measurement.
         cells: cells that the page has, by scenario.
     """
     sections = {

@@ -93,9 +93,9 @@ class TrialColumns:
     """A table of trials by columns, which browsers read several times faster than rows with names.
 
     Attributes:
-        arms: as in `TrialTable`.
-        has_files: as in `TrialTable`.
-        is_site: as in `TrialTable`.
+        arms: arms as in `TrialTable`.
+        has_files: flag as in `TrialTable`.
+        is_site: flag as in `TrialTable`.
         cells: ids; None if the id consists of scenario, arm and repetition.
         texts: columns of `TrialRow` by name.
         numbers: columns of `TrialRow` by name.
@@ -193,7 +193,7 @@ def _rounded(value: float | None, digits: int) -> float | None:
 
 
 class PageRequest(Record):
-    """One request to a model: when it was sent, how many seconds its answer took, and what it cost."""
+    """One request to a model: its time, the seconds of its answer, and its cost."""
 
     second: float
     seconds: float | None = None

@@ -36,7 +36,7 @@ def overview_files(experiments: Sequence[SiteExperiment], branch: str) -> Iterat
     """Yield the overview and the glossary.
 
     Args:
-        experiments: in the order in which they are shown.
+        experiments: experiments in the order on the page.
         branch: name of the results branch.
     """
     runs = sum(len(experiment.runs) for experiment in experiments)

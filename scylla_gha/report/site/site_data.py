@@ -22,7 +22,7 @@ class SiteRun:
     """A published run.
 
     Attributes:
-        entry: of the index.
+        entry: entry of the index.
         report: None if it cannot be read, or if the run is too old to have a page.
         fault: why the report or its rows cannot be read; empty: they can.
         readiness: the measurement that the run is of; None: of none.
@@ -49,12 +49,12 @@ class SiteExperiment:
     """One experiment with all its runs, newest first.
 
     Attributes:
-        name: of the experiment.
+        name: name of the experiment.
         branch: the code's branch whose runs are the history; None: they name none.
-        runs: of no pull request.
-        pulls: of pull requests.
+        runs: runs without a pull request.
+        pulls: runs of pull requests.
         followed: those of the branch, of which later waves stand for their campaign.
-        history: of pass rates over them; None: of fewer than two runs.
+        history: pass rates over these runs; None: there are fewer than two runs.
     """
 
     name: str
