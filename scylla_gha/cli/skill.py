@@ -217,7 +217,16 @@ def skill(path: Path, **values: object) -> None:
 
 def _measured(path: Path, check: "SkillsCheck", only: object, values: dict[str, object]) -> "SkillsAnswer":
     """Run what there is a key for, in the order of the price."""
+    from scylla_gha.errors import ToolError
     from scylla_gha.model import one_line
+    from scylla_gha.plan.checks import require_statistics
+    from scylla_gha.skills.session import SkillsAnswer
+
+    try:
+        require_statistics()
+    except ToolError as error:
+        options.report(f"triggers and evals were not run: {error}")
+        return SkillsAnswer()
     from scylla_gha.skills.evals import eval_parts
     from scylla_gha.skills.pull_request import measure_changes
     from scylla_gha.skills.session import KINDS, SkillRequest, measure_skills, newest_agent
@@ -244,7 +253,6 @@ def _print_answer(check: "SkillsCheck", answer: "SkillsAnswer", *, as_json: bool
     from scylla_gha.github_api.actions import escape_command
     from scylla_gha.model import one_line
     from scylla_gha.report.document import plain_lines
-    from scylla_gha.skills.eval_answer import discovery_sentence
     from scylla_gha.skills.report import check_data
 
     if as_json:
@@ -257,8 +265,10 @@ def _print_answer(check: "SkillsCheck", answer: "SkillsAnswer", *, as_json: bool
         options.report(f"{part.skill}: {part.kind}: page of all trials: {part.suite.parent / 'report.html'}")
     for sentence in (sentence for _, report in answer.reports for sentence in report.sentences):
         click.echo(escape_command(one_line(sentence)))
-    if sentence := discovery_sentence(report for _, report in answer.reports):
-        click.echo(sentence)
+    if answer.reports:
+        from scylla_gha.skills.eval_answer import discovery_sentence
+
+        click.echo(discovery_sentence(report for _, report in answer.reports), nl=False)
 
 
 def _export(out: Path, answer: "SkillsAnswer", target: Path) -> None:

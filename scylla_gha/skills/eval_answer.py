@@ -41,7 +41,7 @@ def help_report(name: str, plan: Plan, folder: RunFolder) -> PartReport:
 
 
 def discovery_sentence(reports: Iterable[PartReport]) -> str:
-    """Return which of several skills differ from what they are compared with; empty for fewer than two skills."""
+    """Return a line on which of several skills differ from what they are compared with; empty for fewer than two."""
     answers = [SkillHelp.model_validate(report.data, strict=False) for report in reports if "contrasts" in report.data]
     firsts = {answer.skill: answer.contrasts[0].here for answer in answers if answer.contrasts}
     claims = {name: here.p for name, here in firsts.items() if here is not None}
@@ -49,7 +49,7 @@ def discovery_sentence(reports: Iterable[PartReport]) -> str:
         return ""
     names = discoveries(claims)
     which = f"{first_of(names, _MOST_NAMED)} {'differs' if len(names) == 1 else 'differ'}" if names else "none differs"
-    return f"Of {counted(len(claims), 'skill')}, {which} with a false discovery rate of 10 % (Benjamini-Hochberg)."
+    return f"Of {counted(len(claims), 'skill')}, {which} with a false discovery rate of 10 % (Benjamini-Hochberg).\n"
 
 
 def skill_help(name: str, plan: Plan, folder: RunFolder) -> SkillHelp:

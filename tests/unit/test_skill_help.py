@@ -188,7 +188,7 @@ def test_of_several_skills_those_are_named_that_stay_after_adjustment() -> None:
     reports = [PartReport((), (), answer(data(*each)).model_dump(mode="json")) for each in ([CLEAR] * 3, [SAME] * 2)]
     named = [report.data | {"skill": name} for report, name in zip(reports, ("a", "b"), strict=True)]
     assert discovery_sentence(PartReport((), (), each) for each in named) == (
-        "Of 2 skills, a differs with a false discovery rate of 10 % (Benjamini-Hochberg)."
+        "Of 2 skills, a differs with a false discovery rate of 10 % (Benjamini-Hochberg).\n"
     )
     assert discovery_sentence(reports[:1]) == ""
 
