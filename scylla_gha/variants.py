@@ -287,9 +287,9 @@ def _unreported(declared: Declared, seen: Sequence[Observed]) -> Iterator[str]:
     for same in zip(*(_kinds(declared, source) for source in seen), strict=True):
         kind, names, _ = same[0]
         if all(reported is None for _, _, reported in same):
-            yield from (f"{kind} {name} (no source tells of it)" for name in names)
+            yield from (f"{kind} {name} (no source reports it)" for name in names)
     if declared.model is not None and all(source.model is None for source in seen):
-        yield f"model {declared.model} (no source tells of it)"
+        yield f"model {declared.model} (no source reports it)"
 
 
 def _remark(source: Observed, name: str) -> str:

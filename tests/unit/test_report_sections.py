@@ -202,7 +202,7 @@ def said(**given: Any) -> str:
         ({"alpha": 0.7, "alpha_low": 0.6, "alpha_high": 0.75}, "**They mostly agree** (Krippendorff's alpha 0.70 [0."),
         ({"alpha": 0.1}, "**They do not agree well** (Krippendorff's alpha 0.10)"),
         ({"alpha": None}, "Agreement is unknown"),
-        ({"decisive": 0.0}, "of none of them"),
+        ({"decisive": 0.0}, "decided no pass"),
         ({"decisive": 0.25}, "In 25 % of them"),
         ({"kappa": None}, "| kappa | - |"),
         ({"by_scenario": {"a": None, "b": 0.5}}, "1 scenario without an alpha"),
