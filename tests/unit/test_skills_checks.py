@@ -105,7 +105,7 @@ def test_a_file_above_the_skill_is_named_where_it_is(tmp_path: Path) -> None:
     write_skill(tmp_path / "skills/tally", body="Run `python scripts/sum.py`.")
     (tmp_path / "scripts").mkdir()
     (tmp_path / "scripts/sum.py").write_text("")
-    assert "scripts/sum.py: is not in the skill's folder but in ../..; name it so" in messages(one_skill(tmp_path))
+    assert "scripts/sum.py: is not in the skill's folder but in ../..; write that path" in messages(one_skill(tmp_path))
 
 
 def test_scripts_that_a_program_runs_need_no_execute_bit(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_scripts_that_a_program_runs_need_no_execute_bit(tmp_path: Path) -> None
     for name in ("a.py", "b.py", "test_a.py"):
         (skill / "scripts" / name).write_text("#!/usr/bin/env python3\n")
     texts = [each["message"] for each in one_skill(skill)["findings"] if each["rule"] in {"script", "unused-file"}]
-    assert ["scripts/b.py: has a line `#!`" in text for text in texts] == [True]
+    assert ["scripts/b.py: has a `#!` line" in text for text in texts] == [True]
 
 
 WHEN = {
