@@ -80,9 +80,7 @@ def test_a_folder_has_a_rubric_for_each_scenario(library: Library, tmp_path: Pat
         write_yaml(tmp_path / "strict" / f"{name}.yaml", OTHER)
     assert set(judge_overrides(library, NAMES, (), None, tmp_path / "strict").scenarios) == set(NAMES)
     (tmp_path / "strict" / "002-two.yaml").unlink()
-    with pytest.raises(
-        ConfigError, match=r"strict: has no 002-two.yaml; give a rubric for each scenario of the trials"
-    ):
+    with pytest.raises(ConfigError, match=r"strict: lacks 002-two.yaml; give a rubric for each scenario of the trials"):
         judge_overrides(library, NAMES, (), None, tmp_path / "strict")
     assert set(judge_overrides(library, NAMES[:1], (), None, tmp_path / "strict").scenarios) == {"001-one"}
 

@@ -209,7 +209,11 @@ def test_modes_of_foreign_rows_are_compared_within_each_model_unless_a_baseline_
 
 def test_the_report_says_that_nobody_verified_the_rows() -> None:
     made = loaded([row()])
-    assert aggregate(made.plan, made.rows).warnings[0].startswith("The rows are imported from f.csv (csv), and not ver")
+    assert (
+        aggregate(made.plan, made.rows)
+        .warnings[0]
+        .startswith("The rows are imported from f.csv (csv), and were not ver")
+    )
 
 
 def test_what_was_imported_is_not_collected(tmp_path: Any) -> None:

@@ -124,9 +124,9 @@ def test_a_fault_names_its_place(tmp_path: Path, name: str) -> None:
 SKIPPED: dict[str, Any] = {
     "has 2 user messages": {"messages": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]},
     "has a prompt and follow_ups": entry(follow_ups=["and then?"]),
-    "the placeholder {{CITY}}": entry(prompt="Weather in {{CITY}}"),
-    "the placeholder {PORT}": entry(prompt="Serve at {PORT}"),
-    "the placeholder <path>": entry(prompt="Sum <path>"),
+    "the prompt contains the placeholder {{CITY}}": entry(prompt="Weather in {{CITY}}"),
+    "the prompt contains the placeholder {PORT}": entry(prompt="Serve at {PORT}"),
+    "the prompt contains the placeholder <path>": entry(prompt="Sum <path>"),
 }
 
 
