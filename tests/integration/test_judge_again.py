@@ -184,7 +184,7 @@ def without_journals(said: str) -> dict[str, Any]:
     [
         (["--rubric", "none.yaml"], "does not exist"),
         (["--rubric", "broken.yaml"], "broken.yaml:1: categories: missing; add it"),
-        (["--rubric", "misfit.yaml"], f"misfit.yaml: for {SCENARIO}: item F1: the checkpoint 'nowhere' does not exist"),
+        (["--rubric", "misfit.yaml"], f"misfit.yaml: for {SCENARIO}: item F1: there is no checkpoint 'nowhere'"),
         (["--rubric", "empty"], f"empty: has no {SCENARIO}.yaml"),
         (["--prompt", "empty"], "system_prompt.md: cannot be read"),
         (["--only", "x*"], "--only 'x*' matches none of 2 cells"),

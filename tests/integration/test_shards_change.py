@@ -32,7 +32,7 @@ def test_each_version_is_run_from_its_own_checkout(shop: Shop, tmp_path: Path) -
         said, given = shop.plan("--head", "../change", "--most-shards", "1")
         assert (said.code, given["cells"]) == (0, "2"), said.err
         without, _ = shop.cell(0)
-        assert (without.code, "name its checkout with --head" in without.err) == (3, True), without.err
+        assert (without.code, "name the checkout with --head" in without.err) == (3, True), without.err
         said, _ = shop.cell(0, "--head", "../change", attempt=2)
     assert said.code in {0, 8}, said.err
     assert {row["arm"] for row in shop.rows()} == {ARM, f"{ARM}.head"}

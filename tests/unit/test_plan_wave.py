@@ -165,7 +165,7 @@ def test_each_shard_has_its_part_of_the_budgets(tmp_path: Path) -> None:
 
 def test_jobs_that_could_start_nothing_are_refused(tmp_path: Path) -> None:
     planned = plan_in(tmp_path, budget_usd=8.0, limits=TrialLimits(usd=1.0))
-    with pytest.raises(RefusedError, match=r"\$8.00 are for 12 jobs, each of which may need limits.usd"):
+    with pytest.raises(RefusedError, match=r"\$8.00 are left for 12 jobs, each of which may need limits.usd"):
         planned.wave()
 
 
