@@ -34,7 +34,7 @@ def test_a_job_stops_at_its_part_of_the_budget(shop: Shop, tmp_path: Path) -> No
         assert [shard.budget_usd for shard in shop.packing().shards] == [pytest.approx(3 * REQUEST)]
         said, given = shop.cell(0)
     assert said.code == 9, said.err
-    assert "::error title=scylla-gha::shard 000: no row of 2 of 3 cells: its part of a budget is spent" in said.err
+    assert "::error title=scylla-gha::shard 000: no row of 2 of 3 cells: its share of a budget is spent" in said.err
     assert (given["number"], len(shop.rows())) == ("000", 1)
     assert all("of the budget of" in why for why in shop.manifest().unstarted.values())
 

@@ -45,7 +45,7 @@ def test_list_chooses_and_tells_json(here: Path) -> None:
     (found,) = json.loads(results(here, "list", "demo", "--on", "main", "--last", "1", "--json").out)
     assert (found["id"], found["complete"], found["passed"], found["origin"]["head"]) == ("demo/2-1", False, 0, B)
     said = results(here, "list", "other")
-    assert (said.code, said.out, said.err) == (0, "", "no such run on scylla-results\n")
+    assert (said.code, said.out, said.err) == (0, "", "there is no such run on scylla-results\n")
     assert json.loads(results(here, "list", "other", "--json").out) == []
 
 

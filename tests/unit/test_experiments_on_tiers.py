@@ -118,7 +118,7 @@ def test_the_page_has_the_differences_that_the_plans_are_likely_to_see() -> None
     rows = {match[1]: match[0] for match in re.finditer(r"^\| `([\w-]+)` .*$", text, re.MULTILINE)}
     for name in NAMES:
         (note,) = plan_notes(plan(name), (), USUAL_BASIS)
-        points = re.search(r"power: ([\d.]+) points \((\d+) scenarios", note)
+        points = re.search(r"power\): ([\d.]+) points \((\d+) scenarios", note)
         assert points is not None
         assert f"| {points[2]} | {points[1]} points |" in rows[name]
 

@@ -129,7 +129,7 @@ def test_faults_are_set_and_ended_through_the_control_interface(tmp_path: Path) 
 
 
 def test_a_status_that_a_kind_does_not_have_is_refused() -> None:
-    with pytest.raises(ValidationError, match="secondary_limit takes 403 or 429, not 500"):
+    with pytest.raises(ValidationError, match="secondary_limit must be 403 or 429, not 500"):
         GitHubFault(kind="secondary_limit", status=500)
 
 
