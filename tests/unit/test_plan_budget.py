@@ -39,8 +39,9 @@ def test_a_budget_of_which_a_job_could_start_nothing_is_refused() -> None:
     with pytest.raises(RefusedError) as caught:
         split_budget("budget_usd", 100.0, [BudgetClaim(2.0, 0.2, 10)] * 51)
     assert str(caught.value) == (
-        "budget_usd: $100.00 are left for 51 jobs, each of which may need limits.usd for a single cell, $102.00 together, "
-        "so some could start none; raise --budget-usd, lower limits.usd, or plan fewer jobs (--most-shards)"
+        "budget_usd: $100.00 are left for 51 jobs, each of which may need limits.usd for a single cell, "
+        "$102.00 together, so some could start none; raise --budget-usd, lower limits.usd, or "
+        "plan fewer jobs (--most-shards)"
     )
 
 
