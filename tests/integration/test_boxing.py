@@ -126,5 +126,5 @@ def test_checks_are_not_run_in_another_image_than_the_planned_one(repository: Re
     other = with_settings(
         journey, plan=journey.settings.plan.model_copy(update={"check_images": {scenario: "sha256:0"}})
     )
-    with pytest.raises(ToolError, match=r"101-greet: the image of its checks is sha256:.*, but sha256:0 was planned"):
+    with pytest.raises(ToolError, match=r"101-greet: the image of its checks is sha256:.*, but the plan has sha256:0;"):
         other.judging_context(scenario)
