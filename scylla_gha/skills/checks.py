@@ -62,7 +62,7 @@ _Fault = tuple[str, Level, int, str]
 def _field_faults(file: SkillFile) -> Iterator[_Fault]:
     for name, field in file.fields.items():
         if name == "disable-model-invocation" and file.is_true(name):
-            message = f"{name}: only a user can invoke the skill, so its trigger queries are not used"
+            message = f"{name}: the model cannot invoke it, only a user can, so its trigger queries are not used"
             yield "not-for-model", "note", field.line, message
         elif name in _CLAUDE_FIELDS:
             yield "claude-field", "note", field.line, f"{name}: is a field of Claude Code; other agents do not know it"
@@ -93,7 +93,7 @@ def _name_faults(skill: SkillFolder, file: SkillFile) -> Iterator[_Fault]:
         message = f"name: is {shown!r}; install it in a folder of this name, since Claude Code uses the folder's name"
         yield "name", "note", line, message
     else:
-        message = f"name: is {shown!r}, but the folder is named {folder!r}, and Claude Code uses the folder's name"
+        message = f"name: is {shown!r}, the folder is {folder!r}, and Claude Code uses the folder's name"
         yield "name", "error", line, f"{message}; rename one of them"
 
 

@@ -141,7 +141,7 @@ def _safe_path(path: str, place: Place) -> str:
     if path.startswith(("/", "~")) or "\\" in path or "\0" in path or re.match(r"[A-Za-z]:", path):
         raise EntryFault(place, f"{path}: must be a relative path with forward slashes")
     if not parts or (".." in parts and os.path.normpath(path).startswith("..")):
-        raise EntryFault(place, f"{path}: is outside the skill's folder; move the file there")
+        raise EntryFault(place, f"{path}: leads out of the skill's folder; move the file there")
     return os.path.normpath(path)
 
 

@@ -120,7 +120,7 @@ def _duplicate_fault(text: str) -> JsonFault:
     known: set[Place] = set()
     for place, offset in _members(text):
         if place in known:
-            return JsonFault(f"{address(place)}: occurs twice; remove one", text.count("\n", 0, offset) + 1)
+            return JsonFault(f"{address(place)}: is there twice; remove one", text.count("\n", 0, offset) + 1)
         known.add(place)
     return JsonFault("has a key twice; remove one")
 

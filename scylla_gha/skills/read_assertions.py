@@ -167,7 +167,7 @@ def _code_check(value: Mapping[str, Json], place: Place) -> CodeCheck | None:
             raise EntryFault(at, "must be text")
         if fault := pattern_fault(pattern):
             reason = fault.removeprefix(f"{pattern!r} is not a regular expression of RE2: ")
-            raise EntryFault(at, f"{pattern[:100]!r} is not a regular expression: {reason}")
+            raise EntryFault(at, f"is no regular expression: {pattern[:100]!r}: {reason}")
     return CodeCheck(form, tuple(patterns))
 
 

@@ -279,7 +279,7 @@ class _FileReading:
         self.unknown_skills |= set(self.reader.known.unknown(label))
         known = self.labels.setdefault(prompt.strip(), label)
         if known != label:
-            raise EntryFault(place, "occurs with both labels; remove one")
+            raise EntryFault(place, "is there with both labels; remove one")
         if known is not label:
             raise SkippedEntry("occurs twice with the same label; it is used once", "warning")
         if self.reader.user_only:

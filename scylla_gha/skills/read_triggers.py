@@ -54,7 +54,7 @@ class KnownSkills:
         names = _names(value, at)
         unknown = [name for name in names if not self._knows(name)]
         if isinstance(value, str) and unknown and (key in LABELS[:3] or value.lower() in _WORDS):
-            message = f"{value!r} is text, but not the name of a skill here; write true, false or such a name"
+            message = f"{value!r} is text; write true or false, or the name of a skill that is here"
             raise EntryFault(at, message)
         return TriggerLabel(tuple(names), rejected)
 

@@ -92,7 +92,7 @@ def _reference_findings(content: SkillContent, file: SkillFile) -> Iterator[Skil
     for path, line in _references(file):
         name = os.path.normpath(path)
         if name.startswith(".."):
-            message = f"{path}: is outside the skill's folder, so a copy of the skill lacks it; move the file there"
+            message = f"{path}: leads out of the skill's folder, so a copy of the skill lacks it; move the file there"
             yield content.finding("reference", "warning", line, message)
         elif Path(name).parts[0] in UNDELIVERED or holds_answers(name):
             if (folder / name).exists():

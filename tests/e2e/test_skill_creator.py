@@ -63,6 +63,7 @@ def the_benchmark_has_the_names_that_the_viewer_reads(root: Path) -> None:
     assert benchmark["runs"][0]["result"]["pass_rate"] == 1.0
     assert set(benchmark["run_summary"]["with_skill"]) == {"pass_rate", "time_seconds", "tokens"}
     assert benchmark["run_summary"]["delta"]["pass_rate"] == "+0.67"
+    assert benchmark["notes"][0].startswith("On these evals, against no skill: not enough data")
 
 
 @pytest.mark.timeout(600)

@@ -79,7 +79,7 @@ def test_what_is_not_yaml_is_read_as_claude_code_does(tmp_path: Path) -> None:
 BODIES = {
     "See [rules](references/none.md).": "references/none.md: there is no such file",
     "Run `python scripts/none.py`.": "scripts/none.py: there is no such file",
-    "See ../other/notes.md.": "../other/notes.md: is outside the skill's folder",
+    "See ../other/notes.md.": "../other/notes.md: leads out of the skill's folder",
     "See references/Rules.md.": "references/Rules.md: the file is named references/rules.md",
     "\n" * 501 + "x": "references/lost.md: nothing names it",
     "x\n" * 501: "the body has 501 lines",

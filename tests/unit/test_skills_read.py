@@ -78,9 +78,10 @@ def test_queries_are_read(tmp_path: Path, name: str) -> None:
     assert messages(skill, "error") == []
 
 
+# Collections of cases elsewhere expect these words.
 FAULTS: dict[str, tuple[Any, str]] = {
     "trailing comma": ('{"evals": [{"prompt": "x",}]}', "is not JSON: column 27"),
-    "twice": ('{"evals": [{"prompt": "a", "prompt": "b"}]}', "evals[0].prompt: occurs twice"),
+    "twice": ('{"evals": [{"prompt": "a", "prompt": "b"}]}', "evals[0].prompt: is there twice"),
     "NaN": ('{"evals": [{"prompt": "a",\n"id": NaN}]}', "NaN is not a JSON number"),
     "deep": ("[" * 100_000, "nested too deeply"),
     "an object": ({"evals": {"one": entry()}}, "evals: must be a list"),
@@ -94,11 +95,11 @@ FAULTS: dict[str, tuple[Any, str]] = {
     "too many entries": ([entry(id=number) for number in range(2001)], "has 2,001 entries; the maximum is 2,000"),
     "regex": (
         [entry(checks=[{"type": "contains", "pattern": "(a"}])],
-        "checks[0].pattern: '(a' is not a regular expression",
+        "checks[0].pattern: is no regular expression: '(a'",
     ),
-    "regex bomb": ([entry(checks=[{"type": "regex", "pattern": "(a{1000}){1000}"}])], "is not a regular expression"),
+    "regex bomb": ([entry(checks=[{"type": "regex", "pattern": "(a{1000}){1000}"}])], "is no regular expression"),
     "no file": ([entry(files=["none.csv"])], "[0].files[0]: none.csv: there is no such file"),
-    "leads out": ([entry(files=["../../x"])], "[0].files[0]: ../../x: is outside"),
+    "leads out": ([entry(files=["../../x"])], "[0].files[0]: ../../x: leads out"),
     "absolute": ([entry(files=["/etc/passwd"])], "[0].files[0]: /etc/passwd: must be a relative path"),
     "link": ([entry(files=["evals/link.csv"])], "evals/link.csv: is a link"),
     "command": ([entry(checks=[{"cmd": 5}])], "[0].checks[0].cmd: must be a command"),
@@ -106,9 +107,9 @@ FAULTS: dict[str, tuple[Any, str]] = {
     "no label": ({"queries": [{"query": "sum"}]}, "queries[0]: has no label"),
     "text": (
         [{"query": "sum", "should_trigger": "true"}],
-        "[0].should_trigger: 'true' is text, but not the name of a skill here; write true",
+        "[0].should_trigger: 'true' is text; write true or false, or the name of a skill that is here",
     ),
-    "both": ([QUERIES[0], {"query": "sum", "should_trigger": False}], "[1].query: occurs with both labels"),
+    "both": ([QUERIES[0], {"query": "sum", "should_trigger": False}], "[1].query: is there with both labels"),
 }
 
 

@@ -25,7 +25,8 @@ from scylla_gha.interop.exporters.rows import json_bytes
 from scylla_gha.model.judgment import ItemScore
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import AttemptRecord, CellRecord, Result
-from scylla_gha.store import write_bytes, write_text
+from scylla_gha.model.skill_help import HELP_FILE, SkillHelp
+from scylla_gha.store import read_record, write_bytes, write_text
 from scylla_gha.store.run_folder import RunFolder
 from scylla_gha.system.git import run_git
 
@@ -109,7 +110,8 @@ def write_workspace(
             "assertions": [item.text for item in run.items],
         }
         _write_json(target / _ITERATION / f"eval-{run.eval_id}" / "eval_metadata.json", metadata)
-    _write_json(target / _ITERATION / "benchmark.json", _benchmark(plan, runs, note))
+    notes = [*_claims(folder), *([note] if note else [])]
+    _write_json(target / _ITERATION / "benchmark.json", {**_benchmark(plan, runs), "notes": notes})
     return note
 
 
@@ -198,7 +200,21 @@ def _outputs(run: GradedRun, folder: RunFolder) -> Iterator[tuple[str, bytes]]:
                 yield name.replace("/", "_"), path.read_bytes()
 
 
-def _benchmark(plan: Plan, runs: Sequence[GradedRun], note: str) -> _Object:
+def _claims(folder: RunFolder) -> Iterator[str]:
+    """Yield the verdicts of the run, with the intervals for which the format has no fields."""
+    answer = read_record(folder.root / HELP_FILE, SkillHelp)
+    for contrast in answer.contrasts if answer else ():
+        against = "no skill" if contrast.against == "none" else "the last version"
+        if claim := contrast.here:
+            difference = counted(100 * claim.value, "point", form="+.0f")
+            ends = " to ".join(f"{100 * end:+.0f}" for end in (claim.low, claim.high))
+            text = f"{claim.verdict.replace('_', ' ')}, {difference} of assertions (95 %: {ends})"
+        else:
+            text = f"not enough data: {contrast.no_claim}"
+        yield f"On these evals, against {against}: {text}. {contrast.too_few}".rstrip()
+
+
+def _benchmark(plan: Plan, runs: Sequence[GradedRun]) -> _Object:
     by_configuration: dict[str, list[GradedRun]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: (run.eval_id, run.configuration != "with_skill", run.row.repetition)):
         by_configuration[run.configuration].append(run)
@@ -216,7 +232,6 @@ def _benchmark(plan: Plan, runs: Sequence[GradedRun], note: str) -> _Object:
         "metadata": metadata,
         "runs": [_run(run) for group in by_configuration.values() for run in group],
         "run_summary": {**summaries, **_delta(summaries)},
-        "notes": [note] if note else [],
     }
 
 
