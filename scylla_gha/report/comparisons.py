@@ -71,7 +71,7 @@ def reading(contrast: Contrast, verdict: Verdict | None = None) -> str:
         return "no interval"
     side = _side(contrast)
     if not side:
-        return "cannot be told"
+        return "unclear"
     good_side = better_side(contrast.metric)
     if not good_side:
         return "more" if side > 0 else "less"

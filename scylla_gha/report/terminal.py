@@ -127,7 +127,7 @@ def _before(view: ReportView) -> Iterator[str]:
     yield from _more(answer.left_out, "verdicts, in report.json")
     if answer.more_data:
         yield f"to know more: {answer.more_data.command} ({answer.more_data.cost})"
-        yield "more scenarios tell more than repetitions"
+        yield "more scenarios help more than repetitions"
     yield from filter(None, (answer.hypothesis, answer.mode_by_model, *answer.notes))
 
 

@@ -1,6 +1,6 @@
 """Tables of tiers, and the five questions of the Scylla paper (section 2), answered by them and by the verdicts.
 
-Each answer names its numbers, or the missing data. "Yes" and "no" rest on verdicts or on
+Each answer names its numbers, or the missing data. "Yes" and "no" are based on verdicts or on
 intervals that exclude no difference; the sign of a difference alone answers nothing.
 """
 
@@ -186,7 +186,7 @@ def _interactions(view: ReportView) -> Sequence[Interaction]:
 
 
 def whole_reading(whole: Interaction) -> str:
-    """Return whether the whole does more or less than the sum of its parts, or that it cannot be told."""
+    """Return whether the whole does more or less than the sum of its parts, or that this is unclear."""
     words = family_reading(whole.contrast)
     return {"better": "more", "worse": "less"}.get(words, words)
 
@@ -237,7 +237,7 @@ def _efficiency(view: ReportView) -> Answer:
     frontier = view.analysis.frontier if view.analysis else None
     best = f" The cheapest arm's pass costs {estimate(frontier.pooled)}." if frontier else ""
     basis = (
-        f"By the cost of a pass, {len(clear)} of {counted(len(known), 'arm')} can be told from the baseline "
+        f"Clear differences of the cost of a pass from the baseline: {len(clear)} of {counted(len(known), 'arm')} "
         f"(95 % intervals, each by itself): {shown}.{best}"
     )
     return Answer(question, "Yes" if clear else _UNKNOWN, basis)
@@ -301,7 +301,7 @@ def _secondary_effects(view: ReportView) -> Answer:
         return Answer(question, _MISSING, needs)
     clear = [pair for pair in pairs if whole_reading(pair) in _CLAIMS]
     shown = "; ".join(_whole(view, pair) for pair in (clear or pairs)[:_NAMED])
-    basis = f"{len(clear)} of {counted(len(pairs), 'pair')} of parts can be told from a plain sum: {shown}."
+    basis = f"Clear differences from a plain sum: {len(clear)} of {counted(len(pairs), 'pair')} of parts: {shown}."
     return Answer(question, "Yes" if clear else _UNKNOWN, basis)
 
 
@@ -315,7 +315,7 @@ def _model(view: ReportView) -> Answer:
     clear = [pair for pair in pairs if family_reading(pair) in _CLAIMS]
     ranked = sorted(clear or pairs, key=lambda pair: -abs(pair.value or 0.0))
     shown = "; ".join(_against(view, pair) for pair in ranked[:_NAMED])
-    basis = f"{len(clear)} of {counted(len(pairs), 'pair')} of models can be told apart by the pass rate: {shown}."
+    basis = f"Clear differences of pass rates: {len(clear)} of {counted(len(pairs), 'pair')} of models: {shown}."
     return Answer(question, f"Up to {points(abs(ranked[0].value or 0.0))}" if clear else _UNKNOWN, basis)
 
 

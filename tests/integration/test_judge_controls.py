@@ -103,7 +103,7 @@ def test_what_is_not_in_the_recording_is_named_and_not_asked(room: JudgedReposit
     room.judge("--no-controls", "--record", "config/recordings/greet")
     said = room.judge("--replay", key="")
     assert said.code == 0
-    assert f"left out: 3 controls not in the recording: opus on {SCENARIO}, ..." in said.err
+    assert f"note: skipped 3 controls not in the recording: opus on {SCENARIO}, ..." in said.err
     assert not (room.run / "controls").exists()
 
 

@@ -34,8 +34,8 @@ def test_three_figures_say_who_is_best_how_sure_that_is_and_what_it_costs() -> N
     assert certainty.note == "than t0-00-empty (95 % interval); measured +50.0 over 8 scenarios, p 0.031"
     assert cost.figure == "$0.23"
     assert cost.note.startswith(
-        "of t1-01-skill, 95 % interval [$0.17, $0.30]; t0-00-empty, the baseline: $0.34 (cannot be "
-        "told apart); all agents "
+        "of t1-01-skill, 95 % interval [$0.17, $0.30]; t0-00-empty, the baseline: $0.34 (difference "
+        "unclear); all agents "
     )
 
 

@@ -29,7 +29,7 @@ def test_each_question_has_an_answer_with_its_numbers_or_what_is_missing() -> No
 
 def test_efficiency_names_the_cost_of_a_pass_with_its_interval() -> None:
     answer = answers(tier_report([NONE, GOOD]))[EFFICIENCY]
-    assert "1 of 1 arm can be told from the baseline" in answer.basis
+    assert "Clear differences of the cost of a pass from the baseline: 1 of 1 arm" in answer.basis
     assert "t1-01-skill against t0-01-vanilla x0.1" in answer.basis
 
 
@@ -43,7 +43,7 @@ def test_a_whole_that_is_more_than_its_parts() -> None:
     assert found[SUM].reading == found[SECONDARY].reading == "Yes"
     assert ("t0-04-ab is +100.0 points from t0-01-vanilla, and its 2 parts (t0-02-a, t0-03-b) add up to +50.0 points: "
             "+50.0 points [") in found[SUM].basis  # fmt: skip
-    assert "1 of 1 pair of parts can be told from a plain sum" in found[SECONDARY].basis
+    assert "Clear differences from a plain sum: 1 of 1 pair of parts" in found[SECONDARY].basis
 
 
 def test_the_question_about_prompts_is_answered_by_prompts_if_there_are_any() -> None:
@@ -91,7 +91,7 @@ def test_models_are_compared_on_the_same_arms() -> None:
     models = [TierArm(VANILLA, [2] * 12, model="a"), TierArm(VANILLA, [0] * 12, model="b")]
     answer = answers(tier_report(models))[MODEL]
     assert answer.reading == "Up to +100.0 points"
-    assert "1 of 1 pair of models can be told apart by the pass rate: a against b +100.0 points" in answer.basis
+    assert "Clear differences of pass rates: 1 of 1 pair of models: a against b +100.0 points" in answer.basis
     same = [TierArm(VANILLA, [2] * 12, model=name) for name in "ab"]
     assert answers(tier_report(same))[MODEL].reading == "Not enough data"
 

@@ -117,7 +117,7 @@ def _costs(view: ReportView, ranked: list[ArmSummary]) -> Iterator[KeyFigure]:
         others[cheapest.arm] = f"{others.get(cheapest.arm, view.name(cheapest.arm))}, the cheapest"
     for arm in ranked[1:]:
         if arm.arm in others:
-            apart = " (cannot be told apart)" if _is_unclear(view, best.arm, arm.arm) else ""
+            apart = " (difference unclear)" if _is_unclear(view, best.arm, arm.arm) else ""
             note += f"; {others[arm.arm]}: {pass_cost(view, arm)[0]}{apart}"
     total = [arm.usd for arm in view.report.arms]
     known = sum(cost for cost in total if cost is not None)
@@ -130,7 +130,7 @@ def _is_unclear(view: ReportView, arm: str, baseline: str) -> bool:
     contrasts = view.analysis.contrasts if view.analysis else ()
     return any(
         (contrast.metric, contrast.arm, contrast.baseline) == ("cost_of_pass", arm, baseline)
-        and reading(contrast) == "cannot be told"
+        and reading(contrast) == "unclear"
         for contrast in contrasts
     )
 
