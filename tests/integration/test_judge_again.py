@@ -185,7 +185,7 @@ def without_journals(said: str) -> dict[str, Any]:
         (["--rubric", "none.yaml"], "does not exist"),
         (["--rubric", "broken.yaml"], "broken.yaml:1: categories: missing; add it"),
         (["--rubric", "misfit.yaml"], f"misfit.yaml: for {SCENARIO}: item F1: there is no checkpoint 'nowhere'"),
-        (["--rubric", "empty"], f"empty: has no {SCENARIO}.yaml"),
+        (["--rubric", "empty"], f"empty: lacks {SCENARIO}.yaml"),
         (["--prompt", "empty"], "system_prompt.md: cannot be read"),
         (["--only", "x*"], "--only 'x*' matches none of 2 cells"),
         (["--repeat", "1"], "1 is not in the range"),

@@ -290,7 +290,7 @@ def test_an_agent_with_a_model_finds_the_same_but_the_model(tmp_path: Path, vari
     assert names <= changed, set(seen) ^ set(again)
     assert {line.partition("=")[0] for line in seen} == {line.partition("=")[0] for line in again}
     assert "ANTHROPIC_API_KEY=sk-ant-api03-none" in again
-    assert ("./team/skills/greeting/words/hello.txt" in again) == (variant == "T1/01-all")
+    assert ("./.claude/skills/greeting/words/hello.txt" in again) == (variant == "T1/01-all")
 
 
 def of_any_place(text: str) -> list[str]:

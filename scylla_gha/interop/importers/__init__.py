@@ -102,6 +102,7 @@ _SUFFIXES: Final[Mapping[str, Format]] = {
     ".parquet": "parquet",
     ".json": "inspect",
 }
+_OF_FOLDERS: Final = frozenset({"harbor", "inspect", "skill-creator"})  # formats that a folder can have
 _AGENT: Final = "imported"
 _UNKNOWN: Final = "unknown"
 _MOST_NAMED: Final = 5  # rows in a note
@@ -179,7 +180,7 @@ def read_table(path: Path, file_format: Format) -> SourceTable:
         ConfigError: it is not in that format.
         ToolError: a package that reads it is not installed.
     """
-    if path.is_dir() and file_format not in {"harbor", "inspect", "skill-creator"}:
+    if path.is_dir() and file_format not in _OF_FOLDERS:
         raise ConfigError(f"{path}: is a folder, and {file_format} is a file; name the file")
     return _READERS[file_format](path)
 
