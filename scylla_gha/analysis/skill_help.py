@@ -204,9 +204,11 @@ def _missing_evals(data: HelpData, other: SkillArm, value: Share) -> str:
     need = next(fits, None) if effect else None
     if need is None:
         need = FEWEST_EVALS if differences.size < FEWEST_EVALS else None
-    if need is None or need <= differences.size:
+    if need is None:
         return f"{counted(differences.size, 'eval')} show no difference that more of them are likely to confirm"
-    return f"too few evals for more than these; add {need - differences.size}"
+    # The number that is likely to be enough was not: at least one more is needed, and enough evals that differ.
+    lacking = max(need - differences.size, FEWEST_EVALS - np.count_nonzero(differences), 1)
+    return f"too few evals for more than these; add {lacking}"
 
 
 def _where_used(data: HelpData, other: SkillArm, value: Share) -> WhereUsed | None:

@@ -203,8 +203,9 @@ def measure_skills(request: SkillRequest, makers: Iterable[PartMaker], check: Sk
         with tempfile.TemporaryDirectory() as folder:
             unpaid = replace(request, out=Path(folder))
             prices = [_unpaid_price(part, unpaid) for part in _made(unpaid, makers, check, say)]
-            _say_prices(prices, unpaid, say)
-        say(NO_KEY)
+            if prices:
+                _say_prices(prices, unpaid, say)
+                say(NO_KEY)
         return SkillsAnswer()
     if not request.out.exists():
         write_text(request.out / ".gitignore", "*\n")  # keeps runs out of the user's commits

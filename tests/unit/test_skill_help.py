@@ -75,6 +75,13 @@ def test_six_evals_give_a_claim_on_tasks_like_these() -> None:
     assert contrast.too_few == ""
 
 
+def test_six_evals_of_which_one_does_not_differ_ask_for_one_more() -> None:
+    contrast = contrast_of(data(*[CLEAR] * 5, (("111", "111", "111"), ("111", "111", "111"))), "without")
+    assert contrast.alike is not None
+    assert contrast.alike.verdict == "not_enough_data"
+    assert contrast.too_few == "too few evals for more than these; add 1"
+
+
 def test_less_than_three_repetitions_give_no_claim_on_these_evals() -> None:
     contrast = contrast_of(data((("11", "11"), ("00", "01"))), "without")
     assert contrast.here is None
