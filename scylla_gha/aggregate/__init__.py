@@ -8,7 +8,7 @@ comparison has it.
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import scylla_gha
 from scylla_gha.aggregate.row_counts import RowCounts, mean, whole
@@ -143,8 +143,7 @@ def aggregate(
     analysis = withheld_answers(without_verdicts(analysis, reasons), plan, arms) if analysis else None
     comparisons = tuple(_comparisons(plan, counts.verdicts, analysis, reasons))
     return Report(
-        experiment=plan.experiment.id,
-        question=plan.experiment.question,
+        **_plan_facts(plan),
         toolkit_version=scylla_gha.__version__,
         counts=counts.all_rows.counts(len(plan.cells)),
         arms=arms,
@@ -158,15 +157,23 @@ def aggregate(
         failures=tuple(_failures(counts)),
         warnings=_warnings(plan, arms, counts, controls, analysis, intake),
         notes=tuple(report_notes(plan, counts)),
-        change=plan.change,
-        estimate=plan.estimate,
-        paired_by="modes" if plan.family == "modes" else "baseline",
-        replayed=plan.replayed,
-        not_possible=plan.not_possible,
         analysis=analysis,
-        imported=plan.imported is not None,
         github=counts.github,
     )
+
+
+def _plan_facts(plan: Plan) -> dict[str, Any]:
+    """Return the fields of a report that the plan alone decides."""
+    return {
+        "experiment": plan.experiment.id,
+        "question": plan.experiment.question,
+        "change": plan.change,
+        "estimate": plan.estimate,
+        "paired_by": "modes" if plan.family == "modes" else "baseline",
+        "replayed": plan.replayed,
+        "not_possible": plan.not_possible,
+        "imported": plan.imported is not None,
+    }
 
 
 def _warnings(

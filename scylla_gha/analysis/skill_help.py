@@ -83,8 +83,12 @@ def contrast_of(data: HelpData, other: SkillArm) -> HelpContrast:
         data: of the skill.
         other: the arm to compare with.
     """
-    left_out = {(each.eval, each.id) for each in data.assertions if each.about_skill and other == "without"}
-    dull = {(each.assertion.eval, each.assertion.id) for each in assertion_results(data, other) if _is_dull(each.group)}
+    left_out = {(text.eval, text.id) for text in data.assertions if text.about_skill and other == "without"}
+    dull = {
+        (result.assertion.eval, result.assertion.id)
+        for result in assertion_results(data, other)
+        if _is_dull(result.group)
+    }
     share, all_hold = share_without(left_out), _all_hold(left_out)
     here = _here(data, other, share)
     alike = _alike(data, other, share, here)
@@ -237,7 +241,7 @@ def _used(trial: EvalTrial) -> float | None:
 def uptake_of(data: HelpData, arm: SkillArm) -> Interval | None:
     """Return the share of trials that used the skill, with an interval over evals; None if it is unknown."""
     uses = data.by_eval(arm, lambda trial: None if trial.used is None else float(trial.used))
-    values = [value for each in uses.values() for value in each]
+    values = [value for shares in uses.values() for value in shares]
     labels = [number for number, each in enumerate(uses.values()) for _ in each]
     return few_clusters_rate(values, labels) if values else None
 
@@ -267,7 +271,7 @@ def _ratios(data: HelpData, other: SkillArm) -> Iterator[tuple[str, Ratio]]:
 
 def arm_totals(data: HelpData, arm: SkillArm) -> ArmTotals:
     """Return the figures of an arm."""
-    about = {(each.eval, each.id) for each in data.assertions if each.about_skill}
+    about = {(text.eval, text.id) for text in data.assertions if text.about_skill}
     own = [trial for trial in data.trials if trial.arm == arm]
     uptake = uptake_of(data, arm)
     return ArmTotals(

@@ -188,16 +188,32 @@ def skill(path: Path, **values: object) -> None:
     scylla-gha skill skills/pdf --only triggers --trigger-repetitions 5
     """  # noqa: D301
     from scylla_gha.agents import AGENTS
-    from scylla_gha.github_api.actions import escape_command
-    from scylla_gha.publish.actions_output import annotate
-    from scylla_gha.skills.report import annotations, check_lines, check_sarif, check_skills
+    from scylla_gha.skills.report import check_skills
     from scylla_gha.skills.session import SkillsAnswer
-    from scylla_gha.store import write_text
 
     as_json, sarif = bool(values.pop("as_json")), values.pop("sarif")
     only, fail_on, workspace = values.pop("only"), values.pop("fail_on"), values.pop("workspace")
     out = values["out"]
+    if only == _CHECK and (values["evals"] or values["queries"]):
+        raise click.UsageError("--eval and --query choose what is run, and --only check runs nothing; leave one out")
     check = check_skills(path, AGENTS[_AGENT].skill_listing, _progress())
+    _show_check(path, check, sarif, as_json=as_json)
+    answer = SkillsAnswer() if only == _CHECK else _measured(path, check, only, values)
+    _print_answer(check, answer, as_json=as_json)
+    if isinstance(workspace, Path) and isinstance(out, Path):
+        _export(out, answer, workspace)
+    if answer.failure is not None:
+        raise answer.failure
+    _require_quality(path, check, answer, fail_on)
+
+
+def _show_check(path: Path, check: "SkillsCheck", sarif: object, *, as_json: bool) -> None:
+    """Print the check, annotate the lines in GitHub Actions, and write the SARIF file if it was asked for."""
+    from scylla_gha.github_api.actions import escape_command
+    from scylla_gha.publish.actions_output import annotate
+    from scylla_gha.skills.report import annotations, check_lines, check_sarif
+    from scylla_gha.store import write_text
+
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for level, finding in annotations(check):
             annotate(level, finding.message, f"skill: {finding.rule}", finding.path, finding.line)
@@ -206,13 +222,6 @@ def skill(path: Path, **values: object) -> None:
     if not as_json:
         for line in check_lines(check, path):
             click.echo(escape_command(line))
-    answer = SkillsAnswer() if only == _CHECK else _measured(path, check, only, values)
-    _print_answer(check, answer, as_json=as_json)
-    if isinstance(workspace, Path) and isinstance(out, Path):
-        _export(out, answer, workspace)
-    if answer.failure is not None:
-        raise answer.failure
-    _require_quality(path, check, answer, fail_on)
 
 
 def _measured(path: Path, check: "SkillsCheck", only: object, values: dict[str, object]) -> "SkillsAnswer":
@@ -234,7 +243,8 @@ def _measured(path: Path, check: "SkillsCheck", only: object, values: dict[str, 
 
     library = options.library()
     model = next(iter(library.model_ids([str(values.pop("model"))]).values()))
-    kinds = tuple(kind for kind in KINDS if only in {None, kind})
+    wanted = {kind for kind, chosen in (("evals", values["evals"]), ("triggers", values["queries"])) if chosen}
+    kinds = tuple(kind for kind in KINDS if only in {None, kind} and (only or not wanted or kind in wanted))
     agent = newest_agent(library, str(values.pop("agent")))
     own = {"root": path, "library": library, "kinds": kinds, "model": model, "agent": agent}
     only_changed, names = bool(values.pop("changed")), values.pop("names")

@@ -251,9 +251,7 @@ def make_wave(
     reused = _rows_to_reuse(plan, library, options)
     cells = [cell for cell in plan.cells if cell.id not in reused]
     if cells:
-        due = DueCells(cells, cells)
-        estimate = estimate_cells(plan.experiment, library, plan.arms, due, history) if reused else plan.estimate
-        refuse_above_budget(plan.model_copy(update={"estimate": estimate}))
+        _require_budget(plan, cells, library, history)
     models = library.priced_models(plan.experiment.prices)
     costs = expected_costs(cell_groups(DueCells(cells, cells), plan.arms, library), plan.experiment, models, history)
     minutes = [costs[cell.scenario, cell.arm].minutes for cell in cells]
@@ -277,6 +275,18 @@ def make_wave(
     )
     account_for(packing, plan)
     return Wave(packing, tuple(reused.values()), _sum(shard.usd for shard in packing.shards))
+
+
+def _require_budget(plan: Plan, cells: list[Cell], library: Library, history: History) -> None:
+    """Check that the likely cost of some of a plan's cells is not above a budget.
+
+    Raises:
+        RefusedError: it is above a budget.
+    """
+    if len(cells) < len(plan.cells):
+        estimate = estimate_cells(plan.experiment, library, plan.arms, DueCells(cells, cells), history)
+        plan = plan.model_copy(update={"estimate": estimate})
+    refuse_above_budget(plan)
 
 
 def _rows_to_reuse(plan: Plan, library: Library, options: WaveOptions) -> dict[str, Result]:

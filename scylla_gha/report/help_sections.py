@@ -193,15 +193,15 @@ def _ruling(ruling: Ruling) -> str:
 
 
 def _assertions(answer: SkillHelp) -> Iterator[Block]:
-    results = [each for each in answer.assertions if not each.assertion.about_skill]
-    counts = Counter(each.group for each in results)
+    results = [result for result in answer.assertions if not result.assertion.about_skill]
+    counts = Counter(result.group for result in results)
     yield Bullets([f"{_MEANINGS[group]}: {counts[group]}" for group in _GROUPS if counts[group]])
-    unclear = [each for each in answer.assertions if each.is_unclear]
+    unclear = [result for result in answer.assertions if result.is_unclear]
     if unclear:
         yield Bullets([f"judges disagree on {counted(len(unclear), 'assertion')} (alpha below 0.4): reword them"])
     ordered = sorted(results, key=lambda each: (_GROUPS.index(each.group), -abs(each.difference or 0.0)))
     yield table_of(ordered, _columns(answer), _MOST_ASSERTIONS, "assertion", "help.json")
-    about = [each for each in answer.assertions if each.assertion.about_skill]
+    about = [result for result in answer.assertions if result.assertion.about_skill]
     if about:
         yield Bullets(["About the skill itself, so not in the comparison with no skill:"])
         yield table_of(about, _columns(answer), _MOST_ASSERTIONS, "assertion", "help.json")

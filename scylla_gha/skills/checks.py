@@ -165,6 +165,8 @@ def count_findings(skill: SkillFolder, files: Sequence[EvalFile], *, user_only: 
     """Yield findings on evals and queries that are too few to measure the skill."""
     path = skill.shown(skill.file)
     used = [file for file in files if file.kind != "not evals"]
+    if any(file.is_unreadable for file in used):
+        return  # their number is not known
     evals = sum(len(file.evals) for file in used)
     if any(file.kind == "evals" for file in used) and evals < _FEWEST_EVALS:
         message = (

@@ -75,8 +75,8 @@ def _entries(skill: CheckedSkill, request: SkillRequest) -> Iterator[EvalOfFile]
     files = [file for file in skill.files if file.kind == "evals" and file.evals]
     for file in files:
         stem = Path(file.path).stem if len(files) > 1 else ""
-        chosen = (each for each in file.evals if not request.evals or each.id in request.evals)
-        yield from (EvalOfFile(each, stem, skill.invoked_as) for each in chosen)
+        chosen = (entry for entry in file.evals if not request.evals or entry.id in request.evals)
+        yield from (EvalOfFile(skill_eval, stem, skill.invoked_as) for skill_eval in chosen)
 
 
 def _why_not(entry: EvalOfFile, installed: Collection[str]) -> str:
@@ -141,7 +141,9 @@ def base_version(request: SkillRequest, root: Path, folder: Path, say: Print) ->
     commit = resolved(checkout, branch)
     if commit is None:
         if request.base:
-            raise ConfigError(f"--base: {branch!r} is no branch, tag or hash of the repository {top}")
+            raise ConfigError(
+                f"--base: {branch!r} is no branch, tag or hash of the repository {top}; fetch it, or name another"
+            )
         say(f"the branch {branch} of the pull request is not in this clone, so there is no last version; fetch it")
         return BaseVersion(None, say)
     if not request.base:

@@ -6,9 +6,9 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, first_of
 from scylla_gha.errors import ConfigError, ScyllaError
 from scylla_gha.model import digest
 from scylla_gha.model.skill_measurement import REPORT_FILE, RUN, SkillMeasurement, SkillRow
@@ -20,6 +20,8 @@ from scylla_gha.skills.references import UNDELIVERED
 from scylla_gha.skills.report import CheckedSkill, SkillsCheck, check_skills
 from scylla_gha.skills.session import Print, SkillRequest, SkillsAnswer
 from scylla_gha.store import read_record, write_record, write_text
+
+_MOST_NAMED: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,22 +96,22 @@ def _merged(before: CheckedSkill, skill: CheckedSkill, added: set[str]) -> tuple
     for file in skill.files:
         name = Path(file.path).name
         old = files.get(name, replace(file, evals=[], queries=[]))
-        evals = [each for each in file.evals if _key(file, each) in added]
-        queries = [each for each in file.queries if _key(file, each) in added]
+        evals = [entry for entry in file.evals if _key(file, entry) in added]
+        queries = [query for query in file.queries if _key(file, query) in added]
         files[name] = replace(old, evals=[*old.evals, *evals], queries=[*old.queries, *queries])
     return tuple(files.values())
 
 
 def _files(folder: Path) -> dict[str, bytes]:
     """Return the content of a skill's files, without its evals and tests."""
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for text, folders, names in os.walk(folder):
         inside = Path(text)
         closed = {name for name in folders if name in UNDELIVERED or name == ".git" or holds_runs(inside / name)}
         folders[:] = [name for name in folders if name not in closed]
         paths = (inside / name for name in names if name != "evals.json")
-        found |= {str(path.relative_to(folder)): path.read_bytes() for path in paths if path.is_file()}
-    return found
+        contents |= {str(path.relative_to(folder)): path.read_bytes() for path in paths if path.is_file()}
+    return contents
 
 
 def _digest(folder: Path) -> str:
@@ -121,9 +123,9 @@ def _entries(skill: CheckedSkill) -> dict[str, object]:
     """Return what an agent and judges get of each eval and query, by its key."""
     entries: dict[str, object] = {}
     for file in skill.files:
-        for each in file.evals:
-            value = (each.prompt, each.expected, each.assertions, each.setup, _content(each))
-            entries[_key(file, each)] = value
+        for entry in file.evals:
+            value = (entry.prompt, entry.expected, entry.assertions, entry.setup, _content(entry))
+            entries[_key(file, entry)] = value
         entries |= {_key(file, query): query.label for query in file.queries}
     return entries
 
@@ -136,15 +138,15 @@ def _key(file: EvalFile, entry: SkillEval | TriggerQuery) -> str:
 
 def _content(skill_eval: SkillEval) -> list[tuple[str, bytes]]:
     """Return the names and contents of an eval's files."""
-    found: list[tuple[str, bytes]] = []
+    contents: list[tuple[str, bytes]] = []
     for name, content in skill_eval.files.items():
         if content is not None:
-            found.append((name, content.encode()))
+            contents.append((name, content.encode()))
             continue
         path = Path(name)
-        inner = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
-        found += [(each.name, each.read_bytes()) for each in inner]
-    return found
+        inner = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+        contents += [(file.name, file.read_bytes()) for file in inner]
+    return contents
 
 
 def measure_changes(
@@ -167,28 +169,22 @@ def measure_changes(
         only_changed: measure only those that differ from the last version.
 
     Raises:
-        ConfigError: a name is not that of a skill, or there is no last version.
+        ConfigError: a named skill, eval or query does not exist, or there is no last version.
     """
-    if unknown := set(names) - {skill.name for skill in check.skills}:
-        raise ConfigError(f"--skill: {', '.join(sorted(unknown))}: no skill in {request.root} has this name")
+    require_known_parts(request, check, names)
+    request.make_out()
     with tempfile.TemporaryDirectory() as folder:
         base = base_version(request, check.root, Path(folder), say).root if only_changed else None
         if only_changed and base is None:
             raise ConfigError("--changed: there is no last version to compare with; give --base REF")
         changes = skill_changes(check, base)
-        chosen = {
-            change.skill.folder
-            for change in changes
-            if (change.is_changed or not only_changed) and (not names or change.skill.name in names)
-        }
-        skills = [
-            change.skill if change.skill.folder in chosen else replace(change.skill, files=()) for change in changes
-        ]
         for change in changes:
             for note in change.notes:
                 say(f"{change.skill.name}: {note}")
-        rows = [
-            change.row.model_copy(update={"digest": _digest(check.root / change.skill.folder)}) for change in changes
+        rows = [_row(check.root, change) for change in changes]
+        skills = [
+            change.skill if _is_chosen(change, names, only_changed=only_changed) else replace(change.skill, files=())
+            for change in changes
         ]
         named = [_under_its_name(check.root, skill, Path(folder) / "head") for skill in skills]
         try:
@@ -199,6 +195,36 @@ def measure_changes(
     before = read_record(measurement_path(request), SkillMeasurement)
     write_record(measurement_path(request), _write_badges(request, before, _measurement(rows, answer)))
     return answer
+
+
+def require_known_parts(request: SkillRequest, check: SkillsCheck, names: Sequence[str]) -> None:
+    """Check that the named skills, evals and queries exist.
+
+    Raises:
+        ConfigError: one does not.
+    """
+    files = [file for skill in check.skills for file in skill.files]
+    skills = [skill.name for skill in check.skills]
+    ids = [skill_eval.id for file in files for skill_eval in file.evals]
+    _require_known("--skill", "skill", sorted(set(names) - set(skills)), skills)
+    _require_known("--eval", "eval", sorted(set(request.evals) - set(ids)), ids)
+    texts = [query.query for file in files for query in file.queries]
+    unknown = [part for part in request.queries if not any(part.lower() in text.lower() for text in texts)]
+    _require_known("--query", "query", unknown, texts)
+
+
+def _require_known(option: str, what: str, unknown: Sequence[str], known: Sequence[str]) -> None:
+    if unknown:
+        there = f"there are: {first_of(known, _MOST_NAMED)}" if known else "there are none"
+        raise ConfigError(f"{option}: {', '.join(unknown)}: no {what} in the checked folder has this name; {there}")
+
+
+def _is_chosen(change: SkillChange, names: Sequence[str], *, only_changed: bool) -> bool:
+    return (change.is_changed or not only_changed) and (not names or change.skill.name in names)
+
+
+def _row(root: Path, change: SkillChange) -> SkillRow:
+    return change.row.model_copy(update={"digest": _digest(root / change.skill.folder)})
 
 
 def _under_its_name(root: Path, skill: CheckedSkill, staging: Path) -> CheckedSkill:
@@ -227,8 +253,8 @@ def _answer(name: str, answer: SkillsAnswer) -> dict[str, Any]:
         sentences += own
         is_worse |= report.is_worse and part.skill == name
         figures += _figures(name, report.data)
-        for each in report.data.get("skills", ()):
-            changes = (each["change"] or {}).values() if each["skill"] == name else ()
+        for skill in report.data.get("skills", ()):
+            changes = (skill["change"] or {}).values() if skill["skill"] == name else ()
             is_worse |= any(isinstance(ruling, dict) and ruling["verdict"] == "worse" for ruling in changes)
     short = ", ".join(figures) or ("not enough data" if sentences else "")
     return {"sentences": tuple(sentences), "figures": short, "is_worse": is_worse}

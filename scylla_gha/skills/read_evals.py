@@ -92,6 +92,11 @@ class EvalFile:
     queries: list[TriggerQuery] = field(default_factory=list)
     findings: list[SkillFinding] = field(default_factory=list)
 
+    @property
+    def is_unreadable(self) -> bool:
+        """True if an error of the whole file hides its entries."""
+        return not self.entries and any(finding.level == "error" for finding in self.findings)
+
 
 @dataclass(frozen=True, slots=True)
 class EvalReader:

@@ -49,8 +49,8 @@ class CheckedSkill:
     @property
     def counts(self) -> dict[str, int]:
         """Return the numbers of evals, assertions and queries."""
-        evals = [each for file in self.files for each in file.evals]
-        assertions = [assertion for each in evals for assertion in each.assertions]
+        evals = [skill_eval for file in self.files for skill_eval in file.evals]
+        assertions = [assertion for skill_eval in evals for assertion in skill_eval.assertions]
         queries = [query for file in self.files for query in file.queries]
         coded = sum(assertion.code is not None for assertion in assertions)
         positive = sum(bool(query.label.expected) for query in queries)
@@ -59,7 +59,7 @@ class CheckedSkill:
             "judged": len(assertions) - coded,
             "coded": coded,
             "about_the_skill": sum(assertion.about_skill for assertion in assertions),
-            "invoked_by_name": sum(each.by_name for each in evals),
+            "invoked_by_name": sum(skill_eval.by_name for skill_eval in evals),
             "should_trigger": positive,
             "should_not_trigger": len(queries) - positive,
             "not_evals": sum(file.kind == "not evals" for file in self.files),
@@ -145,7 +145,7 @@ def _check_skill(
         *together,
         *file_findings(skill_content(skill), file),
         *count_findings(skill, files, user_only=user_only),
-        *(finding for each in files for finding in each.findings),
+        *(finding for eval_file in files for finding in eval_file.findings),
     ]
     if found.cut:
         findings.append(
@@ -194,6 +194,8 @@ def _counts_text(skill: CheckedSkill) -> str:
 
 
 def _file_text(file: EvalFile) -> str:
+    if file.is_unreadable:
+        return "cannot be read"
     entries = counted(file.entries, "entry", "entries")
     return f"{file.kind}: {entries}, {file.read} read, {file.skipped} skipped, {file.in_error} in error"
 
@@ -228,7 +230,7 @@ def setup_finding(check: SkillsCheck) -> tuple[bool, str, str]:
 def check_data(check: SkillsCheck) -> dict[str, Any]:
     """Return the result as a value for JSON."""
     skills = [{**asdict(skill), "counts": skill.counts} for skill in check.skills]
-    listing = [asdict(each) for each in check.listing]
+    listing = [asdict(shown) for shown in check.listing]
     findings = [asdict(finding) for finding in check.findings]
     return {"root": str(check.root), "skills": skills, "listing": listing, "findings": findings}
 

@@ -26,6 +26,7 @@ from scylla_gha.evaluate.model_access import (
 )
 from scylla_gha.evaluate.report_run import render_report
 from scylla_gha.evaluate.run_experiment import evaluate_cells, open_run, require_complete_report, store_plan
+from scylla_gha.images import most_isolated
 from scylla_gha.model.experiment import SandboxWish, agent_name
 from scylla_gha.model.plan import CostRange, Plan
 from scylla_gha.plan import PlanRequest, make_plan, minutes_text, past_costs, usd_text, wall_minutes
@@ -92,6 +93,11 @@ class SkillRequest:
     def run(self, experiment: str) -> RunFolder:
         """Return the folder of an experiment's run."""
         return RunFolder(self.out.resolve() / experiment)
+
+    def make_out(self) -> None:
+        """Make the folder of all runs, whose files stay out of the user's commits."""
+        if not self.out.exists():
+            write_text(self.out / ".gitignore", "*\n")
 
     def clean_suite(self, experiment: str) -> Path:
         """Return the empty folder of an experiment's configuration, which no other command uses until this one ends."""
@@ -199,6 +205,8 @@ def measure_skills(request: SkillRequest, makers: Iterable[PartMaker], check: Sk
     Raises:
         RefusedError: nobody confirmed, or no part fits into the budget.
     """
+    if request.sandbox == "auto":  # once for all parts, so that the reason is printed once
+        request = replace(request, sandbox=most_isolated(request.library, "--sandbox {}"))
     if not _has_key(request):
         with tempfile.TemporaryDirectory() as folder:
             unpaid = replace(request, out=Path(folder))
@@ -207,8 +215,7 @@ def measure_skills(request: SkillRequest, makers: Iterable[PartMaker], check: Sk
                 _say_prices(prices, unpaid, say)
                 say(NO_KEY)
         return SkillsAnswer()
-    if not request.out.exists():
-        write_text(request.out / ".gitignore", "*\n")  # keeps runs out of the user's commits
+    request.make_out()
     parts = _made(request, makers, check, say)
     if not parts:
         return SkillsAnswer()
@@ -323,6 +330,11 @@ def _say_prices(prices: Sequence[PartPrice], request: SkillRequest, say: Print) 
     usd = _total([price.usd for price in prices])
     minutes = _total([price.minutes for price in prices])
     say(f"estimate: {usd_text(usd)} of a budget of {dollars(request.budget_usd)}; {minutes_text(minutes)}")
+    if usd.likely is not None and usd.likely > request.budget_usd:
+        say(
+            f"note: the budget is likely too small for all of it; what does not fit is left out, the cheapest is run "
+            f"first; --budget-usd {math.ceil(usd.likely)} is likely enough"
+        )
 
 
 def _total(ranges: Sequence[CostRange]) -> CostRange:
@@ -330,7 +342,7 @@ def _total(ranges: Sequence[CostRange]) -> CostRange:
         known = [value for value in values if value is not None]
         return math.fsum(known) if len(known) == len(values) else None
 
-    low, likely, high = (added([getattr(each, end) for each in ranges]) for end in ("low", "likely", "high"))
+    low, likely, high = (added([getattr(amount, end) for amount in ranges]) for end in ("low", "likely", "high"))
     return CostRange(low=low, likely=likely, high=high)
 
 

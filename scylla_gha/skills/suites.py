@@ -24,7 +24,7 @@ from typing import Final
 
 import yaml
 
-from scylla_gha.config.materials import is_undelivered, plugin_name
+from scylla_gha.config.materials import is_undelivered
 from scylla_gha.model import Record, slug
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.sandbox import NetworkAccess
@@ -57,7 +57,6 @@ _SECONDS: Final = 600
 _ANSWERED: Final = "answered"
 _PLAIN: Final = "plain_prompt.md"
 _LARGEST_NUMBER: Final = 999
-_MANIFEST: Final = Path(".claude-plugin", "plugin.json")
 _WORD: Final = re.compile(r"(?<![\w/@+~.-])[\w@+~.-]+(?:/[\w@+~.-]+)*")
 
 
@@ -107,18 +106,10 @@ def write_yaml(path: Path, record: Record) -> None:
 
 
 def write_skills(suite: Path, folders: Sequence[Path], into: str = "skills") -> tuple[str, ...]:
-    """Copy skills into a folder of a suite's configuration, as they are installed; return their names.
-
-    If the first skill is of a plugin, all are installed as that plugin.
-    """
-    names = []
-    for root in [folder.parent.parent for folder in folders[:1] if plugin_name(folder.parent.parent)]:
-        (suite / _MANIFEST).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(root / _MANIFEST, suite / _MANIFEST)
+    """Copy skills into a folder of a suite's configuration, as they are installed; return their names."""
     for folder in folders:
         copy_skill(folder, suite / "config" / into / folder.name)
-        names.append(folder.name)
-    return tuple(names)
+    return tuple(folder.name for folder in folders)
 
 
 def copy_skill(folder: Path, target: Path) -> None:
@@ -150,17 +141,18 @@ def write_arms(suite: Path, name: str, others: Sequence[str]) -> None:
     """
     own = (name, *others)
     sub_tests: tuple[SubTest, ...] = (
-        SubTest(id=WITH, description=f"With {name}", treatment=_treatment(own)),
-        SubTest(id=WITHOUT, description=f"Without {name}", treatment=_treatment(others)),
+        SubTest(id=WITH, description=f"With {name}", treatment=skills_treatment(own)),
+        SubTest(id=WITHOUT, description=f"Without {name}", treatment=skills_treatment(others)),
     )
     if (suite / "config" / BASE_FOLDER).is_dir():
-        treatment = _treatment(own, BASE_FOLDER)
+        treatment = skills_treatment(own, BASE_FOLDER)
         sub_tests += (SubTest(id=BASE, description=f"With the last version of {name}", treatment=treatment),)
     tier = Tier(id=TIER, name="Skills", focus="One skill, and others beside it", sub_tests=sub_tests)
     write_yaml(suite / "config" / "tiers" / f"{TIER}.yaml", tier)
 
 
-def _treatment(skills: Sequence[str], folder: str = "skills") -> Treatment:
+def skills_treatment(skills: Sequence[str], folder: str = "skills") -> Treatment:
+    """Return installed skills, with the listing that the CLI has for its users; it may be too short for all of them."""
     return Treatment(skills=tuple(skills), skills_folder=folder, skill_listing="default" if skills else None)
 
 
@@ -202,7 +194,7 @@ def _check_id(number: int) -> str:
 def _scenario(entry: EvalOfFile, fixture: Path) -> Scenario:
     skill_eval = entry.skill_eval
     is_judged_alone = [assertion.text for assertion in skill_eval.assertions] == [skill_eval.expected]
-    said = Checkpoint(id=_ANSWERED, what="The agent gave an answer", answer=AnswerCondition(), required=False)
+    answered = Checkpoint(id=_ANSWERED, what="The agent gave an answer", answer=AnswerCondition(), required=False)
     checks = (
         _checkpoint(number, assertion, assertion.code)
         for number, assertion in enumerate(skill_eval.assertions, 1)
@@ -226,7 +218,7 @@ def _scenario(entry: EvalOfFile, fixture: Path) -> Scenario:
             expected=None if is_judged_alone or not skill_eval.expected.strip() else skill_eval.expected,
             masked_names=entry.names,
         ),
-        checkpoints=(said, *checks),
+        checkpoints=(answered, *checks),
         progress=(ProgressStep(step="The agent gave an answer", checkpoint=_ANSWERED),),
         tiers=(TIER,),
         answers=True,

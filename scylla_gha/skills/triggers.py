@@ -35,7 +35,7 @@ from scylla_gha.model.scenario import (
 )
 from scylla_gha.model.trial import Attempt, Outcome, Trial
 from scylla_gha.model.triggers import TRIGGERS_FILE, LabelledQuery, SkillTriggers, TriggerReport, TriggerTrial
-from scylla_gha.model.variant import SubTest, Tier, Treatment
+from scylla_gha.model.variant import SubTest, Tier
 from scylla_gha.prepare.start_state import commit_of
 from scylla_gha.report.document import clipped
 from scylla_gha.report.trigger_sections import trigger_markdown, trigger_sections, trigger_sentence
@@ -49,6 +49,7 @@ from scylla_gha.skills.suites import (
     BASE,
     BASE_FOLDER,
     TIER,
+    skills_treatment,
     suite_name,
     write_experiment,
     write_files,
@@ -150,7 +151,7 @@ def asked_queries(
     asked: dict[str, AskedQuery] = {}
     for skill in skills:
         for file in skill.files:
-            evals = {each.prompt: each for each in file.evals}
+            evals = {skill_eval.prompt: skill_eval for skill_eval in file.evals}
             for query in file.queries:
                 known = AskedQuery(query.query, split=query.split, skill_eval=evals.get(query.query))
                 asked.setdefault(known.id, known).add(query.label, skill)
@@ -210,19 +211,14 @@ def _write_arms(
 ) -> list[str]:
     """Write the skills, and those of the last version if one differs; return the ids of the sub-tests."""
     installed = write_skills(suite, [*current.values(), *others])
-    sub_tests = [SubTest(id=INSTALLED, description="All skills are installed", treatment=_treatment(installed))]
+    sub_tests = [SubTest(id=INSTALLED, description="All skills are installed", treatment=skills_treatment(installed))]
     if before:
         write_skills(suite, [*{**current, **before}.values(), *others], BASE_FOLDER)
-        last = _treatment(installed).model_copy(update={"skills_folder": BASE_FOLDER})
+        last = skills_treatment(installed, BASE_FOLDER)
         sub_tests.append(SubTest(id=BASE, description=f"With the last version of {', '.join(before)}", treatment=last))
     tier = Tier(id=TIER, name="Skills", focus="Which skill triggers", sub_tests=tuple(sub_tests))
     write_yaml(suite / "config" / "tiers" / f"{TIER}.yaml", tier)
     return [sub_test.id for sub_test in sub_tests]
-
-
-def _treatment(skills: tuple[str, ...]) -> Treatment:
-    """Return the skills with the listing that the CLI has for its users, which may be too short for all of them."""
-    return Treatment(skills=skills, skill_listing="default")
 
 
 def write_query(suite: Path, name: str, query: LabelledQuery, skill_eval: SkillEval | None, answers: int) -> None:

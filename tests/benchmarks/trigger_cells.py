@@ -64,15 +64,31 @@ def bare(folder: Path, provider: Provider, model: Model) -> float:
     program = find_agent(AGENT, install=True).program
     home = folder / "home"
     write_skill(home / ".claude" / "skills" / "tally", FRONT)
-    argv = [program, "--print", "--verbose", "--output-format", "stream-json", "--permission-mode", "bypassPermissions",
-            "--strict-mcp-config", "--model", "claude-sonnet-5"]  # fmt: skip
-    own = {"HOME": str(home), "CLAUDE_CONFIG_DIR": str(home / ".claude"), "IS_SANDBOX": "1", "DISABLE_AUTOUPDATER": "1",
-           "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}  # fmt: skip
+    argv = [
+        program,
+        "--print",
+        "--verbose",
+        "--output-format",
+        "stream-json",
+        "--permission-mode",
+        "bypassPermissions",
+        "--strict-mcp-config",
+        "--model",
+        "claude-sonnet-5",
+    ]
+    own = {
+        "HOME": str(home),
+        "CLAUDE_CONFIG_DIR": str(home / ".claude"),
+        "IS_SANDBOX": "1",
+        "DISABLE_AUTOUPDATER": "1",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    }
     no_network = {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1"}  # as in a cell; else it waits for hosts
     env = {**os.environ, **environment(provider), **own, **no_network}
     before, started = len(model.at), time.monotonic()
-    with subprocess.Popen(argv, cwd=folder, env=env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                          stderr=subprocess.DEVNULL) as process:  # fmt: skip
+    with subprocess.Popen(
+        argv, cwd=folder, env=env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
         assert process.stdin
         process.stdin.write(f"{ASK} 1".encode())
         process.stdin.close()

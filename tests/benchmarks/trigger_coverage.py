@@ -86,14 +86,18 @@ def false_verdicts(population: Population, queries: int, repetitions: int, datas
     for _ in range(datasets):
         rates = population.draw(rng, (2, queries))
         sides = [
-            [QueryCounts(query=str(at), text="", should=should, fired=int(count), trials=repetitions)
-             for should, row in ((True, rates[0]), (False, 1 - rates[1]))
-             for at, count in enumerate(rng.binomial(repetitions, row))]
+            [
+                QueryCounts(query=str(at), text="", should=should, fired=int(count), trials=repetitions)
+                for should, row in ((True, rates[0]), (False, 1 - rates[1]))
+                for at, count in enumerate(rng.binomial(repetitions, row))
+            ]
             for _ in range(2)
-        ]  # fmt: skip
+        ]
         change = trigger_change(sides[0], sides[1], 0.05)
-        wrong += any(ruling is not None and ruling.verdict in {"better", "worse"}
-                     for ruling in (change.should, change.should_not))  # fmt: skip
+        wrong += any(
+            ruling is not None and ruling.verdict in {"better", "worse"}
+            for ruling in (change.should, change.should_not)
+        )
     return wrong / datasets
 
 
@@ -110,8 +114,10 @@ def main() -> None:
         alone = min(coverage(one, queries, repetitions, datasets, is_macro=True) for one in everything)
         (least, where), mean = found[0], np.mean([share for share, _ in found])
         below = sum(share < PROMISED for share, _ in found)
-        print(f"| {queries} x {repetitions} | {100 * least:.1f} % | {100 * mean:.1f} % | {below} of {len(found)} | "
-              f"{100 * alone:.1f} % | {where} |")  # fmt: skip
+        print(
+            f"| {queries} x {repetitions} | {100 * least:.1f} % | {100 * mean:.1f} % | {below} of {len(found)} | "
+            f"{100 * alone:.1f} % | {where} |"
+        )
     print("\n| design | population | false verdicts |\n|---|---|---|")
     for queries, one in itertools.product((8, 12, 20), (bimodal(0.8, 0.95, 0.05), smooth(0.8, 2.0), smooth(0.5, 10.0))):
         print(f"| {queries} x 3, both classes | {one.name} | {100 * false_verdicts(one, queries, 3, 500):.1f} % |")

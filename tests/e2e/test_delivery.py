@@ -168,10 +168,14 @@ def test_without_the_flag_that_delivers_it_no_trial_counts(tmp_path: Path, varia
     ("variant", "before", "named"),
     [
         pytest.param("T1/09-ends", ":", "missing: MCP server ends (start event: its status is failed)", id="a server"),
-        pytest.param("T1/05-skill", 'rm -r "$CLAUDE_CONFIG_DIR/skills"',
-                     "missing: skill greeting (start event), skill greeting (first request)", id="a skill"),
+        pytest.param(
+            "T1/05-skill",
+            'rm -r "$CLAUDE_CONFIG_DIR/skills"',
+            "missing: skill greeting (start event), skill greeting (first request)",
+            id="a skill",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_part_that_does_not_start_or_is_not_there_is_named(
     tmp_path: Path, variant: str, before: str, named: str
 ) -> None:

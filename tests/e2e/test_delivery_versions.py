@@ -110,16 +110,24 @@ def test_skills_are_proved_as_their_front_matter_says(tmp_path: Path, version: s
 def looking(body: Body) -> Say:
     """An agent that reads whatever of skills it finds in its HOME and workspace."""
     text = "cd; find . -name SKILL.md; grep -r CANARY-[O]F-EVALS . && echo found || echo none"
-    return Say("Done.") if any(message["role"] == "assistant" for message in body["messages"]) else Say(
-        "I look.", "Bash", {"command": text})  # fmt: skip
+    return (
+        Say("Done.")
+        if any(message["role"] == "assistant" for message in body["messages"])
+        else Say("I look.", "Bash", {"command": text})
+    )
 
 
 def test_expected_answers_of_a_skill_are_out_of_reach(tmp_path: Path) -> None:
     repo = make_repository(tmp_path / "repo").root
     write_tree(repo, {**FILES, **SETTINGS})
-    write_greet_experiment(repo, agents=(f"claude-code@{NEWEST}",), variants=("T2/03-later",),
-                           models=("claude-sonnet-5",), baseline="t2-03-later.claude-code.claude-sonnet-5",
-                           sandbox="bubblewrap")  # fmt: skip
+    write_greet_experiment(
+        repo,
+        agents=(f"claude-code@{NEWEST}",),
+        variants=("T2/03-later",),
+        models=("claude-sonnet-5",),
+        baseline="t2-03-later.claude-code.claude-sonnet-5",
+        sandbox="bubblewrap",
+    )
     with serve(looking) as provider:
         env = environment(tmp_path, ANTHROPIC_API_KEY=CANARY, ANTHROPIC_BASE_URL=provider.url)
         said = scylla("evaluate", "greet", "--yes", "--json", cwd=repo, env={**env, "SCYLLA_CACHE": str(cache_root())})
@@ -140,8 +148,13 @@ START = (
 def test_a_prompt_with_an_unknown_command_is_refused_or_ends_with_the_clis_words(tmp_path: Path, version: str) -> None:
     """Planning refuses it if it knows the start state; else the trial says what the CLI did with it."""
     repo = make_repository(tmp_path / "repo", beside={"prompt.md": "/nosuch do it\n"}).root
-    arm = {"agents": (f"claude-code@{version}",), "variants": ("T0/01-vanilla",), "models": ("claude-sonnet-5",),
-           "baseline": "t0-01-vanilla.claude-code.claude-sonnet-5", "sandbox": "bubblewrap"}  # fmt: skip
+    arm = {
+        "agents": (f"claude-code@{version}",),
+        "variants": ("T0/01-vanilla",),
+        "models": ("claude-sonnet-5",),
+        "baseline": "t0-01-vanilla.claude-code.claude-sonnet-5",
+        "sandbox": "bubblewrap",
+    }
     write_greet_experiment(repo, **arm)
     with serve(lambda _: Say("Done.")) as provider:
         env = environment(tmp_path, ANTHROPIC_API_KEY=CANARY, ANTHROPIC_BASE_URL=provider.url)

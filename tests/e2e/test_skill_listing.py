@@ -41,8 +41,11 @@ def skills(factor: int) -> dict[str, ListedSkill]:
 def sent_list(body: Body) -> str:
     """Return the list in a request: its own skills come after the user's."""
     contents = [message["content"] for message in body["messages"]]
-    texts = [each if isinstance(each, str) else block.get("text", "") for each in contents
-             for block in ([{}] if isinstance(each, str) else each)]  # fmt: skip
+    texts = [
+        each if isinstance(each, str) else block.get("text", "")
+        for each in contents
+        for block in ([{}] if isinstance(each, str) else each)
+    ]
     return next(text.partition(HEADING)[2] for text in texts if HEADING in text)
 
 
@@ -50,16 +53,34 @@ def sent_list(body: Body) -> str:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_prediction_is_what_the_cli_sends(tmp_path: Path, version: str, factor: int) -> None:
     repo, given = make_repository(tmp_path / "repo").root, skills(factor)
-    fronts = {name: json.dumps({"name": name, "description": skill.description, "when_to_use": skill.when_to_use},
-                              ensure_ascii=False)
-              for name, skill in given.items()}  # fmt: skip
+    fronts = {
+        name: json.dumps(
+            {"name": name, "description": skill.description, "when_to_use": skill.when_to_use}, ensure_ascii=False
+        )
+        for name, skill in given.items()
+    }
     write_tree(repo, {f"config/skills/{name}/SKILL.md": f"---\n{front}\n---\nDo.\n" for name, front in fronts.items()})
-    tier: dict[str, Any] = {"id": "T1", "name": "Lists", "focus": "Lists of skills", "sub_tests": [
-        {"id": "01-own", "description": "The own limit", "treatment": {"skills": [*given], "skill_listing": "default"}},
-    ]}  # fmt: skip
+    tier: dict[str, Any] = {
+        "id": "T1",
+        "name": "Lists",
+        "focus": "Lists of skills",
+        "sub_tests": [
+            {
+                "id": "01-own",
+                "description": "The own limit",
+                "treatment": {"skills": [*given], "skill_listing": "default"},
+            },
+        ],
+    }
     write_tree(repo, {"config/tiers/T1.yaml": json.dumps(tier)})
-    write_greet_experiment(repo, agents=(f"claude-code@{version}",), variants=("T1/01-own",), models=MODELS,
-                           baseline=f"t1-01-own.claude-code.{MODELS[0]}", sandbox="host")  # fmt: skip
+    write_greet_experiment(
+        repo,
+        agents=(f"claude-code@{version}",),
+        variants=("T1/01-own",),
+        models=MODELS,
+        baseline=f"t1-01-own.claude-code.{MODELS[0]}",
+        sandbox="host",
+    )
     with serve(lambda _: Say("Done.")) as provider:
         env = environment(tmp_path, ANTHROPIC_API_KEY="sk-ant-canary-0123456789", ANTHROPIC_BASE_URL=provider.url)
         env |= {"SCYLLA_CACHE": str(cache_root())}

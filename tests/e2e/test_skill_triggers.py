@@ -101,8 +101,12 @@ def outcomes(root: Path) -> dict[str, tuple[str, str]]:
 
 
 def test_the_decision_is_the_reason_of_the_outcome(run: Run) -> None:
-    found = {name: reason for scenario, reason in outcomes(run.folder).items()
-             for name in USUAL if f"journey-{name}-sum" in scenario}  # fmt: skip
+    found = {
+        name: reason
+        for scenario, reason in outcomes(run.folder).items()
+        for name in USUAL
+        if f"journey-{name}-sum" in scenario
+    }
     assert found["first"] == ("completed", "decided")
     assert found["works-on"] == ("completed", "undecided after 5 answers")
     assert found["never"][0] == "completed"

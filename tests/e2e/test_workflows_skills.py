@@ -25,8 +25,12 @@ EVALS = {"evals": [{"id": 1, "prompt": "Sum pots.csv", "expectations": ["The rep
 
 def pushed(head: str, repository: str) -> dict[str, Any]:
     """Return the event of a push to pull request 7."""
-    pull = {"number": 7, "base": {"ref": "main"}, "labels": [],
-            "head": {"sha": head, "ref": "topic", "repo": {"full_name": repository}}}  # fmt: skip
+    pull = {
+        "number": 7,
+        "base": {"ref": "main"},
+        "labels": [],
+        "head": {"sha": head, "ref": "topic", "repo": {"full_name": repository}},
+    }
     return {"action": "synchronize", "number": 7, "pull_request": pull}
 
 

@@ -100,8 +100,10 @@ def conversation(session: SessionHandle, folder: str) -> None:
 
 
 def test_a_replay_notes_the_same(tmp_path: Path) -> None:
-    with serve(lambda body: Say("Done.") if tool_results(body) else USE) as provider, \
-            hosted(tmp_path / "live", provider.url, record=tmp_path / "recordings") as host:  # fmt: skip
+    with (
+        serve(lambda body: Say("Done.") if tool_results(body) else USE) as provider,
+        hosted(tmp_path / "live", provider.url, record=tmp_path / "recordings") as host,
+    ):
         session = host.open(watch=WATCH, paths={"/tmp/first": "/scylla-workspace"})
         conversation(session, "/tmp/first")
         live = host.gateway.close(session).watched

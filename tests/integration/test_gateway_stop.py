@@ -46,9 +46,16 @@ def test_a_call_ends_the_session_and_nothing_more_is_asked(tmp_path: Path, name:
 
 @pytest.mark.parametrize(
     "answer",
-    [uses("Tally"), uses("tally2"), uses(["tally"]), uses({"tally": 1}), uses("tally", "Bash"), uses("pdf"),
-     Say("I look.", "Skill", {"skill": "tally"}, cut=True)],
-)  # fmt: skip
+    [
+        uses("Tally"),
+        uses("tally2"),
+        uses(["tally"]),
+        uses({"tally": 1}),
+        uses("tally", "Bash"),
+        uses("pdf"),
+        Say("I look.", "Skill", {"skill": "tally"}, cut=True),
+    ],
+)
 def test_other_calls_do_not_end_it(tmp_path: Path, answer: Say) -> None:
     found, provider, made = statuses(tmp_path, answer, uses("tally"))
     assert found[1:] == [200, 403, 403]
@@ -156,8 +163,10 @@ def test_a_log_that_is_continued_keeps_its_end(tmp_path: Path) -> None:
 
 
 def test_a_replay_ends_the_same(tmp_path: Path) -> None:
-    with serve(lambda _: uses("tally")) as provider, \
-            hosted(tmp_path / "live", provider.url, record=tmp_path / "recordings") as host:  # fmt: skip
+    with (
+        serve(lambda _: uses("tally")) as provider,
+        hosted(tmp_path / "live", provider.url, record=tmp_path / "recordings") as host,
+    ):
         session = host.open(watch=WATCH, stop=RULE)
         ask(session, turn(0))
         host.gateway.close(session)

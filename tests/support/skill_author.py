@@ -47,6 +47,8 @@ def adder(body: Body) -> Say:
     if body.get("tools"):
         is_listed = "Sums the columns of a ledger" in json.dumps(body)
         return Say(ANSWER if is_listed else "I cannot tell.")
-    holds = {name: ANSWER in json.dumps(body) or number == len(asked_for(body)) - 1
-             for number, name in enumerate(asked_for(body))}  # fmt: skip
+    holds = {
+        name: ANSWER in json.dumps(body) or number == len(asked_for(body)) - 1
+        for number, name in enumerate(asked_for(body))
+    }
     return Say(reply(*(raw(name, score=float(holds[name])) for name in asked_for(body))))

@@ -19,8 +19,16 @@ from tests.support.repository import write_tree
 ACCESS = ModelAccess(url="http://127.0.0.1:1", token="sk-scylla-of-this-trial")
 OF_THE_HARNESS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL",
                   "HTTPS_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SCYLLA_CANARY")  # fmt: skip
-UNDELIVERED = ("__pycache__/x.pyc", "evals/evals.json", "evals.json", "tests/t.py", "Testing/t.py", "results/r.json",
-               "greeting-workspace/iteration-1/grading.json", ".git/objects/a")  # fmt: skip
+UNDELIVERED = (
+    "__pycache__/x.pyc",
+    "evals/evals.json",
+    "evals.json",
+    "tests/t.py",
+    "Testing/t.py",
+    "results/r.json",
+    "greeting-workspace/iteration-1/grading.json",
+    ".git/objects/a",
+)
 ALWAYS = ["--print", "--verbose", "--output-format", "stream-json",
           "--permission-mode", "bypassPermissions", "--strict-mcp-config"]  # fmt: skip
 
@@ -138,7 +146,10 @@ def test_a_skill_of_a_plugin_is_delivered_as_the_plugin_with_nothing_else(tmp_pa
     argv = command(home, treatment=treatment, resources=agent_resources(variant, (root,))).argv
     assert argv[-2:] == ("--plugin-dir", f"{home}/plugins/books")
     assert files_below(home / "plugins/books") == {
-        ".claude-plugin/plugin.json", "skills/greeting/SKILL.md", "skills/greeting/words/hello.txt"}  # fmt: skip
+        ".claude-plugin/plugin.json",
+        "skills/greeting/SKILL.md",
+        "skills/greeting/words/hello.txt",
+    }
     delivered = json.loads((home / "plugins/books/.claude-plugin/plugin.json").read_text())
     assert sorted(delivered) == ["description", "name", "version"]
     (root / ".claude-plugin/plugin.json").write_text(manifest.replace("books", "ledgers"))

@@ -21,12 +21,15 @@ SERVER = McpServer(description="A clock", command="python3")
 @pytest.fixture
 def resources(tmp_path: Path) -> AgentResources:
     """Two skills and a server of the library; a skill, a sub-agent and a server of the repository."""
-    write_tree(tmp_path, {
-        "skills/tally/SKILL.md": f"---\nname: tally\ndescription: {LONG}!\n---\n# T\n{SHARED}\n  {LONG}\n",
-        "skills/other/SKILL.md": f"---\nname: other\n---\n{SHARED}\nLook at it all.\n",
-        "repo/.claude/skills/greet/SKILL.md": "---\nname: other-name\n---\nHi.\n",
-        "repo/app/.claude/agents/old.md": "---\nname: 'old one'\n---\nLook.\n",
-    })  # fmt: skip
+    write_tree(
+        tmp_path,
+        {
+            "skills/tally/SKILL.md": f"---\nname: tally\ndescription: {LONG}!\n---\n# T\n{SHARED}\n  {LONG}\n",
+            "skills/other/SKILL.md": f"---\nname: other\n---\n{SHARED}\nLook at it all.\n",
+            "repo/.claude/skills/greet/SKILL.md": "---\nname: other-name\n---\nHi.\n",
+            "repo/app/.claude/agents/old.md": "---\nname: 'old one'\n---\nLook.\n",
+        },
+    )
     files = (".claude/skills/greet/SKILL.md", "app/.claude/agents/old.md")
     return AgentResources(
         folders={f"skills/{name}": tmp_path / "skills" / name for name in ("tally", "other")} | {"mcp/clock": tmp_path},
@@ -37,8 +40,15 @@ def resources(tmp_path: Path) -> AgentResources:
     )
 
 
-NONE = {"skill/greet": 0, "skill/tally": 0, "skill/other": 0, "mcp/clock": 0, "mcp/my.books": 0, "agent/reader": 0,
-        "agent/old one": 0}  # fmt: skip
+NONE = {
+    "skill/greet": 0,
+    "skill/tally": 0,
+    "skill/other": 0,
+    "mcp/clock": 0,
+    "mcp/my.books": 0,
+    "agent/reader": 0,
+    "agent/old one": 0,
+}
 
 
 def made(tool: str, text: str | None = "ok", *, failed: bool = False, turn: int = 3, **arguments: str) -> WatchedCall:
@@ -59,9 +69,14 @@ def whole_uses(resources: AgentResources, *calls: WatchedCall, **shown: int) -> 
 def test_the_first_turn_of_each_resource_is_known_and_of_skills_that_are_not_declared(
     resources: AgentResources,
 ) -> None:
-    calls = [made("Skill", skill="tally", turn=4), made("Skill", skill="/tally", turn=2), made("mcp__clock__now"),
-             made("Skill", "Launching skill: commit", skill="commit", turn=1), made("Skill", "Launching skill: x"),
-             made("Skill", "<tool_use_error>", failed=True, skill="nope")]  # fmt: skip
+    calls = [
+        made("Skill", skill="tally", turn=4),
+        made("Skill", skill="/tally", turn=2),
+        made("mcp__clock__now"),
+        made("Skill", "Launching skill: commit", skill="commit", turn=1),
+        made("Skill", "Launching skill: x"),
+        made("Skill", "<tool_use_error>", failed=True, skill="nope"),
+    ]
     found = whole_uses(resources, *calls, other=5)
     assert found.turns == {"skill/tally": 2, "mcp/clock": 3, "skill/commit": 1, "skill/other": 5}
     assert (found.first_turn, found.read) == (2, ("skill/other",))
@@ -80,9 +95,13 @@ def test_the_call_that_ended_the_session_has_no_result_and_counts_by_its_exact_n
 def test_each_declared_resource_is_watched_and_counted(resources: AgentResources) -> None:
     watch = tool_watch(resources)
     assert watch.tools == {
-        "Skill": ("skill",), "Agent": ("subagent_type",), "Task": ("subagent_type",), "mcp__clock__*": (),
-        "mcp__my_books__*": (), "ReadMcpResourceTool": ("server",),
-    }  # fmt: skip
+        "Skill": ("skill",),
+        "Agent": ("subagent_type",),
+        "Task": ("subagent_type",),
+        "mcp__clock__*": (),
+        "mcp__my_books__*": (),
+        "ReadMcpResourceTool": ("server",),
+    }
     assert watch.texts == {"skill/tally": LONG, "skill/other": "Look at it all."}, "a line that no other skill has"
     assert uses(resources) == Uses(counts=NONE)
 
@@ -105,10 +124,12 @@ def test_without_resources_nothing_is_watched() -> None:
         (made("ReadMcpResourceTool", "{}", server="clock"), "mcp/clock"),
         (made("Agent", "Done.", subagent_type="reader"), "agent/reader"),
         (made("Task", "Done.", subagent_type="Reader"), "agent/reader"),
-        (made("Agent", "Agent terminated early due to an API error", failed=True, subagent_type="old one"),
-         "agent/old one"),
+        (
+            made("Agent", "Agent terminated early due to an API error", failed=True, subagent_type="old one"),
+            "agent/old one",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_use(resources: AgentResources, call: WatchedCall, resource: str) -> None:
     assert uses(resources, call) == Uses(counts={**NONE, resource: 1}, first_turn=3)
 
@@ -116,15 +137,31 @@ def test_a_use(resources: AgentResources, call: WatchedCall, resource: str) -> N
 @pytest.mark.parametrize(
     ("call", "resource"),
     [
-        (made("Skill", "<tool_use_error>Unknown skill: Tally. Did you mean tally?</tool_use_error>", failed=True,
-              skill="Tally"), "skill/tally"),
-        (made("Skill", "<tool_use_error>Skill tally cannot be used with Skill tool</tool_use_error>", failed=True,
-              skill="tally"), "skill/tally"),
-        (made("mcp__clock__no", "<tool_use_error>Error: No such tool available</tool_use_error>", failed=True),
-         "mcp/clock"),
+        (
+            made(
+                "Skill",
+                "<tool_use_error>Unknown skill: Tally. Did you mean tally?</tool_use_error>",
+                failed=True,
+                skill="Tally",
+            ),
+            "skill/tally",
+        ),
+        (
+            made(
+                "Skill",
+                "<tool_use_error>Skill tally cannot be used with Skill tool</tool_use_error>",
+                failed=True,
+                skill="tally",
+            ),
+            "skill/tally",
+        ),
+        (
+            made("mcp__clock__no", "<tool_use_error>Error: No such tool available</tool_use_error>", failed=True),
+            "mcp/clock",
+        ),
         (made("Agent", "Agent type 'READER' not found.", failed=True, subagent_type="READER"), "agent/reader"),
     ],
-)  # fmt: skip
+)
 def test_a_call_that_the_cli_refused(resources: AgentResources, call: WatchedCall, resource: str) -> None:
     assert uses(resources, call) == Uses(counts=NONE, refused={resource: 1})
 
@@ -193,8 +230,12 @@ def test_a_skill_of_the_prompt(
     request = tmp_path / "first-request.json"
     request.write_text(json.dumps({"messages": messages}))
     found = observed_uses(resources, WatchedTraffic(), request)
-    assert found == Uses(counts={**NONE, **dict.fromkeys(names, 1)}, first_turn=1 if names else None, by_prompt=names,
-                         turns=dict.fromkeys(names, 1))  # fmt: skip
+    assert found == Uses(
+        counts={**NONE, **dict.fromkeys(names, 1)},
+        first_turn=1 if names else None,
+        by_prompt=names,
+        turns=dict.fromkeys(names, 1),
+    )
     request.write_text("[1")
     assert observed_uses(resources, WatchedTraffic(), request) == Uses(counts=NONE)
 

@@ -80,9 +80,13 @@ def test_no_delivery_that_is_not_proved_is_without_a_reason() -> None:
     facts: list[dict[str, Any]] = [{}, {"missing": ("skill a",)}, {"undeclared": ("tool x",)},
                                    {"claimed": ("model m",)}, {"unverified": ("no request was seen",)}]  # fmt: skip
     reasons = [Delivery(proved=False, **fact).shortfall for fact in facts]
-    assert reasons == ["the delivery of the treatment is not proved: no source gives a reason", "missing: skill a",
-                       "not declared: tool x", "the agent's own output reports: model m",
-                       "the delivery of the treatment is not proved: no request was seen"]  # fmt: skip
+    assert reasons == [
+        "the delivery of the treatment is not proved: no source gives a reason",
+        "missing: skill a",
+        "not declared: tool x",
+        "the agent's own output reports: model m",
+        "the delivery of the treatment is not proved: no request was seen",
+    ]
     assert Delivery(proved=True, unverified=("x",)).shortfall == ""
 
 

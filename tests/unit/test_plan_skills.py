@@ -47,9 +47,21 @@ def check(library: Library, prompt: str, one: Arm, source: FixtureSource | None 
 
 @pytest.mark.parametrize(
     "prompt",
-    ["/tally a.csv", "/own", "/deep:cmd now", "/init", "/verify it", "Use /nosuch", " /nosuch", "/tmp/a.csv is broken",
-     "/tmp is full", "//note", "/no.such x", "/ tally"],
-)  # fmt: skip
+    [
+        "/tally a.csv",
+        "/own",
+        "/deep:cmd now",
+        "/init",
+        "/verify it",
+        "Use /nosuch",
+        " /nosuch",
+        "/tmp/a.csv is broken",
+        "/tmp is full",
+        "//note",
+        "/no.such x",
+        "/ tally",
+    ],
+)
 def test_prompts_that_begin_with_a_known_command_or_with_none_are_planned(library: Library, prompt: str) -> None:
     check(library, prompt, arm(skills=("tally",)))
 

@@ -247,13 +247,25 @@ def test_a_request_may_ask_to_cache_where_it_names_that_in_any_spelling(written:
 def test_results_are_those_after_the_last_answer() -> None:
     later = [
         {"role": "assistant", "content": "On."},
-        {"role": "user", "content": [{"type": "text", "text": "x"},
-                                     {"type": "tool_result", "tool_use_id": "u", "is_error": True,
-                                      "content": "in /w/x"}]},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "x"},
+                {"type": "tool_result", "tool_use_id": "u", "is_error": True, "content": "in /w/x"},
+            ],
+        },
         {"role": "system", "content": "A note."},
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "v", "content": [
-            {"type": "text", "text": "1"}, {"type": "image"}, {"type": "text", "text": "2"}]}]},
-    ]  # fmt: skip
+        {
+            "role": "user",
+            "content": [
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "v",
+                    "content": [{"type": "text", "text": "1"}, {"type": "image"}, {"type": "text", "text": "2"}],
+                }
+            ],
+        },
+    ]
     assert understood({**BODY, "messages": [*BODY["messages"], *later]}).results == (
         ToolResult("u", "in /name/x", failed=True),
         ToolResult("v", "1\n2", failed=False),

@@ -139,8 +139,12 @@ def test_arguments_that_cannot_be_read_are_none(events: list[object], arguments:
 
 
 def test_calls_of_an_answer_in_one_piece() -> None:
-    blocks = [{"type": "text", "text": "x"}, {"type": "tool_use", "id": "a", "name": "Skill", "input": {"skill": "t"}},
-              {"type": "server_tool_use", "id": "b", "name": "Skill", "input": {}},
-              {"type": "tool_use", "id": 3, "name": "Skill"}, 7]  # fmt: skip
+    blocks = [
+        {"type": "text", "text": "x"},
+        {"type": "tool_use", "id": "a", "name": "Skill", "input": {"skill": "t"}},
+        {"type": "server_tool_use", "id": "b", "name": "Skill", "input": {}},
+        {"type": "tool_use", "id": 3, "name": "Skill"},
+        7,
+    ]
     meter = metered(json.dumps({"type": "message", "content": blocks}).encode(), streamed=False)
     assert meter.calls == (ToolRequest("a", "Skill", {"skill": "t"}),)

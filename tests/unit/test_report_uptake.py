@@ -51,19 +51,23 @@ def test_unknown_uses_are_no_trials() -> None:
     [
         ([{"skill/a": 0, "skill/b": 1, "skill/c": 0}] * 2, {}, ["2 of 3 skills were never used in 2 trials (a, c)"]),
         ([{"mcp/a": 0}], {}, ["1 of 1 MCP server was never used in 1 trial (a)"]),
-        ([{"agent/a": 0, "mcp/b": 0}], {}, ["1 of 1 MCP server was never used in 1 trial (b)",
-                                            "1 of 1 sub-agent was never used in 1 trial (a)"]),
+        (
+            [{"agent/a": 0, "mcp/b": 0}],
+            {},
+            ["1 of 1 MCP server was never used in 1 trial (b)", "1 of 1 sub-agent was never used in 1 trial (a)"],
+        ),
         ([{"skill/a": 0}], {"skills_read": ("skill/a",)}, []),
         ([{"skill/a": 1}, {"skill/a": 0}], {}, []),
         ([{}], {}, []),
         ([None], {}, []),
     ],
-)  # fmt: skip
+)
 def test_what_no_trial_used_is_a_warning(
     uses: list[dict[str, int] | None], given: dict[str, object], words: list[str]
 ) -> None:
     assert [warning.partition("; ")[0] for warning in unused(report_of(*uses, **given))] == [
-        f"with: {text}" for text in words]  # fmt: skip
+        f"with: {text}" for text in words
+    ]
 
 
 def test_the_warning_says_what_was_compared() -> None:
@@ -90,7 +94,11 @@ def test_a_trial_used_its_treatment_if_it_used_one_part() -> None:
         return make_result(make_cell(), uses=uses)
 
     assert [row(uses).used for uses in (None, {}, {"skill/a": 0}, {"skill/a": 0, "mcp/b": 1})] == [
-        None, None, False, True]  # fmt: skip
+        None,
+        None,
+        False,
+        True,
+    ]
 
 
 def effects(trials: int, used: int, scenarios: int = 8) -> Report:
@@ -101,8 +109,14 @@ def effects(trials: int, used: int, scenarios: int = 8) -> Report:
     for cell in cells:
         at = cell.repetition + int(cell.scenario[:3])
         is_used = cell.arm == "with" and at % trials < used
-        rows.append(make_result(cell, passed=is_used or at % 3 == 0, score=0.5,
-                                uses={"skill/a": int(is_used)} if cell.arm == "with" else {}))  # fmt: skip
+        rows.append(
+            make_result(
+                cell,
+                passed=is_used or at % 3 == 0,
+                score=0.5,
+                uses={"skill/a": int(is_used)} if cell.arm == "with" else {},
+            )
+        )
     plan = make_plan(*cells, experiment=make_experiment(baseline="plain"))
     return aggregate(plan, rows, question=question_of(plan))
 

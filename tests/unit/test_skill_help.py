@@ -27,28 +27,38 @@ def data(*evals: tuple[Sequence[str], Sequence[str]], other: SkillArm = "without
     trials, texts = [], []
     for number, sides in enumerate(evals, 1):
         name = f"{number:03d}-eval"
-        texts += [AssertionText(eval=name, id=f"A{at}", text=f"assertion {at}", by_code=at == 1)
-                  for at in range(1, len(sides[0][0]) + 1)]  # fmt: skip
+        texts += [
+            AssertionText(eval=name, id=f"A{at}", text=f"assertion {at}", by_code=at == 1)
+            for at in range(1, len(sides[0][0]) + 1)
+        ]
         for arm, patterns in zip(("with", other), sides, strict=True):
             cost = 2.0 if arm == "with" else 1.0
             trials += [
                 EvalTrial(
-                    eval=name, arm=arm, items={f"A{at}": float(held) for at, held in enumerate(pattern, 1)},
-                    usd=cost * (1 + number / 50), seconds=10 * cost, tokens=1000,
+                    eval=name,
+                    arm=arm,
+                    items={f"A{at}": float(held) for at, held in enumerate(pattern, 1)},
+                    usd=cost * (1 + number / 50),
+                    seconds=10 * cost,
+                    tokens=1000,
                 )
                 for pattern in patterns
-            ]  # fmt: skip
+            ]
     return HelpData(trials, texts)
 
 
 def answer(found: HelpData) -> SkillHelp:
     others = [arm for arm in found.arms if arm != "with"]
     return SkillHelp(
-        skill="tally", agent="claude-code 2.1.332", model="claude-sonnet-5", evals=len({t.eval for t in found.trials}),
-        planned=len(found.trials), arms=tuple(arm_totals(found, arm) for arm in found.arms),
+        skill="tally",
+        agent="claude-code 2.1.332",
+        model="claude-sonnet-5",
+        evals=len({t.eval for t in found.trials}),
+        planned=len(found.trials),
+        arms=tuple(arm_totals(found, arm) for arm in found.arms),
         contrasts=tuple(contrast_of(found, other) for other in others),
         assertions=tuple(assertion_results(found, others[-1] if others else None)),
-    )  # fmt: skip
+    )
 
 
 CLEAR = (("111", "111", "111"), ("001", "001", "101"))

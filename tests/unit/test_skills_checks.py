@@ -337,3 +337,39 @@ def test_the_examples_of_the_help_work(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     lines = [line.split() for line in run("--help").stdout.splitlines() if line.startswith("  scylla-gha skill")]
     assert [run(*words[2:]).exit_code for words in lines] == [0, 0, 0, 0]
+
+
+def test_names_that_no_skill_eval_or_query_has_are_refused_with_those_that_there_are(tmp_path: Path) -> None:
+    skill = write_evals(write_skill(tmp_path / "tally"), [{"id": 7, "prompt": "Sum it", "checks": ["two sums"]}])
+    for option, name, known in (("--eval", "99", "7"), ("--skill", "sums", "tally")):
+        refused = run(str(skill), option, name, "--out", str(tmp_path / "runs"))
+        assert isinstance(refused.exception, ConfigError)
+        assert f"{option}: {name}: no " in str(refused.exception)
+        assert str(refused.exception).endswith(f"has this name; there are: {known}")
+    refused = run(str(skill), "--query", "draw", "--out", str(tmp_path / "runs"))
+    assert str(refused.exception).endswith("there are none")
+    said = run(str(skill), "--only", "check", "--eval", "7")
+    assert said.exit_code == 2
+    assert "--only check runs nothing" in said.stderr
+
+
+def test_an_option_for_evals_leaves_the_triggers_out(tmp_path: Path) -> None:
+    skill = write_evals(write_skill(tmp_path / "tally"), [{"id": 7, "prompt": "Sum it", "checks": ["two sums"]}])
+    write_evals(skill, [{"query": "sum this ledger", "should_trigger": True}], "trigger-evals.json")
+    out = str(tmp_path / "runs")
+    said = run(str(skill), "--eval", "7", "--out", out)
+    assert ("triggers:" in said.stderr, "evals: 6 trials to run" in said.stderr) == (False, True)
+    said = run(str(skill), "--query", "ledger", "--out", out)
+    assert ("triggers: 3 trials to run" in said.stderr, "evals:" in said.stderr) == (True, False)
+    said = run(str(skill), "--budget-usd", "0.1", "--out", out)
+    assert "note: the budget is likely too small for all of it" in said.stderr
+    assert (tmp_path / "runs/.gitignore").read_text() == "*\n"
+    assert said.stderr.count("sandbox: ") <= 1
+
+
+def test_entries_of_a_file_that_is_not_json_are_not_counted(tmp_path: Path) -> None:
+    skill = write_evals(write_skill(tmp_path / "tally"), '[{"id": 1, "prompt": "Sum it",]')
+    said = run(str(skill), "--only", "check")
+    assert "evals.json: cannot be read" in said.stdout
+    assert "evals.json:1: error: is not JSON" in said.stdout
+    assert "write at least" not in said.stdout

@@ -36,12 +36,28 @@ def write_skill(root: Path, *evals: dict[str, Any], text: str = "Add.") -> Path:
 def made(root: Path, **options: Any) -> tuple[list[SkillPart], list[str]]:
     said: list[str] = []
     values: dict[str, Any] = {
-        "root": root / "skills", "out": root / "runs", "library": Library.here(ROOT), "kinds": ("evals",),
-        "model": "claude-sonnet-5", "agent": "claude-code@2.1.332", "judges": ("claude-opus-5", "claude-sonnet-5"),
-        "repetitions": 3, "base": "", "against": ("none", "base"), "distractors": "repo", "evals": (),
-        "trigger_repetitions": 3, "trigger_turns": 5, "queries": (), "strict": False,
-        "budget_usd": 5.0, "sandbox": "auto", "jobs": 1, "yes": True, "allow_exposed_keys": False,
-    }  # fmt: skip
+        "root": root / "skills",
+        "out": root / "runs",
+        "library": Library.here(ROOT),
+        "kinds": ("evals",),
+        "model": "claude-sonnet-5",
+        "agent": "claude-code@2.1.332",
+        "judges": ("claude-opus-5", "claude-sonnet-5"),
+        "repetitions": 3,
+        "base": "",
+        "against": ("none", "base"),
+        "distractors": "repo",
+        "evals": (),
+        "trigger_repetitions": 3,
+        "trigger_turns": 5,
+        "queries": (),
+        "strict": False,
+        "budget_usd": 5.0,
+        "sandbox": "auto",
+        "jobs": 1,
+        "yes": True,
+        "allow_exposed_keys": False,
+    }
     request = SkillRequest(**{**values, **options})
     check = check_skills(root / "skills", None, lambda _, __: None)
     with click.Context(click.Command("skill")):  # locks of folders end with it
@@ -69,10 +85,12 @@ def test_an_eval_is_a_scenario_with_one_item_for_each_assertion(tmp_path: Path) 
         expected_output="3",
         expectations=["The reply names the sum", "It reads references/sums.md"],
         must_not_have=["an apology in the reply"],
-        checks=[{"type": "output_contains", "pattern": "3"},
-                {"type": "output_not_contains", "pattern": "4", "text": "no 4"},
-                {"cmd": "test -s out.txt", "expect_substring": "a b", "text": "It writes"}],
-    )  # fmt: skip
+        checks=[
+            {"type": "output_contains", "pattern": "3"},
+            {"type": "output_not_contains", "pattern": "4", "text": "no 4"},
+            {"cmd": "test -s out.txt", "expect_substring": "a b", "text": "It writes"},
+        ],
+    )
     assert [(item.id, item.type, item.points) for item in folder.rubric.items] == [
         (name, "binary", 1.0) for name in ("A1", "S2", "A3", "A4", "A5", "A6")
     ]
@@ -101,11 +119,16 @@ def test_files_are_where_the_prompt_names_them(tmp_path: Path) -> None:
         {"id": 3, "prompt": "Sum it", "files": {"x/y.txt": "text"}, "checks": ["a"]},
     )
     (part,), _ = made(tmp_path)
-    found = [str(path.relative_to(part.suite / "fixtures")) for path in (part.suite / "fixtures").rglob("*.*")
-             if path.is_file()]  # fmt: skip
+    found = [
+        str(path.relative_to(part.suite / "fixtures"))
+        for path in (part.suite / "fixtures").rglob("*.*")
+        if path.is_file()
+    ]
     assert sorted(found) == [
-        "skill-tally.000-b/pots.csv", "skill-tally.001-eval/data/in/pots.csv", "skill-tally.003-eval/x/y.txt"
-    ]  # fmt: skip
+        "skill-tally.000-b/pots.csv",
+        "skill-tally.001-eval/data/in/pots.csv",
+        "skill-tally.003-eval/x/y.txt",
+    ]
     assert placed("see ../pots.csv and /tmp/pots.csv", "pots.csv") == "pots.csv"
 
 

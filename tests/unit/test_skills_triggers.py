@@ -36,12 +36,28 @@ def repository(root: Path, **queries: Any) -> Path:
 def made(root: Path, **options: Any) -> tuple[list[SkillPart], Said]:
     said: Said = []
     values: dict[str, Any] = {
-        "root": root / "skills", "out": root / "runs", "library": Library.here(ROOT), "kinds": ("triggers",),
-        "model": "claude-sonnet-5", "agent": "claude-code@2.1.332", "judges": (),
-        "repetitions": 3, "base": "", "against": ("none", "base"), "distractors": "repo", "evals": (),
-        "trigger_repetitions": 3, "trigger_turns": 5, "queries": (), "strict": False,
-        "budget_usd": 5.0, "sandbox": "auto", "jobs": 1, "yes": True, "allow_exposed_keys": False,
-    }  # fmt: skip
+        "root": root / "skills",
+        "out": root / "runs",
+        "library": Library.here(ROOT),
+        "kinds": ("triggers",),
+        "model": "claude-sonnet-5",
+        "agent": "claude-code@2.1.332",
+        "judges": (),
+        "repetitions": 3,
+        "base": "",
+        "against": ("none", "base"),
+        "distractors": "repo",
+        "evals": (),
+        "trigger_repetitions": 3,
+        "trigger_turns": 5,
+        "queries": (),
+        "strict": False,
+        "budget_usd": 5.0,
+        "sandbox": "auto",
+        "jobs": 1,
+        "yes": True,
+        "allow_exposed_keys": False,
+    }
     check = check_skills(root / "skills", None, lambda _, __: None)
     with click.Context(click.Command("skill")):  # locks of folders end with it
         return list(trigger_parts(SkillRequest(**{**values, **options}), check, said.append)), said
@@ -122,8 +138,15 @@ def test_labels_of_other_skills_and_plugins(tmp_path: Path) -> None:
 def test_evals_with_labels_bring_their_files(tmp_path: Path) -> None:
     repository(tmp_path, tally=[])
     skill = tmp_path / "skills/tally"
-    evals = [{"id": 1, "prompt": "Sum data/pots.csv", "files": ["evals/pots.csv"], "should_trigger": True,
-              "expectations": ["It sums"]}]  # fmt: skip
+    evals = [
+        {
+            "id": 1,
+            "prompt": "Sum data/pots.csv",
+            "files": ["evals/pots.csv"],
+            "should_trigger": True,
+            "expectations": ["It sums"],
+        }
+    ]
     write_evals(skill, {"evals": evals})
     (skill / "evals/pots.csv").write_text("1,2\n")
     (part,), _ = made(tmp_path)
@@ -135,6 +158,7 @@ def test_evals_with_labels_bring_their_files(tmp_path: Path) -> None:
 def test_skills_of_a_plugin_are_installed_as_that_plugin(tmp_path: Path) -> None:
     repository(tmp_path, tally=[ask("Sum", True)])
     assert not (made(tmp_path)[0][0].suite / ".claude-plugin").exists()
+    shell(tmp_path, "git init -q")  # the plugin's folder is searched up to the top of the repository
     write_tree(tmp_path, {".claude-plugin/plugin.json": '{"name": "ledgers"}'})
     (part,), _ = made(tmp_path)
     assert skill_plugin(part.suite / "config/skills/tally") == "ledgers"
@@ -182,8 +206,12 @@ def test_only_a_whole_conversation_is_a_no(outcome: Outcome, uses: Uses | None, 
 
 
 def test_a_trial_says_what_was_used_read_and_refused_and_if_it_was_cut() -> None:
-    uses = Uses(counts={"skill/tally": 1}, turns={"skill/tally": 2, "skill/other": 1, "mcp/clock": 1},
-                read=("skill/other",), refused={"skill/third": 1})  # fmt: skip
+    uses = Uses(
+        counts={"skill/tally": 1},
+        turns={"skill/tally": 2, "skill/other": 1, "mcp/clock": 1},
+        read=("skill/other",),
+        refused={"skill/third": 1},
+    )
     found = trial_of(CELL, trial(Outcome.COMPLETED, uses=uses, stopped="undecided", turns=5))
     assert (found.used, found.read, found.refused) == ({"tally": 2}, {"other": 1}, ("third",))
     assert found.undecided == 5

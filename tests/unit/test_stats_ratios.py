@@ -131,9 +131,15 @@ def test_fieller_without_spread_of_the_bottom_is_the_interval_of_a_mean() -> Non
 
 @pytest.mark.parametrize(
     ("x", "y", "status"),
-    [([1, 2, 3], [-1, 0, 1], None), ([1, 2, 3], [-0.1, 0.2, 0.1], None), ([1], [1], None), ([], [], None),
-     ([1, 1], [1, 1], "point"), ([1, -2, 1.5], [-1, -1.1, -0.9], "ok")],
-)  # fmt: skip
+    [
+        ([1, 2, 3], [-1, 0, 1], None),
+        ([1, 2, 3], [-0.1, 0.2, 0.1], None),
+        ([1], [1], None),
+        ([], [], None),
+        ([1, 1], [1, 1], "point"),
+        ([1, -2, 1.5], [-1, -1.1, -0.9], "ok"),
+    ],
+)
 def test_fieller_has_no_limits_unless_they_are_bounded(x: list[float], y: list[float], status: str | None) -> None:
     found = fieller_interval(x, y)
     assert (found.status if found else None) == status
