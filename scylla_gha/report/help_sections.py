@@ -24,7 +24,7 @@ from scylla_gha.report.document import (
     Section,
     clipped,
     escape,
-    number,
+    p_value,
     percent,
     seconds,
     section,
@@ -182,7 +182,7 @@ def _lines(contrast: HelpContrast) -> Iterator[str]:
 
 
 def _claim(what: str, claim: HereClaim) -> str:
-    shown = f"{_size(claim.value)} [{_points(claim.low)}, {_points(claim.high)}], p {number(claim.p, 3)}"
+    shown = f"{_size(claim.value)} [{_points(claim.low)}, {_points(claim.high)}], p {p_value(claim.p)}"
     verdict = claim.verdict.replace("_", " ")
     return marked(claim.verdict, f"{what}: {verdict}: {shown}{f'; {claim.why}' if claim.why else ''}")
 
