@@ -18,6 +18,7 @@ from scylla_gha.skills.json_source import MOST_BYTES
 from scylla_gha.skills.skill_file import read_skill_file
 
 SKILL_FILE: Final = "SKILL.md"
+RUNS_MARK: Final = "# Runs of scylla-gha skill\n*\n"  # content of .gitignore in the folder of all runs
 _SHOWN_HIDDEN: Final = frozenset({".claude", ".agents", ".github"})
 _CLOSED: Final = frozenset({".git", "node_modules", "evals"})
 _MOST_FILES: Final = 2_000  # JSON files with evals of one skill
@@ -93,8 +94,10 @@ def _is_open(name: str) -> bool:
 
 
 def holds_runs(folder: Path) -> bool:
-    """Return True if this command stores its runs in a folder; they hold copies of skills."""
-    return any(folder.glob("skill-*/plan.json")) or (folder / RUN / REPORT_FILE).is_file()
+    """Return True if this command stores its runs in a folder, or will store them; they hold copies of skills."""
+    ignore = folder / ".gitignore"
+    is_marked = ignore.is_file() and ignore.read_bytes() == RUNS_MARK.encode()
+    return is_marked or any(folder.glob("skill-*/plan.json")) or (folder / RUN / REPORT_FILE).is_file()
 
 
 def _link_finding(root: Path, link: Path) -> SkillFinding:

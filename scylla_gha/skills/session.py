@@ -36,6 +36,7 @@ from scylla_gha.plan.selection import CellSelection
 from scylla_gha.providers import missing_key, provider_environment, provider_name
 from scylla_gha.report.document import Section
 from scylla_gha.sandboxes import SANDBOXES
+from scylla_gha.skills.find import RUNS_MARK
 from scylla_gha.skills.report import SkillsCheck
 from scylla_gha.store import write_text
 from scylla_gha.store.run_folder import RunFolder, lock_run
@@ -97,7 +98,7 @@ class SkillRequest:
     def make_out(self) -> None:
         """Make the folder of all runs, whose files stay out of the user's commits."""
         if not self.out.exists():
-            write_text(self.out / ".gitignore", "*\n")
+            write_text(self.out / ".gitignore", RUNS_MARK)
 
     def clean_suite(self, experiment: str) -> Path:
         """Return the empty folder of an experiment's configuration, which no other command uses until this one ends."""
