@@ -55,11 +55,12 @@ Share = Callable[[EvalTrial], float | None]
 
 @dataclass(frozen=True, slots=True)
 class HelpData:
-    """Judged trials of one skill, and its assertions."""
+    """Judged trials of one skill, its assertions, and the evals whose label says that it should not trigger."""
 
     trials: Sequence[EvalTrial]
     assertions: Sequence[AssertionText]
     how: Resampling = USUAL
+    unrelated: frozenset[str] = frozenset()
 
     @property
     def arms(self) -> list[SkillArm]:
@@ -98,6 +99,7 @@ def contrast_of(data: HelpData, other: SkillArm) -> HelpContrast:
         here=here,
         no_claim="" if here else _no_claim(data, other, share),
         informative=_here(data, other, share_without(left_out | dull)) if dull else None,
+        other_work=_here(data, other, lambda trial: share(trial) if trial.eval in data.unrelated else None),
         alike=alike,
         too_few="" if alike and alike.verdict != "not_enough_data" else _missing_evals(data, other, share),
         all_hold=_here(data, other, all_hold),
@@ -247,9 +249,9 @@ def uptake_of(data: HelpData, arm: SkillArm) -> Interval | None:
 
 
 def uptake_notes(data: HelpData) -> Iterator[str]:
-    """Yield a note on evals in which the skill was not always used."""
+    """Yield a note on evals in which the skill was not always used, but should have been."""
     uses = data.by_eval("with", lambda trial: None if trial.used is None else float(trial.used))
-    unused = {name: values for name, values in uses.items() if min(values) < 1}
+    unused = {name: values for name, values in uses.items() if min(values) < 1 and name not in data.unrelated}
     if unused:
         trials = sum(map(len, unused.values()))
         count = trials - round(sum(map(sum, unused.values())))

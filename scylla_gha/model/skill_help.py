@@ -90,6 +90,9 @@ class HelpContrast(Record):
     informative: HereClaim | None = Field(
         default=None, description="The same without assertions that always or never held; null: they all tell apart"
     )
+    other_work: HereClaim | None = Field(
+        default=None, description="Difference on the evals that should not trigger the skill; null: too few trials"
+    )
     alike: Ruling | None = Field(default=None, description="On tasks like these; null: too few evals")
     too_few: str = Field(default="", description="What would suffice for a claim on tasks like these; empty: enough")
     all_hold: HereClaim | None = Field(default=None, description="Difference of trials in which all assertions held")

@@ -161,12 +161,13 @@ def _uptake(arm: ArmTotals) -> str:
 
 
 def _lines(contrast: HelpContrast) -> Iterator[str]:
-    if contrast.here:
-        yield _claim("on these evals", contrast.here)
-    if contrast.informative:
-        yield _claim("without assertions that always or never hold", contrast.informative)
-    if contrast.all_hold:
-        yield _claim("trials in which all assertions hold", contrast.all_hold)
+    claims = {
+        "on these evals": contrast.here,
+        "without assertions that always or never hold": contrast.informative,
+        "on evals that should not trigger it": contrast.other_work,
+        "trials in which all assertions hold": contrast.all_hold,
+    }
+    yield from (_claim(what, claim) for what, claim in claims.items() if claim)
     if contrast.alike:
         yield _ruling(contrast.alike)
     if contrast.too_few:

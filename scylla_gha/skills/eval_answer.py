@@ -27,9 +27,16 @@ _MOST_NAMED: Final = 20
 _TOKENS: Final = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 
 
-def help_report(name: str, plan: Plan, folder: RunFolder) -> PartReport:
-    """Return the answer of a run, complete or not, and write it beside the run's own report."""
-    answer = skill_help(name, plan, folder)
+def help_report(name: str, unrelated: frozenset[str], plan: Plan, folder: RunFolder) -> PartReport:
+    """Return the answer of a run, complete or not, and write it beside the run's own report.
+
+    Args:
+        name: name of the skill.
+        unrelated: ids of the scenarios whose label says that the skill should not trigger.
+        plan: plan of the run.
+        folder: folder of the run.
+    """
+    answer = skill_help(name, plan, folder, unrelated)
     write_record(folder.root / HELP_FILE, answer)
     write_text(folder.root / "help.md", help_markdown(answer))
     return PartReport(
@@ -52,12 +59,13 @@ def discovery_sentence(reports: Iterable[PartReport]) -> str:
     return f"Of {counted(len(claims), 'skill')}, {which} with a false discovery rate of 10 % (Benjamini-Hochberg).\n"
 
 
-def skill_help(name: str, plan: Plan, folder: RunFolder) -> SkillHelp:
-    """Compare the arms of a run by the judged trials that it has."""
+def skill_help(name: str, plan: Plan, folder: RunFolder, unrelated: frozenset[str] = frozenset()) -> SkillHelp:
+    """Compare the arms of a run by the judged trials that it has; see `help_report` for the arguments."""
     judged = list(_judged(plan, folder))
     texts = {(text.eval, text.id): text for _, judgment, eval_id in judged for text in _texts(judgment, eval_id)}
     trials = [_trial(row, judgment, name, ARMS[plan.arm(row.arm).variant.id]) for row, judgment, _ in judged]  # type: ignore[union-attr]
-    data = HelpData(trials, sorted(texts.values(), key=lambda text: (text.eval, int(text.id[1:]))))
+    assertions = sorted(texts.values(), key=lambda text: (text.eval, int(text.id[1:])))
+    data = HelpData(trials, assertions, unrelated=unrelated)
     others: list[SkillArm] = [arm for arm in data.arms if arm != "with"] if "with" in data.arms else []
     arm = plan.arms[0]
     return SkillHelp(

@@ -199,7 +199,16 @@ def _part(
         assertion.code and assertion.code.command for assertion in assertions
     )
     cheaper = (f"{TIER}/{WITH}", f"{TIER}/{BASE}") if {WITHOUT, BASE} <= set(variants) else ()
-    return SkillPart("evals", skill.name, name, suite, partial(help_report, skill.name), runs_code, cheaper)
+    report = partial(help_report, skill.name, _unrelated(skill, entries))
+    return SkillPart("evals", skill.name, name, suite, report, runs_code, cheaper)
+
+
+def _unrelated(skill: CheckedSkill, entries: Sequence[EvalOfFile]) -> frozenset[str]:
+    """Return the scenarios of the evals whose label says that the skill should not trigger."""
+    labels = {entry.scenario: entry.skill_eval.label for entry in entries}
+    return frozenset(
+        name for name, label in labels.items() if label and not set(skill.invoked_as).intersection(label.expected)
+    )
 
 
 def arm_id(request: SkillRequest, variant: str) -> str:

@@ -112,7 +112,10 @@ def test_a_killed_command_is_resumed_and_nothing_is_paid_twice(tmp_path: Path) -
 
 
 def test_three_repetitions_give_a_verdict_in_text_json_and_files(tmp_path: Path) -> None:
-    author(tmp_path)
+    file = author(tmp_path) / "evals" / "evals.json"
+    evals = json.loads(file.read_text())
+    (evals if isinstance(evals, list) else evals["evals"])[1]["should_trigger"] = False
+    file.write_text(json.dumps(evals))
     with serve(adder) as provider:
         said = measure(tmp_path, provider, "--json")
         assert said.code == 0, said.err
@@ -120,6 +123,7 @@ def test_three_repetitions_give_a_verdict_in_text_json_and_files(tmp_path: Path)
     assert (measured["skill"], measured["part"], measured["evals"]) == ("tally", "evals", 2)
     (contrast,) = measured["contrasts"]
     assert contrast["here"]["verdict"] == "better"
+    assert contrast["other_work"]["evals"] == 1
     assert contrast["too_few"] == "too few evals for more than these; add 4"
     stored = json.loads((tmp_path / "runs/skill-tally/help.json").read_text())
     assert stored["contrasts"] == measured["contrasts"]

@@ -1,5 +1,6 @@
 """Statistics and report of a skill's help: two claims, groups of assertions, and sentences."""
 
+import dataclasses
 from collections.abc import Sequence
 
 import pytest
@@ -151,6 +152,17 @@ def test_judges_who_disagree_are_named() -> None:
     assert "judges disagree on 1 assertion (alpha below 0.4): reword them" in help_markdown(
         answer(HelpData(trials, found.assertions))
     )
+
+
+def test_evals_that_should_not_trigger_it_show_if_it_harms_other_work() -> None:
+    judged = data(CLEAR, SAME, (("001", "001", "001"), ("111", "111", "111")))
+    judged = dataclasses.replace(judged, unrelated=frozenset({"003-eval"}))
+    contrast = contrast_of(judged, "without")
+    assert contrast.other_work is not None
+    assert (contrast.other_work.evals, round(contrast.other_work.value, 2)) == (1, -0.67)
+    lines = plain_lines(help_sections(answer(judged)))
+    assert any("on evals that should not trigger it: " in line for line in lines)
+    assert contrast_of(data(CLEAR, SAME), "without").other_work is None
 
 
 def test_costs_are_ratios() -> None:
