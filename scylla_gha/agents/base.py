@@ -161,7 +161,7 @@ class Agent(Protocol):
 
     @property
     def api_styles(self) -> tuple[str, ...]:
-        """Styles of model APIs that it uses (`Provider.api_style`); none for a built-in agent."""
+        """Styles of model APIs that it uses (`ApiStyle.name`); none for a built-in agent."""
 
     @property
     def skill_listing(self) -> SkillListing | None:

@@ -28,7 +28,8 @@ from scylla_gha.gateway.sessions import SessionState
 from scylla_gha.gateway.settings import GatewaySettings, ProviderAccess
 from scylla_gha.gateway.upstream import Limiter, RequestSlot, Upstream
 from scylla_gha.model.traffic import ModelInfo
-from scylla_gha.providers.base import NO_RESPONSE, CredentialError, ModelRequest, Provider, split_events
+from scylla_gha.providers.base import NO_RESPONSE, ApiStyle, ModelRequest, split_events
+from scylla_gha.providers.credentials import CredentialError
 from scylla_gha.redaction import Redactor
 
 # The gateway has waited already; a client's SDK would wait again, for hours if the header says so.
@@ -46,9 +47,9 @@ def to_client(headers: Mapping[str, str]) -> CIMultiDict[str]:
     return without_headers(headers, HOP_BY_HOP | _WAITS | {"set-cookie"})
 
 
-def failure(provider: Provider, status: HTTPStatus, kind: str, message: str) -> web.Response:
-    """Return an error response of the gateway itself, in the provider's form."""
-    return web.Response(status=status, body=provider.error_body(kind, message), content_type="application/json")
+def failure(style: ApiStyle, status: HTTPStatus, kind: str, message: str) -> web.Response:
+    """Return an error response of the gateway itself, in the form of an API style."""
+    return web.Response(status=status, body=style.error_body(kind, message), content_type="application/json")
 
 
 def has_left(request: web.Request) -> bool:
@@ -162,7 +163,7 @@ class ForwardedRequest:
             return reservation
         entry.worst = worst
         if worst:
-            self.model_request = self.upstream.provider.with_max_tokens(self.model_request, reservation.tokens)
+            self.model_request = self.upstream.style.with_max_tokens(self.model_request, reservation.tokens)
         entry.begin(self.model_request, reservation)
         return None
 
@@ -211,7 +212,7 @@ class ForwardedRequest:
                 last, is_limit = self._unreached(error), False
             else:
                 async with upstream:
-                    limit = self.upstream.provider.rate_limit(upstream.status, upstream.headers)
+                    limit = self.upstream.style.rate_limit(upstream.status, upstream.headers)
                     is_limit = await self._limiter.leave(limit, slot)
                     self.entry.is_exhausting = limit.exhausted_seconds > 0
                     if upstream.status < HTTPStatus.BAD_REQUEST:
@@ -292,11 +293,12 @@ class ForwardedRequest:
 
     async def _send(self, slot: RequestSlot) -> aiohttp.ClientResponse:
         access = self._access
-        url = URL(access.base_url + self.request.raw_path, encoded=True)
+        target = self.upstream.style.url(access.base_url, self.request.raw_path, self.model_request.model)
+        url = URL(target, encoded=True)
         client = self.gateway.clients[url.scheme == "https"]
         try:
             token = await self.upstream.tokens.token() if self.upstream.tokens else None
-            headers = self.upstream.provider.request_headers(self.request.headers, access.credentials(token))
+            headers = self.upstream.style.request_headers(self.request.headers, access.credentials(token))
             return await client.post(url, data=self.model_request.body, headers=headers, allow_redirects=False)
         except BaseException:
             await self._limiter.leave(NO_RESPONSE, slot)
@@ -348,12 +350,12 @@ class ForwardedRequest:
         return self._failure(HTTPStatus.BAD_GATEWAY, "api_error", message)
 
     def _failure(self, status: HTTPStatus, kind: str, message: str) -> web.Response:
-        return failure(self.upstream.provider, status, kind, message)
+        return failure(self.upstream.style, status, kind, message)
 
     def _record(self, status: int, content_type: str, body: bytes) -> None:
         if self.session.recorder is None:
             return
-        text = neutral_text(body, self.session.aliases, self.upstream.provider, streamed=is_stream(content_type))
+        text = neutral_text(body, self.session.aliases, self.upstream.style, streamed=is_stream(content_type))
         digest = self.model_request.digest
         self.session.recorder.write(
             RecordedResponse(digest=digest, status=status, content_type=content_type, body=text)

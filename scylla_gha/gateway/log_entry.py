@@ -10,7 +10,7 @@ from scylla_gha.gateway.budget import LOG_IS_FULL, SESSION_ENDED, RequestRefusal
 from scylla_gha.gateway.evidence import USES_TOOL, is_whole
 from scylla_gha.gateway.sessions import SessionState
 from scylla_gha.model.traffic import ModelPrice, RequestRecord, ResponseRecord, ServerToolUse, Tokens
-from scylla_gha.providers.base import ModelRequest, Provider, ToolRequest, UsageReader, WorstCase
+from scylla_gha.providers.base import ApiStyle, ModelRequest, ToolRequest, UsageReader, WorstCase
 
 _BYTES_PER_TOKEN: Final = 2  # of an answer that the provider did not end, its events included
 _USUAL: Final = ServerToolUse()
@@ -35,7 +35,7 @@ class RequestLogEntry:
     session: SessionState
     record: RequestRecord
     price: ModelPrice | None
-    provider: Provider
+    style: ApiStyle
     source: Literal["live", "replay", "refused"]
     characters: int
     usage: UsageReader
@@ -62,7 +62,7 @@ class RequestLogEntry:
 
     @classmethod
     def of(
-        cls, session: SessionState, request: ModelRequest, price: ModelPrice | None, provider: Provider
+        cls, session: SessionState, request: ModelRequest, price: ModelPrice | None, style: ApiStyle
     ) -> "RequestLogEntry":
         """Return the entry of a new request; `begin` or `close` writes it."""
         turn, excess = None, None
@@ -87,9 +87,9 @@ class RequestLogEntry:
             shown=session.notes.shown(request.results),
         )
         source: Literal["live", "replay"] = "replay" if session.recording else "live"
-        usage = provider.usage_reader(streamed=False, reads=session.reads)
+        usage = style.usage_reader(streamed=False, reads=session.reads)
         is_foreign = session.conversation.is_foreign(request.conversation)
-        return cls(session, record, price, provider, source, request.size, usage, excess=excess, is_foreign=is_foreign)
+        return cls(session, record, price, style, source, request.size, usage, excess=excess, is_foreign=is_foreign)
 
     def begin(self, request: ModelRequest, reservation: Reservation | None) -> None:
         """Write the first line: from now on the request may be forwarded, within its reservation."""
@@ -105,13 +105,13 @@ class RequestLogEntry:
         self._first_byte = None
         self.status = self.error = None
         self._received = 0
-        self.usage = self.provider.usage_reader(streamed=False, reads=self.session.reads)
+        self.usage = self.style.usage_reader(streamed=False, reads=self.session.reads)
 
     def answered(self, status: int, *, streamed: bool) -> None:
         """Note the head of an answer."""
         self.status = status
         self.is_free = status >= HTTPStatus.BAD_REQUEST
-        self.usage = self.provider.usage_reader(streamed=streamed, reads=self.session.reads)
+        self.usage = self.style.usage_reader(streamed=streamed, reads=self.session.reads)
 
     def feed(self, chunk: bytes) -> None:
         """Read the next bytes of the answer; after the last event of a stream the entry is closed."""

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.model import Record
-from scylla_gha.providers.base import Provider
+from scylla_gha.providers.base import ApiStyle
 from scylla_gha.redaction import Redactor
 
 
@@ -145,7 +145,7 @@ def _quoted(text: str) -> str:
     return json.dumps(text)[1:-1]
 
 
-def neutral_text(body: bytes, aliases: PathAliases, provider: Provider, *, streamed: bool) -> str:
+def neutral_text(body: bytes, aliases: PathAliases, style: ApiStyle, *, streamed: bool) -> str:
     """Return a response with aliases for folders and without secrets, even if one is split over events of a stream."""
-    whole = provider.join_split(body, aliases.spans) if streamed else body
+    whole = style.join_split(body, aliases.spans) if streamed else body
     return aliases.hide(whole).decode(errors="replace")

@@ -21,7 +21,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from pydantic import ValidationError
 
-from scylla_gha.config.model_names import resolved_model
+from scylla_gha.config.model_names import SDK_PROVIDER, resolved_model
 from scylla_gha.egress_proxy.forward import EgressProxy, http_session, is_proxy_request
 from scylla_gha.errors import ConfigError
 from scylla_gha.gateway.budget import LOG_IS_FULL, BudgetLedger
@@ -37,7 +37,7 @@ from scylla_gha.gateway.sessions import (
 from scylla_gha.gateway.settings import CONTROL, GatewayStart, JudgeReserveRequest, OpenSessionRequest, Session
 from scylla_gha.gateway.upstream import Upstream, Upstreams
 from scylla_gha.providers import PROVIDERS, close_memory
-from scylla_gha.providers.base import InvalidRequestError, ModelRequest, Provider
+from scylla_gha.providers.base import ApiStyle, InvalidRequestError, ModelRequest
 from scylla_gha.redaction import Redactor
 from scylla_gha.redaction.patterns import unsearchable_reason
 from scylla_gha.system.servers import Listener, raise_file_limit
@@ -78,8 +78,8 @@ class GatewayServer:
     def _model_api(self) -> web.Application:
         application = web.Application(middlewares=[self._divert])
         application.router.add_get("/", _status)
-        for path in self._upstreams.paths:
-            application.router.add_post(path, self._messages)
+        for route in self._upstreams.routes:
+            application.router.add_post(route, self._messages)
         application.router.add_route("*", "/{path:.*}", self._not_found)
         return application
 
@@ -103,43 +103,41 @@ class GatewayServer:
         return await (self._egress_proxy.handle(request) if is_proxy_request(request) else handler(request))
 
     async def _messages(self, request: web.Request) -> web.StreamResponse:
-        provider = self._upstreams.reader(request.path)
-        session = self._registry.find(provider.session_token(request.headers))
+        style = self._upstreams.style(_route(request))
+        session = self._registry.find(style.session_token(request.headers, request.query))
         if session is None:
-            return self._unknown(provider)
+            return self._unknown(style)
         try:
             async with session.limits.read(request) as body:
-                return await self._forward(session, request, body, provider)
+                return await self._forward(session, request, body, style)
         except SessionLimitError as error:
-            response = failure(provider, error.status, error.kind, str(error))
+            response = failure(style, error.status, error.kind, str(error))
             response.force_close()  # the rest of the body is not read
             return response
 
     async def _forward(
-        self, session: SessionState, request: web.Request, body: bytes, provider: Provider
+        self, session: SessionState, request: web.Request, body: bytes, style: ApiStyle
     ) -> web.StreamResponse:
-        """Handle a request; `provider` is one whose requests have this form."""
+        """Handle a request of an API style."""
         await self._turns.wait()
         try:
-            model_request = await self._parse(session, request, body, provider)
-            upstream = self._upstreams.choose(request.path, model_request.model)
+            model_request = await self._parse(session, request, body, style)
+            upstream = self._upstreams.choose(_route(request), model_request.model)
         except InvalidRequestError as error:
-            return failure(provider, HTTPStatus.BAD_REQUEST, _INVALID, str(error))
+            return failure(style, HTTPStatus.BAD_REQUEST, _INVALID, str(error))
         if not session.is_open:
-            return self._unknown(provider)
+            return self._unknown(style)
         if session.log.is_full:
-            return failure(provider, HTTPStatus.FORBIDDEN, "permission_error", LOG_IS_FULL.message)
+            return failure(style, HTTPStatus.FORBIDDEN, "permission_error", LOG_IS_FULL.message)
         forwarded = self._forwarded(session, upstream, request, model_request)
         task: asyncio.Task[web.StreamResponse] = asyncio.create_task(forwarded.handle())
         session.tasks.add(task)
         task.add_done_callback(session.tasks.discard)
         return await task
 
-    async def _parse(
-        self, session: SessionState, request: web.Request, body: bytes, provider: Provider
-    ) -> ModelRequest:
+    async def _parse(self, session: SessionState, request: web.Request, body: bytes, style: ApiStyle) -> ModelRequest:
         """Parse a request; an alias in it is replaced by the id of its model."""
-        model_request = await session.parse(provider, request.path, body)
+        model_request = await session.parse(style, request.path, body)
         if len(model_request.model) > _LONGEST_NAME:
             message = f"the request is not a JSON object with a model of up to {_LONGEST_NAME} characters"
             raise InvalidRequestError(message)
@@ -147,7 +145,7 @@ class GatewayServer:
         name = resolved_model(model_request.model, self._models if allowed is None else allowed)
         if name is None or name == model_request.model:
             return model_request
-        return provider.with_model(model_request, name)  # an alias, whose model the provider could change
+        return style.with_model(model_request, name)  # an alias, whose model the provider could change
 
     def _forwarded(
         self, session: SessionState, upstream: Upstream, request: web.Request, model_request: ModelRequest
@@ -155,9 +153,9 @@ class GatewayServer:
         model = self._models.get(model_request.model)
         if not model_request.counting:
             knobs = self._knobs.get(session.settings.role)
-            model_request = upstream.provider.with_settings(model_request, knobs, model) if knobs else model_request
+            model_request = upstream.style.with_settings(model_request, knobs, model) if knobs else model_request
         session.store_first_request(model_request)
-        entry = RequestLogEntry.of(session, model_request, model.price if model else None, upstream.provider)
+        entry = RequestLogEntry.of(session, model_request, model.price if model else None, upstream.style)
         return ForwardedRequest(self._gateway, upstream, session, model_request, request, entry, model)
 
     @web.middleware
@@ -214,11 +212,11 @@ class GatewayServer:
         return web.Response(status=HTTPStatus.NO_CONTENT)
 
     def _failure(self, status: HTTPStatus, kind: str, message: str) -> web.Response:
-        """Return an error for a request whose provider is unknown, in the form of the first provider."""
-        return failure(next(iter(PROVIDERS.values())), status, kind, message)
+        """Return an error for a request whose API is unknown, in the form of the first style."""
+        return failure(next(iter(PROVIDERS[SDK_PROVIDER].styles.values())), status, kind, message)
 
-    def _unknown(self, provider: Provider) -> web.Response:
-        return failure(provider, HTTPStatus.UNAUTHORIZED, "authentication_error", "invalid x-api-key")
+    def _unknown(self, style: ApiStyle) -> web.Response:
+        return failure(style, HTTPStatus.UNAUTHORIZED, "authentication_error", "invalid x-api-key")
 
     async def _not_found(self, request: web.Request) -> web.Response:
         message = f"{request.method} {request.path[:200]} does not exist"
@@ -228,6 +226,12 @@ class GatewayServer:
 def _runner(application: web.Application) -> web.AppRunner:
     # compressed bodies are not decompressed: the header would no longer be true, and they may be huge
     return web.AppRunner(application, access_log=None, shutdown_timeout=0.1, auto_decompress=False)
+
+
+def _route(request: web.Request) -> str:
+    """Return the route of a request, as in `ApiStyle.routes`."""
+    resource = request.match_info.route.resource
+    return resource.canonical if resource is not None else request.path
 
 
 async def _status(_: web.Request) -> web.Response:

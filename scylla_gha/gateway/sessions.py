@@ -22,7 +22,7 @@ from scylla_gha.gateway.call_notes import CallNotes, SessionStop
 from scylla_gha.gateway.log import TrafficLog, read_traffic, traffic_summary
 from scylla_gha.gateway.recording import PathAliases, Recorder, Recording
 from scylla_gha.gateway.settings import GatewaySettings, Session
-from scylla_gha.providers.base import ModelRequest, Provider
+from scylla_gha.providers.base import ApiStyle, Circumstances, ModelRequest
 from scylla_gha.redaction import Redactor
 from scylla_gha.store import write_bytes
 from scylla_gha.system.servers import Listener
@@ -181,6 +181,7 @@ class SessionState:
     last_number: int
     notes: CallNotes
     stop: SessionStop
+    circumstances: Circumstances  # patterns of the agent
     ended: asyncio.Event  # set at the end by the stop rule, and when the session is closed
     is_open: bool = True
     limits: SessionLimits = field(default_factory=SessionLimits)
@@ -202,18 +203,18 @@ class SessionState:
         self.last_number += 1
         return self.last_number
 
-    async def parse(self, provider: Provider, path: str, body: bytes) -> ModelRequest:
-        """Parse a request in the provider's form; in a thread if it may take long, so that others do not wait.
+    async def parse(self, style: ApiStyle, path: str, body: bytes) -> ModelRequest:
+        """Parse a request of an API style; in a thread if it may take long, so that others do not wait.
 
         Raises:
             InvalidRequestError: it cannot be parsed unambiguously.
         """
         if len(body) > _ALWAYS_FAST and (self._is_slow or len(body) > _PARSED_AT_ONCE):
             async with self._thread:
-                return await asyncio.to_thread(provider.parse, path, body, self.aliases.hide)
+                return await asyncio.to_thread(style.parse, path, body, self.aliases.hide, self.circumstances)
         began = time.thread_time()
         try:
-            return provider.parse(path, body, self.aliases.hide)
+            return style.parse(path, body, self.aliases.hide, self.circumstances)
         finally:
             self._is_slow |= time.thread_time() - began > _PARSING_SECONDS
 
@@ -285,6 +286,7 @@ class SessionRegistry:
             last_number=earlier.last_number,
             notes=CallNotes(settings.watch, aliases.hide, records),
             stop=SessionStop(settings.stop, records),
+            circumstances=settings.circumstance_patterns(),
             ended=asyncio.Event(),
         )
 

@@ -1,5 +1,6 @@
 """Settings of the gateway and of its sessions; they are passed over a pipe and loopback, never in a file."""
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Final, Self
@@ -7,12 +8,14 @@ from typing import Annotated, Final, Self
 from pydantic import Field
 
 from scylla_gha.egress_proxy import NETWORK_LOG, EgressPolicy
+from scylla_gha.errors import ConfigError
 from scylla_gha.gateway.evidence import UNREACHABLE
 from scylla_gha.model import Record, Text
 from scylla_gha.model.experiment import ModelKnobs
 from scylla_gha.model.traffic import ModelInfo, Role, StopRule, ToolWatch
-from scylla_gha.providers import PROVIDERS
-from scylla_gha.providers.base import Credentials, Federation, Provider
+from scylla_gha.providers import PROVIDERS, missing_key
+from scylla_gha.providers.base import Circumstances, Provider
+from scylla_gha.providers.credentials import Credentials, Federation
 
 CONTROL: Final = "x-scylla-control"  # the header of the secret that opens and closes sessions
 _REJECTED: Final = ("401", "403")
@@ -30,12 +33,13 @@ class ProviderAccess(Record):
 
     @classmethod
     def of(cls, provider: str, environ: Mapping[str, str]) -> Self | None:
-        """Return the access that an environment gives; None if it has no credentials of the provider."""
+        """Return the access that an environment gives; None if it gives none."""
+        if missing_key(provider, environ) is not None:
+            return None
         api = PROVIDERS[provider]
         credentials = api.credentials(environ)
-        if not credentials:
-            return None
-        variables = (*(name for name in api.credential_variables if environ.get(name)), *api.federation_variables)
+        keys = (name for name in api.credential_variables if environ.get(name))
+        variables = (*keys, *api.federation_variables, api.base_url_variable)
         return cls(
             provider=provider,
             upstream=environ.get(api.base_url_variable, ""),
@@ -157,6 +161,13 @@ class Session(Record):
         StopRule | None, Field(description="Calls at which the session ends; None: it ends with the agent")
     ] = None
     paths: dict[str, str] = Field(default_factory=dict)
+    circumstances: Annotated[
+        tuple[tuple[Text, str], ...],
+        Field(
+            description="Regular expressions of what the agent CLI writes about time and machine, each with the text "
+            "that replaces it in the identity of a request; they are matched with the request's JSON"
+        ),
+    ] = ()
     egress: Annotated[EgressPolicy, Field(description="Hosts that may be reached besides the model's")] = EgressPolicy()
     socket: Annotated[
         Path | None, Field(description="Unix socket of this session, in a folder that only the harness can enter")
@@ -167,6 +178,17 @@ class Session(Record):
     def name(self) -> str:
         """Unique name of the session: the path of its log."""
         return str(self.journal)
+
+    def circumstance_patterns(self) -> Circumstances:
+        """Return the circumstances with compiled expressions.
+
+        Raises:
+            ConfigError: an expression is invalid.
+        """
+        try:
+            return tuple((re.compile(pattern.encode()), text.encode()) for pattern, text in self.circumstances)
+        except re.error as error:
+            raise ConfigError(f"a circumstance of the agent is not a regular expression: {error}") from None
 
     @property
     def network(self) -> Path:

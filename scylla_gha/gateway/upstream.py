@@ -17,7 +17,8 @@ from typing import Final
 
 from scylla_gha.gateway.settings import GatewaySettings, ProviderAccess
 from scylla_gha.providers import PROVIDERS
-from scylla_gha.providers.base import InvalidRequestError, Provider, RateLimit, TokenSource
+from scylla_gha.providers.base import ApiStyle, InvalidRequestError, RateLimit
+from scylla_gha.providers.credentials import TokenSource
 
 _FIRST_SECONDS: Final = 1.0
 _LONGEST_SECONDS: Final = 60.0
@@ -176,7 +177,7 @@ def _now() -> float:
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """A provider with its access, tokens and limiters, which all requests share.
+    """A provider's API style with access, tokens and limiters, which all requests share.
 
     Attributes:
         access: address and credentials; None: the provider is not used.
@@ -185,7 +186,7 @@ class Upstream:
     """
 
     name: str
-    provider: Provider
+    style: ApiStyle
     access: ProviderAccess | None
     tokens: TokenSource | None
     limiters: Limiters = field(default_factory=Limiters)
@@ -193,37 +194,38 @@ class Upstream:
 
 
 class Upstreams:
-    """All providers, by the paths of their requests. Providers that share a path read its requests alike."""
+    """All providers, by the routes of their requests. Providers that share a route read its requests alike."""
 
     def __init__(self, settings: GatewaySettings) -> None:
         self._providers = {model.id: model.provider for model in settings.models}
-        self._by_path: defaultdict[str, list[Upstream]] = defaultdict(list)
+        self._by_route: defaultdict[str, list[Upstream]] = defaultdict(list)
         for name, provider in PROVIDERS.items():
             access = settings.access_of(name)
             federation = access.federation if access else None
             tokens = provider.token_source(federation, access.base_url) if access and federation else None
-            for path in provider.routes:
-                self._by_path[path].append(Upstream(name, provider, access, tokens))
+            for style in provider.styles.values():
+                for route in style.routes:
+                    self._by_route[route].append(Upstream(name, style, access, tokens))
 
     @property
-    def paths(self) -> Iterable[str]:
-        """The paths of requests to models."""
-        return self._by_path.keys()
+    def routes(self) -> Iterable[str]:
+        """The routes of requests to models."""
+        return self._by_route.keys()
 
-    def reader(self, path: str) -> Provider:
-        """Return a provider that reads the requests of a path."""
-        return self._by_path[path][0].provider
+    def style(self, route: str) -> ApiStyle:
+        """Return the style of the requests of a route."""
+        return self._by_route[route][0].style
 
-    def choose(self, path: str, name: str) -> Upstream:
-        """Return the provider of a model; for an unlisted model, the first provider of the path with access.
+    def choose(self, route: str, name: str) -> Upstream:
+        """Return the provider of a model; for an unlisted model, the first provider of the route with access.
 
         Raises:
-            InvalidRequestError: the model's provider has no such path.
+            InvalidRequestError: the model's provider has no such route.
         """
-        upstreams, provider = self._by_path[path], self._providers.get(name)
+        upstreams, provider = self._by_route[route], self._providers.get(name)
         if provider is None:
             return next((upstream for upstream in upstreams if upstream.access), upstreams[0])
         upstream = next((upstream for upstream in upstreams if upstream.name == provider), None)
         if upstream is None:
-            raise InvalidRequestError(f"the provider {provider} of the model {name} has no {path}")
+            raise InvalidRequestError(f"the provider {provider} of the model {name} has no {route}")
         return upstream

@@ -23,7 +23,7 @@ from scylla_gha.model.mode import Mode
 from scylla_gha.onboarding.toolkit import Toolkit, host_and_name, toolkits_called
 from scylla_gha.plan.checks import used_providers
 from scylla_gha.prepare.tools import SYSTEM_PATH
-from scylla_gha.providers import PROVIDERS, missing_key
+from scylla_gha.providers import PROVIDERS, missing_key, shared_style
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.docker.engine import connect
 from scylla_gha.system import process
@@ -307,7 +307,7 @@ def _missing_agent() -> Iterator[Finding]:
 
 def _missing_access(environ: Mapping[str, str]) -> Iterator[Finding]:
     styles = AGENTS[_AGENT].api_styles
-    variables = [missing_key(name, environ) for name, provider in PROVIDERS.items() if provider.api_style in styles]
+    variables = [missing_key(name, environ) for name in PROVIDERS if shared_style(styles, name)]
     if missing := [name for name in variables if name] if None not in variables else []:
         what = "no key of a model provider is set, so questions can be listed but not asked"
         yield _lack(what, f"export {' or '.join(f'{name}=...' for name in missing)}; oracle and nop need none")

@@ -24,7 +24,7 @@ from scylla_gha.model.result import Result
 from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.plan.estimate import is_for_judges, panel_worst, request_worst
 from scylla_gha.plan.selection import CellSelection
-from scylla_gha.providers import PROVIDERS, provider_name
+from scylla_gha.providers import PROVIDERS, provider_name, shared_style
 from scylla_gha.store import read_lines
 from scylla_gha.store.run_folder import RunFolder
 
@@ -113,12 +113,14 @@ def require_spoken_models(arms: Iterable[Arm], experiment: Experiment, models: M
     source = f"experiment {experiment.id}"
     for agent, model in dict.fromkeys((arm.agent, arm.model) for arm in arms if arm.model):
         provider = provider_name(model, models)
-        style, spoken = PROVIDERS[provider].api_style, AGENTS[agent].api_styles if agent in AGENTS else None
-        if spoken is not None and style not in spoken:
-            others = ", ".join(name for name, other in AGENTS.items() if style in other.api_styles) or "none yet"
+        spoken = AGENTS[agent].api_styles if agent in AGENTS else None
+        if spoken is not None and shared_style(spoken, provider) is None:
+            styles = " and ".join(PROVIDERS[provider].styles)
+            names = [name for name, other in AGENTS.items() if shared_style(other.api_styles, provider)]
             raise ConfigError(
-                f"{source}: {agent} cannot use the model {model}: its provider {provider} speaks {style}, and {agent} "
-                f"speaks {' and '.join(spoken)}; choose another model, or an agent that speaks {style} ({others})"
+                f"{source}: {agent} cannot use the model {model}: its provider {provider} speaks {styles}, and {agent} "
+                f"speaks {' and '.join(spoken)}; choose another model, or an agent that can ask {provider} "
+                f"({', '.join(names) or 'none yet'})"
             )
     require_judges(experiment.judges, models, source)
 
@@ -136,11 +138,11 @@ def require_judges(judges: Iterable[str], models: Mapping[str, ModelInfo], sourc
     """
     for judge in judges:
         provider = provider_name(judge, models)
-        style = PROVIDERS[provider].api_style
-        if style != API_STYLE:
+        styles = PROVIDERS[provider].styles
+        if API_STYLE not in styles:
             raise ConfigError(
-                f"{source}: {judge} cannot be a judge: its provider {provider} speaks {style}, but judges use "
-                f"{API_STYLE}; choose another model"
+                f"{source}: {judge} cannot be a judge: its provider {provider} speaks {' and '.join(styles)}, but "
+                f"judges use {API_STYLE}; choose another model"
             )
 
 

@@ -75,20 +75,33 @@ def provider_name(model: str, models: Mapping[str, ModelInfo]) -> str:
 
 
 def missing_key(provider: str, environ: Mapping[str, str]) -> str | None:
-    """Return the variable to set for a provider's key; None if the environment gives access already.
+    """Return the variable to set for a provider's key or address; None if the environment gives access already.
 
-    A key, a token, and an identity that can be exchanged for one give access.
+    A key, a token, and an identity that can be exchanged for one give access, and the address of a server without keys.
     """
     api = PROVIDERS[provider]
+    if not api.needs_key:
+        return None if environ.get(api.base_url_variable) else api.base_url_variable
     return None if api.credentials(environ) else api.credential_variables[0]
 
 
 def missing_key_text(users: Collection[str], models: Collection[str], provider: str, variable: str) -> str:
     """Return a message on a missing key: who needs it, for which models, and the variable to set."""
+    what = "a key" if PROVIDERS[provider].needs_key else "the address"
     return (
-        f"{_listed(users)} need{'s' if len(users) == 1 else ''} a key of {provider} to reach {_listed(models)}; "
+        f"{_listed(users)} need{'s' if len(users) == 1 else ''} {what} of {provider} to reach {_listed(models)}; "
         f"set {variable}"
     )
+
+
+def shared_style(spoken: Iterable[str], provider: str) -> str | None:
+    """Return the API style in which an agent asks a provider's models; None if they have none in common.
+
+    Args:
+        spoken: styles that the agent speaks, the preferred one first (`Agent.api_styles`).
+        provider: name of the provider.
+    """
+    return next((style for style in spoken if style in PROVIDERS[provider].styles), None)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -1,88 +1,25 @@
-"""The interface of a model provider, its credentials, and what the gateway knows of a request."""
+"""The interfaces of a model provider and of an API style, and what the gateway knows of a request."""
 
-import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Annotated, Any, Final, Protocol
-from urllib.parse import urlencode
+from typing import Any, Final, Protocol
 
 from multidict import CIMultiDict
-from pydantic import Field, JsonValue
+from pydantic import JsonValue
 
 from scylla_gha.lenient_json import InvalidJsonError, parse_json
-from scylla_gha.model import Record
 from scylla_gha.model.traffic import Component, ModelInfo, ModelPrice, ServerToolUse, Tokens
+from scylla_gha.providers.credentials import Credentials, Federation, TokenSource
 
-_SECONDS: Final = 20
 Body = dict[str, Any]
 Spans = Callable[[str], list[tuple[int, int]]]
+Circumstances = Sequence[tuple[re.Pattern[bytes], bytes]]  # what to replace in a request's JSON, and by what
 _EVENT_END: Final = b"\n\n"
 _ROUNDING: Final = 1e-6  # of a token: sums of floats are not exact
 _TOKENS_OF_A_USE: Final = 10_000  # a guess: tokens that one use of a provider's tool adds to the prompt
 _MOST_OUTPUT: Final = 128_000  # of a model whose own limit is not known
 MIN_LOWERED_TOKENS: Final = 8_192  # a limit is not lowered below this: a shorter answer is useless to an agent
-
-
-class CredentialError(Exception):
-    """Failure to obtain a token for requests to the provider."""
-
-
-class Federation(Record):
-    """Exchange of the run's identity for a token: rule, and the identity's source (a file, or GitHub Actions)."""
-
-    rule: str
-    organization: str
-    service_account: str | None = None
-    workspace: str | None = None
-    file: Path | None = None
-    url: str | None = None
-    audience: Annotated[str, Field(description="Audience of the requested identity")] = ""
-    token: Annotated[str | None, Field(repr=False, description="Token for requesting the job's identity")] = None
-
-    def identity(self) -> str:
-        """Return the run's identity, a JWT that is valid for minutes.
-
-        Raises:
-            OSError: it cannot be read or requested.
-            ValueError: the answer does not contain it.
-        """
-        if self.file is not None:
-            return self.file.read_text(encoding="utf-8").strip()
-        import urllib.request
-
-        url = f"{self.url}&{urlencode({'audience': self.audience})}"
-        request = urllib.request.Request(url, headers={"authorization": f"Bearer {self.token}"})  # noqa: S310 see federation_in
-        with urllib.request.urlopen(request, timeout=_SECONDS) as response:  # noqa: S310
-            answer = json.load(response)
-        value = answer.get("value") if isinstance(answer, dict) else None
-        if not isinstance(value, str):
-            raise ValueError("GitHub's answer contains no identity")  # noqa: TRY004 not a wrong argument
-        return value
-
-
-@dataclass(frozen=True, slots=True)
-class Credentials:
-    """Credentials in an environment: a key, a bearer token or an identity to exchange; all None if there is none."""
-
-    api_key: str | None = field(default=None, repr=False)
-    bearer: str | None = field(default=None, repr=False)
-    federation: Federation | None = None
-
-    def __bool__(self) -> bool:
-        """Tell if one of them is set."""
-        return bool(self.api_key or self.bearer or self.federation)
-
-
-class TokenSource(Protocol):
-    """Source of short-lived tokens."""
-
-    async def token(self) -> str:
-        """Return a valid token.
-
-        Raises:
-            CredentialError: none could be obtained.
-        """
 
 
 class InvalidRequestError(ValueError):
@@ -278,50 +215,50 @@ class UsageReader(Protocol):
         """Use of server tools and service tiers: costs in addition to tokens, and factors of the token price."""
 
 
-class Provider(Protocol):
-    """A model API.
+class ApiStyle(Protocol):
+    """A form of requests and responses, such as the Messages API. Several providers may serve it.
 
     Attributes:
-        api_style: the form of its requests and responses. Agents name the styles that they speak. Providers of one
-            style have the same `routes`, and read requests alike.
-        base_url: its address if `base_url_variable` is not set.
-        credential_variables: environment variables with a key or token, in order of precedence; the first is its key.
-        federation_variables: variables that an identity exchange needs; empty if it has none.
-        secret_variables: all environment variables that must be hidden from started processes.
-        routes: paths of POST requests.
+        name: agents name the styles that they speak.
+        routes: paths of POST requests, as patterns of aiohttp: `{model}` is a part that differs.
+        list_routes: paths of GET requests for lists of models, which the gateway answers itself.
     """
 
-    api_style: str
-    base_url: str
-    base_url_variable: str
-    credential_variables: tuple[str, ...]
-    federation_variables: tuple[str, ...]
-    secret_variables: tuple[str, ...]
+    name: str
     routes: tuple[str, ...]
+    list_routes: tuple[str, ...]
 
-    def credentials(self, environ: Mapping[str, str]) -> Credentials:
-        """Read the credentials in an environment."""
+    def url(self, base_url: str, target: str, model: str) -> str:
+        """Return where a request is sent.
 
-    def is_subscription(self, bearer: str | None) -> bool:
-        """Tell if a bearer token belongs to a subscription."""
+        Args:
+            base_url: of the provider, without a slash at the end.
+            target: path and query of the client's request.
+            model: the model that is asked.
+        """
 
-    def token_source(self, federation: Federation, base_url: str) -> TokenSource:
-        """Return the source of tokens for an identity."""
-
-    def new_session_token(self) -> str:
-        """Return a random dummy key in the provider's form."""
-
-    def session_token(self, headers: Mapping[str, str]) -> str:
+    def session_token(self, headers: Mapping[str, str], query: Mapping[str, str]) -> str:
         """Return the dummy key of a client's request, or an empty string."""
 
     def request_headers(self, headers: Mapping[str, str], credentials: Credentials) -> CIMultiDict[str]:
         """Return the headers to send to the provider for a client's headers."""
 
     def error_body(self, kind: str, message: str) -> bytes:
-        """Return an error body in the provider's form, so that every client shows its message."""
+        """Return an error body in the style's form, so that every client shows its message."""
 
-    def parse(self, path: str, body: bytes, hide: Callable[[bytes], bytes]) -> ModelRequest:
-        """Parse a request to one of `routes`; `hide` replaces folders and secrets, which differ between runs.
+    def models_body(self, models: Sequence[ModelInfo], name: str | None) -> bytes | None:
+        """Return the list of models, or the model of this name; None if it is not in the list."""
+
+    def parse(
+        self, path: str, body: bytes, hide: Callable[[bytes], bytes], circumstances: Circumstances = ()
+    ) -> ModelRequest:
+        """Parse a request to one of `routes`.
+
+        Args:
+            path: of the request, without its query.
+            body: the bytes that the client sent.
+            hide: replaces folders and secrets, which differ between runs.
+            circumstances: further texts that differ between runs, and are left out of the request's identity.
 
         Raises:
             InvalidRequestError: it cannot be parsed unambiguously.
@@ -338,14 +275,53 @@ class Provider(Protocol):
     def with_model(self, request: ModelRequest, model: str) -> ModelRequest:
         """Return the request for the model whose alias it names."""
 
-    def rate_limit(self, status: int, headers: Mapping[str, str]) -> RateLimit:
-        """Read the rate limits from a response's status and headers."""
+    def rate_limit(self, status: int, headers: Mapping[str, str], body: bytes = b"") -> RateLimit:
+        """Read the rate limits from a response's status and headers, and from the body of an error."""
 
     def usage_reader(self, *, streamed: bool, reads: Callable[[str], bool]) -> UsageReader:
         """Return a reader for one response; `reads` tells if the arguments of a tool's calls are asked for."""
 
+    def client_filter(self, request: ModelRequest) -> Callable[[bytes], bytes] | None:
+        """Return a function that removes from an answer's bytes what the client did not ask for; None: nothing.
+
+        It is called with each piece as it comes, and returns what is complete of it.
+        """
+
     def join_split(self, body: bytes, spans: Spans) -> bytes:
         """Return the stream, changed so that no span (from, to) of its texts is split over events."""
+
+
+class Provider(Protocol):
+    """A server of models, with its address and credentials.
+
+    Attributes:
+        styles: API styles that it serves, by name.
+        base_url: its address if `base_url_variable` is not set.
+        needs_key: False: its address in `base_url_variable` gives access, with or without a key.
+        credential_variables: environment variables with a key or token, in order of precedence; the first is its key.
+        federation_variables: variables that an identity exchange needs; empty if it has none.
+        secret_variables: all environment variables that must be hidden from started processes.
+    """
+
+    styles: Mapping[str, ApiStyle]
+    base_url: str
+    base_url_variable: str
+    needs_key: bool
+    credential_variables: tuple[str, ...]
+    federation_variables: tuple[str, ...]
+    secret_variables: tuple[str, ...]
+
+    def credentials(self, environ: Mapping[str, str]) -> Credentials:
+        """Read the credentials in an environment."""
+
+    def is_subscription(self, bearer: str | None) -> bool:
+        """Tell if a bearer token belongs to a subscription."""
+
+    def token_source(self, federation: Federation, base_url: str) -> TokenSource:
+        """Return the source of tokens for an identity."""
+
+    def new_session_token(self) -> str:
+        """Return a random dummy key in the provider's form."""
 
 
 def parse_object(text: bytes | bytearray | str, *, keep_non_finite: bool = False) -> Body | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.providers.anthropic import federation_in
-from scylla_gha.providers.base import Federation
+from scylla_gha.providers.credentials import Federation
 from tests.support.gateway import ask, hosted, question
 from tests.support.provider import ASKING, MINTED, RULE, Provider, Say, serve
 

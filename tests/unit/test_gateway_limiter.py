@@ -8,7 +8,7 @@ import pytest
 
 from scylla_gha.gateway.upstream import Limiter, Limiters, RequestSlot
 from scylla_gha.providers.anthropic import (
-    Anthropic,
+    MessagesStyle,
     exhausted_seconds,
     subscription_exhausted_seconds,
 )
@@ -18,7 +18,7 @@ FIRST = RequestSlot("", 1)
 
 
 def limit(status: int | None, headers: dict[str, str]) -> RateLimit:
-    return RateLimit() if status is None else Anthropic().rate_limit(status, headers)
+    return RateLimit() if status is None else MessagesStyle().rate_limit(status, headers)
 
 
 async def ask(limiter: Limiter, status: int | None, headers: dict[str, str], session: str = "") -> bool:

@@ -11,7 +11,7 @@ from scylla_gha.providers import PROVIDERS
 from scylla_gha.providers.base import split_events
 from scylla_gha.redaction import Redactor
 
-ANTHROPIC = PROVIDERS["anthropic"]
+ANTHROPIC = PROVIDERS["anthropic"].styles["anthropic-messages"]
 FOLDER = "/tmp/scratch/repo"
 ALIASES = PathAliases({FOLDER: "/N", f"{FOLDER}/home": "/H"})
 

@@ -9,10 +9,10 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from scylla_gha.gateway.forward import failure, to_client
 from scylla_gha.gateway.settings import ProviderAccess
-from scylla_gha.providers.anthropic import Anthropic, federation_in
-from scylla_gha.providers.base import Federation
+from scylla_gha.providers.anthropic import MessagesStyle, federation_in
+from scylla_gha.providers.credentials import Federation
 
-ANTHROPIC = Anthropic()
+ANTHROPIC = MessagesStyle()
 
 SENT = CIMultiDictProxy(CIMultiDict([
     ("X-Api-Key", "dummy"), ("Authorization", "Bearer dummy"), ("Host", "127.0.0.1"), ("Content-Length", "3"),
@@ -58,8 +58,8 @@ def test_the_providers_headers_come_back_but_for_those_of_its_connection_and_its
 @pytest.mark.parametrize("headers", [{"x-api-key": "t"}, {"authorization": "Bearer t"},
                                      {"x-api-key": "", "authorization": "Bearer t"}])  # fmt: skip
 def test_a_token_stands_in_two_places(headers: dict[str, str]) -> None:
-    assert ANTHROPIC.session_token(headers) == "t"
-    assert ANTHROPIC.session_token({}) == ""
+    assert ANTHROPIC.session_token(headers, {}) == "t"
+    assert ANTHROPIC.session_token({}, {}) == ""
 
 
 def test_errors_have_the_providers_form() -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from scylla_gha.gateway.recording import PathAliases
 from scylla_gha.model.traffic import ModelInfo
-from scylla_gha.providers.anthropic.request import _PART, _require_unique_keys, apply_settings, parse_request
+from scylla_gha.providers.anthropic.request import _PART, apply_settings, parse_request
 from scylla_gha.providers.base import InvalidRequestError, ModelRequest, ToolResult
+from scylla_gha.providers.json_requests import _require_unique_keys
 
 BODY: dict[str, Any] = {
     "model": "m", "stream": True, "max_tokens": 5, "metadata": {"user_id": "u1"},

@@ -5,7 +5,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from scylla_gha.providers.anthropic import Anthropic
+from scylla_gha.providers.anthropic import MessagesStyle
 from scylla_gha.retry_after import retry_after_seconds
 
 
@@ -52,5 +52,5 @@ def test_milliseconds_come_first() -> None:
 ])  # fmt: skip
 def test_an_overload_that_says_when_to_come_back_is_a_refusal(status: int, value: str, refused: bool) -> None:
     headers = {"retry-after": value, "date": "Fri, 27 Nov 2026 12:00:00 GMT"}
-    limit = Anthropic().rate_limit(status, headers)
+    limit = MessagesStyle().rate_limit(status, headers)
     assert (limit.is_refusal, limit.retry_after) == (refused, None if value == "soon" else 30)

@@ -7,7 +7,7 @@ exchanges and renews (platform.claude.com/docs/en/manage-claude/workload-identit
 import datetime
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
@@ -17,9 +17,11 @@ import orjson
 from multidict import CIMultiDict
 
 from scylla_gha.egress_proxy import is_loopback
+from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.providers.anthropic.request import apply_settings, lower_max_tokens, name_model, parse_request
 from scylla_gha.providers.anthropic.response import MessageUsage, join_split
-from scylla_gha.providers.base import CredentialError, Credentials, Federation, ModelRequest, RateLimit, TokenSource
+from scylla_gha.providers.base import ApiStyle, Circumstances, ModelRequest, RateLimit
+from scylla_gha.providers.credentials import CredentialError, Credentials, Federation, TokenSource
 from scylla_gha.retry_after import decimal_number, retry_after_seconds
 
 _RULE: Final = "ANTHROPIC_FEDERATION_RULE_ID"
@@ -46,45 +48,22 @@ _SUBSCRIPTION_LIMIT: Final = "unified"  # -status, and -reset in seconds of Unix
 _MAX_EXHAUSTED_SECONDS: Final = 60.0  # limits are refilled all the time: some is free long before the reset
 
 
-class Anthropic:
-    """The Anthropic Messages API.
+class MessagesStyle:
+    """The Messages API."""
 
-    A provider of the same API elsewhere is a subclass with its own addresses and variables.
-    """
-
-    api_style: str = "anthropic-messages"
-    base_url: str = "https://api.anthropic.com"
-    base_url_variable: str = "ANTHROPIC_BASE_URL"
-    credential_variables: tuple[str, ...] = (_KEY, *_BEARERS)
-    federation_variables: tuple[str, ...] = (_RULE, _ORGANIZATION)
-    secret_variables: tuple[str, ...] = (_KEY, *_BEARERS, *_REQUEST_VARIABLES)
+    name: str = "anthropic-messages"
     routes: tuple[str, ...] = ("/v1/messages", "/v1/messages/count_tokens")
+    list_routes: tuple[str, ...] = ()  # Claude Code asks for none
     with_settings = staticmethod(apply_settings)
     with_max_tokens = staticmethod(lower_max_tokens)
     with_model = staticmethod(name_model)
     join_split = staticmethod(join_split)
 
-    def credentials(self, environ: Mapping[str, str]) -> Credentials:
-        """Read a key and a bearer token, or else an identity to exchange."""
-        key_variable, *bearer_variables = self.credential_variables
-        key = environ.get(key_variable) or None
-        bearer = next((token for name in bearer_variables if (token := environ.get(name))), None)
-        is_federated = bool(self.federation_variables) and not (key or bearer)
-        return Credentials(key, bearer, federation_in(environ) if is_federated else None)
+    def url(self, base_url: str, target: str, model: str) -> str:  # noqa: ARG002 the Protocol's signature
+        """Return the address with the client's path. `/v1` at its end, as in addresses of other APIs, is left out."""
+        return base_url.removesuffix("/v1") + target
 
-    def is_subscription(self, bearer: str | None) -> bool:
-        """Tell if a bearer token belongs to a subscription."""
-        return bool(bearer and bearer.startswith(_SUBSCRIPTION_TOKEN))
-
-    def token_source(self, federation: Federation, base_url: str) -> TokenSource:
-        """Return the exchange of an identity for tokens."""
-        return _FederationToken(federation, base_url)
-
-    def new_session_token(self) -> str:
-        """Return a random key in the provider's form, so that an agent cannot tell it from a real one."""
-        return f"sk-ant-api03-{secrets.token_urlsafe(72)[:_TOKEN_CHARACTERS]}AA"
-
-    def session_token(self, headers: Mapping[str, str]) -> str:
+    def session_token(self, headers: Mapping[str, str], query: Mapping[str, str]) -> str:  # noqa: ARG002 the same
         """Return the key in `x-api-key` or `authorization`."""
         return headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ").strip()
 
@@ -96,7 +75,7 @@ class Anthropic:
             passed["x-api-key"] = credentials.api_key
         elif credentials.bearer:
             passed["authorization"] = f"Bearer {credentials.bearer}"
-            if self.is_subscription(credentials.bearer) or credentials.federation:
+            if is_subscription(credentials.bearer) or credentials.federation:
                 passed["anthropic-beta"] = ",".join([*passed.popall("anthropic-beta", []), _OAUTH_BETA])
         return passed
 
@@ -104,11 +83,17 @@ class Anthropic:
         """Return an error of the Messages API."""
         return orjson.dumps({"type": "error", "error": {"type": kind, "message": message}})
 
-    def parse(self, path: str, body: bytes, hide: Callable[[bytes], bytes]) -> ModelRequest:
-        """Parse a request for a message or for a count of tokens."""
-        return parse_request(body, hide, counting=path.endswith("/count_tokens"))
+    def models_body(self, models: Sequence[ModelInfo], name: str | None) -> bytes | None:  # noqa: ARG002 the same
+        """Return nothing: there are no routes for lists of models."""
+        return None
 
-    def rate_limit(self, status: int, headers: Mapping[str, str]) -> RateLimit:
+    def parse(
+        self, path: str, body: bytes, hide: Callable[[bytes], bytes], circumstances: Circumstances = ()
+    ) -> ModelRequest:
+        """Parse a request for a message or for a count of tokens."""
+        return parse_request(body, hide, circumstances, counting=path.endswith("/count_tokens"))
+
+    def rate_limit(self, status: int, headers: Mapping[str, str], body: bytes = b"") -> RateLimit:  # noqa: ARG002 the same
         """Read `retry-after` and the `anthropic-ratelimit-` headers.
 
         A 429 is a refusal, also without a stated wait. So is a 529 that states one, in seconds or as a date. A 529 that
@@ -124,6 +109,46 @@ class Anthropic:
     def usage_reader(self, *, streamed: bool, reads: Callable[[str], bool]) -> MessageUsage:
         """Return a reader for one response, and for the arguments of the calls of tools that `reads` accepts."""
         return MessageUsage(streamed=streamed, reads=reads)
+
+    def client_filter(self, request: ModelRequest) -> None:
+        """Return None: all of an answer is passed on."""
+
+
+class Anthropic:
+    """Anthropic's servers."""
+
+    styles: Mapping[str, ApiStyle] = {MessagesStyle.name: MessagesStyle()}
+    base_url: str = "https://api.anthropic.com"
+    base_url_variable: str = "ANTHROPIC_BASE_URL"
+    needs_key: bool = True
+    credential_variables: tuple[str, ...] = (_KEY, *_BEARERS)
+    federation_variables: tuple[str, ...] = (_RULE, _ORGANIZATION)
+    secret_variables: tuple[str, ...] = (_KEY, *_BEARERS, *_REQUEST_VARIABLES)
+
+    def credentials(self, environ: Mapping[str, str]) -> Credentials:
+        """Read a key and a bearer token, or else an identity to exchange."""
+        key_variable, *bearer_variables = self.credential_variables
+        key = environ.get(key_variable) or None
+        bearer = next((token for name in bearer_variables if (token := environ.get(name))), None)
+        is_federated = bool(self.federation_variables) and not (key or bearer)
+        return Credentials(key, bearer, federation_in(environ) if is_federated else None)
+
+    def is_subscription(self, bearer: str | None) -> bool:
+        """Tell if a bearer token belongs to a subscription."""
+        return is_subscription(bearer)
+
+    def token_source(self, federation: Federation, base_url: str) -> TokenSource:
+        """Return the exchange of an identity for tokens."""
+        return _FederationToken(federation, base_url)
+
+    def new_session_token(self) -> str:
+        """Return a random key in the provider's form, so that an agent cannot tell it from a real one."""
+        return f"sk-ant-api03-{secrets.token_urlsafe(72)[:_TOKEN_CHARACTERS]}AA"
+
+
+def is_subscription(bearer: str | None) -> bool:
+    """Tell if a bearer token belongs to a subscription."""
+    return bool(bearer and bearer.startswith(_SUBSCRIPTION_TOKEN))
 
 
 def exhausted_seconds(headers: Mapping[str, str]) -> float:

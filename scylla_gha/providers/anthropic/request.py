@@ -4,9 +4,7 @@ The estimate of a prompt is too low only if text has more than one token per two
 tools add to the prompt (docs/costs.md).
 """
 
-import hashlib
 import itertools
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,13 +18,28 @@ from pydantic import JsonValue
 from scylla_gha.model.traffic import Component, ModelInfo, ServerToolUse
 from scylla_gha.providers.base import (
     Body,
+    Circumstances,
     ConversationDigests,
     CostTerms,
-    InvalidRequestError,
     ModelRequest,
     ToolResult,
     objects,
     parse_object,
+)
+from scylla_gha.providers.json_requests import (
+    BYTES_PER_TOKEN,
+    LONGEST_RESULT,
+    LONGEST_TOOL_NAME,
+    accepted_settings,
+    keyed_hash,
+    model_of,
+    request_digest,
+    shown_content,
+    text_length,
+    texts_of,
+    token_limit,
+    unambiguous_object,
+    with_accepted,
 )
 
 # What the CLI writes into its requests about the date and the machine, by its first words.
@@ -41,9 +54,6 @@ _PART: Final = 256 * 1024  # bytes of one search
 _MAX_TOKENS: Final = re.compile(rb'"max_tokens"\s*:\s*\d+')
 _MIN_THINKING: Final = 1_024  # tokens (platform.claude.com/docs, extended thinking, 2026-11-22)
 _BILLING: Final = "x-anthropic-billing-header:"
-_LONGEST_TOOL_NAME: Final = 128  # characters, as the API allows
-_LONGEST_RESULT: Final = 64 * 1024  # characters of a tool's result that are kept while a request is handled
-_BYTES_PER_TOKEN: Final = 2
 # An image is cut into patches of 28 x 28 pixels, 2,576 pixels at its long edge and 4,784 patches at most
 # (platform.claude.com/docs, vision, 2026-11-22). A PDF may have 600 pages, each an image and up to 3,000 tokens of text
 # (PDF support, the same day), which fills any model's context: it is taken for that.
@@ -63,25 +73,25 @@ _USUAL: Final = ServerToolUse()
 _STATE: Final = ("mcp_servers", "container", "thread")  # held or reached by the provider, so not in the request
 
 
-def parse_request(body: bytes, hide: Callable[[bytes], bytes], *, counting: bool = False) -> ModelRequest:
-    """Parse a request; `hide` replaces folders and secrets, which differ between equal runs.
+def parse_request(
+    body: bytes, hide: Callable[[bytes], bytes], circumstances: Circumstances = (), *, counting: bool = False
+) -> ModelRequest:
+    """Parse a request; `hide` replaces folders and secrets, which differ between equal runs, as `circumstances` do.
 
     Raises:
         InvalidRequestError: it is not a JSON object with a model, or two programs could parse it differently.
     """
-    content, caches = _unambiguous(body)
-    if not isinstance(content.get("model"), str):
-        raise InvalidRequestError("the request is not a JSON object with a model")
-    max_tokens = content.get("max_tokens")
-    if max_tokens is not None and (type(max_tokens) is not int or max_tokens < 0):
-        raise InvalidRequestError("max_tokens must be a whole number")
-    shown = _shown(content, body, hide)
+    content, written = unambiguous_object(body)
+    caches = _CACHING in _words_in(written)  # orjson escapes no letter
+    del written
+    model, max_tokens = model_of(content), token_limit(content, "max_tokens")
+    shown = shown_content(content, body, hide)
     asked = _without_client(shown)
     return ModelRequest(
         body=body,
-        model=content["model"],
+        model=model,
         streamed=content.get("stream") is True,
-        digest=_digest_of(asked, counting=counting),
+        digest=_digest_of(asked, circumstances, counting=counting),
         characters=_components(shown),
         counting=counting,
         conversation=_conversation_digests(asked, content.get("metadata")),
@@ -92,36 +102,6 @@ def parse_request(body: bytes, hide: Callable[[bytes], bytes], *, counting: bool
     )
 
 
-def _shown(content: Body, body: bytes, hide: Callable[[bytes], bytes]) -> Body:
-    """Return the content with aliases for folders and without secrets."""
-    hidden = hide(body)
-    return content if hidden == body else _unambiguous(hidden)[0]
-
-
-def _unambiguous(body: bytes) -> tuple[Body, bool]:
-    """Parse an object in which no key is repeated at any depth; also tell if it may ask to cache.
-
-    The objects are large, so few are alive at a time: allocating memory anew for each request costs time. The provider
-    refuses what is not strict JSON, such as half of a UTF-16 pair, with status 400; so does this.
-    """
-    try:
-        content = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise InvalidRequestError(f"the request body is not valid JSON: {error}") from None
-    if not isinstance(content, dict):
-        raise InvalidRequestError("the request is not a JSON object with a model")
-    try:
-        written = orjson.dumps(content)
-    except orjson.JSONEncodeError:
-        raise InvalidRequestError("the request is nested too deep") from None
-    if written != body and _quotes(body) != written.count(b'"'):
-        try:
-            json.loads(body, object_pairs_hook=_require_unique_keys)
-        except (ValueError, RecursionError) as error:
-            raise InvalidRequestError(str(error)) from None
-    return content, _CACHING in _words_in(written)  # orjson escapes no letter
-
-
 def _words_in(text: bytes) -> set[bytes]:
     """Return the words that are in a text; a long one is searched in parts, since each match takes memory."""
     overlap = max(map(len, _WORDS)) - 1
@@ -130,22 +110,6 @@ def _words_in(text: bytes) -> set[bytes]:
         part = text[start : start + _PART + overlap]
         numbers.update(number for number, _, _ in _SEARCH.find_matches_as_indexes(part))
     return {_WORDS[number] for number in numbers}
-
-
-def _quotes(body: bytes) -> int:
-    """Count quotation marks, including those written as escapes.
-
-    Each string has at least as many here as in what orjson writes, so if the sums are equal, orjson dropped no key.
-    """
-    return body.count(b'"') + (body.count(b"\\u0022") if b"\\" in body else 0)
-
-
-def _require_unique_keys(pairs: list[tuple[str, object]]) -> None:
-    seen: set[str] = set()
-    for key, _ in pairs:
-        if key in seen:
-            raise InvalidRequestError(f"the key {key[:80]!r} is repeated in an object of the request")
-        seen.add(key)
 
 
 def _without_client(content: Body) -> Body:
@@ -160,20 +124,18 @@ def _without_client(content: Body) -> Body:
     return asked
 
 
-def _digest_of(asked: Body, *, counting: bool) -> str:
+def _digest_of(asked: Body, circumstances: Circumstances, *, counting: bool) -> str:
     """Return the SHA-256 of a request without client, date and machine: equal for equal requests of two runs."""
     text = orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)
     present = _words_in(text)
-    for words, pattern, constant in _CIRCUMSTANCES:
-        if words in present:
-            text = pattern.sub(constant, text)
-    return hashlib.sha256((b"count_tokens:" if counting else b"") + text).hexdigest()
+    own = [(pattern, constant) for words, pattern, constant in _CIRCUMSTANCES if words in present]
+    return request_digest(text, (*own, *circumstances), b"count_tokens:" if counting else b"")
 
 
 def _components(content: Body) -> dict[Component, int]:
     """Count the characters of the text by component; pictures and documents in base64 are left out."""
     sizes: Counter[Component] = Counter()
-    sizes["system_prompt"] = _length(content.get("system"))
+    sizes["system_prompt"] = text_length(content.get("system"))
     sizes["tool_schemas"] = len(orjson.dumps(content.get("tools"))) if content.get("tools") else 0
     for message in objects(content.get("messages")):
         blocks = message.get("content")
@@ -190,15 +152,9 @@ def _block(block: Body) -> tuple[Component, int]:
         case "tool_use" | "server_tool_use" | "mcp_tool_use":
             return "tool_input", len(orjson.dumps(block.get("input")))
         case str(kind) if kind.endswith("tool_result"):
-            return "tool_output", _length(block.get("content"))
+            return "tool_output", text_length(block.get("content"))
         case _:
-            return "conversation", _length(block.get("text") or block.get("thinking"))
-
-
-def _length(content: object) -> int:
-    if isinstance(content, str):
-        return len(content)
-    return sum(_length(block.get("text") or block.get("content")) for block in objects(content))
+            return "conversation", text_length(block.get("text") or block.get("thinking"))
 
 
 def _loaded_tools(content: Body) -> tuple[str, ...]:
@@ -207,7 +163,7 @@ def _loaded_tools(content: Body) -> tuple[str, ...]:
     (platform.claude.com/docs, tool search tool, 2026-11-27)
     """
     names = (tool.get("name") for tool in objects(content.get("tools")) if tool.get("defer_loading") is True)
-    deferred = {name for name in names if isinstance(name, str) and len(name) <= _LONGEST_TOOL_NAME}
+    deferred = {name for name in names if isinstance(name, str) and len(name) <= LONGEST_TOOL_NAME}
     if not deferred:
         return ()
     blocks = (block for message in objects(content.get("messages")) for block in objects(message.get("content")))
@@ -223,14 +179,8 @@ def _new_results(content: Body) -> Iterator[ToolResult]:
     for message in reversed(list(after)):
         for block in objects(message.get("content")):
             if block.get("type") == "tool_result":
-                text = "\n".join(_texts(block.get("content")))[:_LONGEST_RESULT]
+                text = "\n".join(texts_of(block.get("content")))[:LONGEST_RESULT]
                 yield ToolResult(str(block.get("tool_use_id")), text, failed=block.get("is_error") is True)
-
-
-def _texts(content: object) -> Iterator[str]:
-    if isinstance(content, str):
-        yield content
-    yield from (text for block in objects(content) if isinstance(text := block.get("text"), str))
 
 
 def _conversation_digests(content: Body, metadata: object) -> ConversationDigests:
@@ -239,12 +189,12 @@ def _conversation_digests(content: Body, metadata: object) -> ConversationDigest
     client = metadata.get("user_id") if isinstance(metadata, dict) else None
     session = [client, _without_cache_marks(content.get("system"))] if isinstance(client, str) else None
     first = messages[0].get("content") if messages and isinstance(messages[0], dict) else None
-    opening = _keyed_hash([_without_cache_marks(part) for part in (first if isinstance(first, list) else [first])])
+    opening = keyed_hash([_without_cache_marks(part) for part in (first if isinstance(first, list) else [first])])
     return ConversationDigests(
         opening=opening,
-        session=_keyed_hash(session) if session else b"",
-        client=_keyed_hash(client) if isinstance(client, str) else b"",
-        messages=_keyed_hash([opening.hex(), *messages[1:]]),  # the first one may be long, so it is hashed once
+        session=keyed_hash(session) if session else b"",
+        client=keyed_hash(client) if isinstance(client, str) else b"",
+        messages=keyed_hash([opening.hex(), *messages[1:]]),  # the first one may be long, so it is hashed once
     )
 
 
@@ -257,38 +207,19 @@ def _without_cache_marks(part: object) -> object:
     return {"type": "text", "text": part} if isinstance(part, str) else part
 
 
-def _keyed_hash(value: object) -> bytes:
-    """Return Python's own hash, of 64 bits and with the process's secret key: it takes half the time of SHA-256.
-
-    Digests are compared within the gateway's process only, and a client that wants an equal one can send equal text.
-    """
-    return hash(orjson.dumps(value)).to_bytes(8, "little", signed=True)
-
-
 def apply_settings(request: ModelRequest, settings: dict[str, JsonValue], model: ModelInfo | None) -> ModelRequest:
     """Return the request with those settings that its model accepts and its thinking allows."""
     if not settings:
         return request
     content = cast("Body", parse_object(request.body))
-    supported = model.accepts if model else ()
-    most = model.max_output_tokens if model else None
     accepted = {
-        name: value for name, value in settings.items() if name in supported and _allowed(content, name, value, most)
+        name: value for name, value in accepted_settings(settings, model).items() if _allowed(content, name, value)
     }
-    max_tokens = cast("int | None", accepted.get("max_tokens", request.terms.max_tokens))
-    return replace(
-        request,
-        body=orjson.dumps({**content, **accepted}) if accepted else request.body,
-        terms=replace(request.terms, max_tokens=max_tokens),
-        adjusted=tuple(accepted),
-        unadjusted=tuple(name for name in settings if name not in accepted),
-    )
+    return with_accepted(request, settings, accepted, {**content, **accepted})
 
 
-def _allowed(content: Body, name: str, value: JsonValue, most: int | None) -> bool:
+def _allowed(content: Body, name: str, value: JsonValue) -> bool:
     """Tell if a setting is allowed: with thinking, temperature is not, nor a token limit below the thinking budget."""
-    if name == "max_tokens" and most is not None and isinstance(value, int) and value > most:
-        return False
     thinking = content.get("thinking")
     if not isinstance(thinking, dict) or thinking.get("type") == "disabled":
         return True
@@ -338,7 +269,7 @@ def cost_terms(content: Body, size: int, *, caches: bool) -> CostTerms:
         caches: the request may ask the provider to cache parts of it.
     """
     parts = _CostedParts(content)
-    text_tokens = -(-max(0, size - parts.encoded_bytes) // _BYTES_PER_TOKEN)
+    text_tokens = -(-max(0, size - parts.encoded_bytes) // BYTES_PER_TOKEN)
     return CostTerms(
         max_tokens=content.get("max_tokens"),
         prompt_tokens=text_tokens + parts.images * _IMAGE_TOKENS + parts.documents * _PDF_TOKENS,

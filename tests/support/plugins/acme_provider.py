@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any
@@ -13,52 +13,36 @@ from pydantic import JsonValue
 
 from scylla_gha.model.traffic import ModelInfo, ServerToolUse, Tokens
 from scylla_gha.providers.base import (
+    ApiStyle,
     Body,
+    Circumstances,
     ConversationDigests,
     CostTerms,
-    Credentials,
-    Federation,
     InvalidRequestError,
     ModelRequest,
     RateLimit,
     Spans,
-    TokenSource,
     objects,
     parse_object,
 )
+from scylla_gha.providers.credentials import Credentials, Federation, TokenSource
 from scylla_gha.retry_after import retry_after_seconds
 
 _PASSED = ("content-type", "accept", "user-agent")
 
 
-class Acme:
-    """A provider that serves models by chat completions."""
+class AcmeChat:
+    """Chat completions, as one provider speaks them."""
 
-    api_style: str = "openai-chat"
-    base_url: str = "https://api.acme.example"
-    base_url_variable: str = "ACME_BASE_URL"
-    credential_variables: tuple[str, ...] = ("ACME_API_KEY",)
-    federation_variables: tuple[str, ...] = ()
-    secret_variables: tuple[str, ...] = ("ACME_API_KEY",)
+    name: str = "openai-chat"
     routes: tuple[str, ...] = ("/v1/chat/completions",)
+    list_routes: tuple[str, ...] = ()
 
-    def credentials(self, environ: Mapping[str, str]) -> Credentials:
-        """Read the key."""
-        return Credentials(api_key=environ.get("ACME_API_KEY") or None)
+    def url(self, base_url: str, target: str, model: str) -> str:  # noqa: ARG002 the Protocol's signature
+        """Return the address with the client's path."""
+        return base_url + target
 
-    def is_subscription(self, bearer: str | None) -> bool:  # noqa: ARG002 the Protocol's signature
-        """There are none."""
-        return False
-
-    def token_source(self, federation: Federation, base_url: str) -> TokenSource:
-        """There is none."""
-        raise NotImplementedError
-
-    def new_session_token(self) -> str:
-        """Return a random key in the provider's form."""
-        return f"acme-{secrets.token_urlsafe(32)}"
-
-    def session_token(self, headers: Mapping[str, str]) -> str:
+    def session_token(self, headers: Mapping[str, str], query: Mapping[str, str]) -> str:  # noqa: ARG002 the same
         """Return the bearer token."""
         return headers.get("authorization", "").removeprefix("Bearer ").strip()
 
@@ -72,7 +56,17 @@ class Acme:
         """Return an error of chat completions."""
         return orjson.dumps({"error": {"type": kind, "message": message}})
 
-    def parse(self, path: str, body: bytes, hide: Callable[[bytes], bytes]) -> ModelRequest:  # noqa: ARG002 the same
+    def models_body(self, models: Sequence[ModelInfo], name: str | None) -> bytes | None:  # noqa: ARG002 the same
+        """There are no routes for it."""
+        return None
+
+    def parse(
+        self,
+        path: str,  # noqa: ARG002 the same
+        body: bytes,
+        hide: Callable[[bytes], bytes],
+        circumstances: Circumstances = (),  # noqa: ARG002
+    ) -> ModelRequest:
         """Parse a request."""
         content, shown = parse_object(body), hide(body)
         if content is None or not isinstance(content.get("model"), str):
@@ -113,7 +107,7 @@ class Acme:
         """Return the request for a model."""
         return replace(_changed(request, {"model": model}), model=model)
 
-    def rate_limit(self, status: int, headers: Mapping[str, str]) -> RateLimit:
+    def rate_limit(self, status: int, headers: Mapping[str, str], body: bytes = b"") -> RateLimit:  # noqa: ARG002
         """Read `retry-after` of a 429."""
         return RateLimit(status, status == HTTPStatus.TOO_MANY_REQUESTS, retry_after_seconds(headers))
 
@@ -121,9 +115,40 @@ class Acme:
         """Return a reader for one response."""
         return ChatUsage(streamed)
 
+    def client_filter(self, request: ModelRequest) -> None:
+        """All of an answer is passed on."""
+
     def join_split(self, body: bytes, spans: Spans) -> bytes:  # noqa: ARG002 the Protocol's signature
         """Return the stream as it is."""
         return body
+
+
+class Acme:
+    """A provider that serves models by chat completions."""
+
+    styles: Mapping[str, ApiStyle] = {"openai-chat": AcmeChat()}
+    base_url: str = "https://api.acme.example"
+    base_url_variable: str = "ACME_BASE_URL"
+    needs_key: bool = True
+    credential_variables: tuple[str, ...] = ("ACME_API_KEY",)
+    federation_variables: tuple[str, ...] = ()
+    secret_variables: tuple[str, ...] = ("ACME_API_KEY",)
+
+    def credentials(self, environ: Mapping[str, str]) -> Credentials:
+        """Read the key."""
+        return Credentials(api_key=environ.get("ACME_API_KEY") or None)
+
+    def is_subscription(self, bearer: str | None) -> bool:  # noqa: ARG002 the Protocol's signature
+        """There are none."""
+        return False
+
+    def token_source(self, federation: Federation, base_url: str) -> TokenSource:
+        """There is none."""
+        raise NotImplementedError
+
+    def new_session_token(self) -> str:
+        """Return a random key in the provider's form."""
+        return f"acme-{secrets.token_urlsafe(32)}"
 
 
 def _changed(request: ModelRequest, fields: Mapping[str, JsonValue]) -> ModelRequest:
