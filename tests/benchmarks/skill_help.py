@@ -63,7 +63,8 @@ def where_used(evals: int, uptake: float, shown: int = SHOWN, seed: int = 0) -> 
     is then 0.7 points.
     """
     rng = np.random.default_rng([seed, evals, int(100 * uptake)])
-    suites, covered = 0, []
+    suites = 0
+    covered: list[bool] = []
     while len(covered) < shown:
         suites += 1
         effect = contrast_of(linear_suite(evals, rng, uptake), "without").where_used
