@@ -16,7 +16,7 @@ AGENTS: Final[dict[str, Agent]] = {"oracle": Oracle(), "nop": NopAgent(), "claud
 
 @dataclass(frozen=True, slots=True)
 class InstalledAgent:
-    """An agent on this machine; `version` is None if the program was found but not started."""
+    """An agent on this machine; if it was not installed, `program` is empty and `version` the pinned one or None."""
 
     agent: Agent
     program: str
@@ -56,5 +56,5 @@ def find_agent(agent_id: str, *, install: bool) -> InstalledAgent:
         program = str(npm_program(npm, pinned, name, cache_root()) if pinned else find_program(name, npm))
     version = agent.version(program)
     if pinned not in {None, version}:
-        raise ToolError(f"agents: {agent_id}: the version here is {version}; correct the pin, or remove it")
+        raise ToolError(f"agents: {agent_id}: the installed version is {version}; correct the pin, or remove it")
     return InstalledAgent(agent, program, version)

@@ -38,7 +38,7 @@ class AgentTask:
         model: id of the model.
         treatment: treatment of the variant.
         resources: files of the variant.
-        names: paths of folders in the sandbox, by their paths on the host. The sandbox replaces them in the command;
+        names: folders' paths in the sandbox, by their paths on the host. The sandbox replaces them in the command;
             in files that are written for the agent, use `sandbox_path`.
         managed: folder of files that only the machine's administrator may change; None: the agent can write anywhere.
         workspace: path of the workspace on the host.
@@ -103,7 +103,7 @@ class ProcessResult:
             text = path.read_bytes()[-10_000:].decode(errors="replace").strip()
             if text:
                 return text[-length:]
-        return "it said nothing"
+        return "it printed nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +173,10 @@ class Agent(Protocol):
 
     @property
     def prompt_commands(self) -> tuple[str, ...] | None:
-        """Own commands that ask the model if a prompt begins with `/NAME`, beside skills; None: it is plain text."""
+        """Built-in commands, beside skills, by which a prompt `/NAME` asks the model; None: `/NAME` is plain text."""
 
     def path_aliases(self, workspace: str) -> Mapping[str, str]:
-        """Return the names that it derives from the workspace's path, with their neutral names in recordings."""
+        """Map the names that it derives from the workspace's path to their aliases in recordings."""
 
     def version(self, program: str) -> str:
         """Return the version of the program; ToolError if it is unsupported or unknown."""
@@ -200,16 +200,16 @@ class Agent(Protocol):
         """Return the treatment that it really had, by its transcript and its first request to the model."""
 
     def stop_rule(self, resources: AgentResources, stop: SkillStop) -> StopRule | None:
-        """Return the calls of these skills at which the gateway ends the session; None if it has no such calls."""
+        """Return the calls of these skills at which the gateway ends the session; None if it cannot call skills."""
 
     def watch(self, resources: AgentResources) -> ToolWatch:
-        """Return the tool calls that the gateway has to note, so that `uses` can tell which resources were used."""
+        """Return the tool calls that the gateway has to log, so that `uses` can tell which resources were used."""
 
     def uses(self, resources: AgentResources, watched: WatchedTraffic, request: Path) -> Uses | None:
-        """Return the uses of the declared resources; None if the CLI has no such notion, or they are unknown.
+        """Return the uses of the declared resources; None if they are unknown, or it cannot use resources.
 
         Args:
             resources: resources that the arm declares.
-            watched: calls and results that the gateway noted.
+            watched: calls and results that the gateway logged.
             request: body of the first request to the model, which may be missing.
         """

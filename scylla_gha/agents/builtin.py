@@ -1,4 +1,4 @@
-"""Built-in agents, which prove a scenario: `oracle` applies the reference solution, `nop` does nothing.
+"""Built-in agents, which validate a scenario: `oracle` applies the reference solution, `nop` does nothing.
 
 The reference solution is a patch; for a scenario with GitHub state, it is a shell script that uses git and the tools of
 its mode. If these are MCP servers, the script calls their tools by the command `mcp-call`, which only the oracle gets.
@@ -34,7 +34,7 @@ _GIT_APPLY_ERRORS: Final = (1, 128)  # exit codes for a patch that does not fit,
 
 
 class NopAgent:
-    """Agent that does nothing, successfully."""
+    """Agent that does nothing and succeeds."""
 
     package: Final = None
     uses_model: Final = False
@@ -48,7 +48,7 @@ class NopAgent:
         return {}
 
     def version(self, program: str) -> str:  # noqa: ARG002 the Protocol's signature
-        """Return the version of the built-in agents; raise it if their behaviour changes."""
+        """Return the version of the built-in agents; increase it if their behaviour changes."""
         return "1"
 
     def command(self, task: AgentTask, program: str) -> AgentCommand:  # noqa: ARG002 the Protocol's signature
@@ -56,7 +56,7 @@ class NopAgent:
         return AgentCommand(("true",))
 
     def read(self, ended: ProcessResult) -> TranscriptSummary:
-        """Summarise the process; a failure is a fault of the scenario."""
+        """Summarise the process; a failure is a fixture error."""
         if ended.finished.timed_out:
             outcome, reason = Outcome.TIMEOUT, f"ended at the limit of {ended.limit_seconds:g} s"
         elif ended.finished.code:
@@ -83,7 +83,7 @@ class NopAgent:
         return ()
 
     def watch(self, resources: AgentResources) -> ToolWatch:  # noqa: ARG002 the Protocol's signature
-        """Return nothing to note: there is no request to a model."""
+        """Return an empty watch: there is no request to a model."""
         return ToolWatch()
 
     def uses(self, resources: AgentResources, watched: WatchedTraffic, request: Path) -> None:

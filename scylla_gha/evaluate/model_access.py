@@ -33,7 +33,14 @@ from scylla_gha.plan import past_costs
 from scylla_gha.plan.budget import CellBudget
 from scylla_gha.plan.checks import with_model_ids
 from scylla_gha.plan.estimate import DueCells, estimate_cells, is_for_judges
-from scylla_gha.providers import KEYS, PROVIDERS, missing_key, missing_key_text, provider_environment, provider_name
+from scylla_gha.providers import (
+    CREDENTIAL_VARIABLES,
+    PROVIDERS,
+    missing_key,
+    missing_key_text,
+    provider_environment,
+    provider_name,
+)
 from scylla_gha.redaction import Redactor
 from scylla_gha.redaction.patterns import secrets_in
 from scylla_gha.sandboxes import SANDBOXES
@@ -146,7 +153,7 @@ def open_services(
     Agents and judges with a model need the gateway; scenarios with GitHub state need the hub. The gateway enforces the
     budgets, and all traffic in the run's folder counts as spent.
     """
-    found_secrets, unfit = secrets_in(fixture_environment(provider_environment()), KEYS)
+    found_secrets, unfit = secrets_in(fixture_environment(provider_environment()), CREDENTIAL_VARIABLES)
     for name, reason in unfit.items():
         click.echo(f"{name} is not redacted in stored files, because it is {reason}", err=True)
     secrets = tuple(found_secrets.values())

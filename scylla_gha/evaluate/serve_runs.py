@@ -19,7 +19,7 @@ from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.trial import Trajectory, Trial
-from scylla_gha.providers import KEYS, provider_environment
+from scylla_gha.providers import CREDENTIAL_VARIABLES, provider_environment
 from scylla_gha.redaction import RedactionSession, Redactor
 from scylla_gha.redaction.patterns import secrets_in
 from scylla_gha.report.page.progress_page import (
@@ -90,7 +90,7 @@ class _RunServer:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._redactor = Redactor(secrets_in(provider_environment(), KEYS)[0].values())
+        self._redactor = Redactor(secrets_in(provider_environment(), CREDENTIAL_VARIABLES)[0].values())
         self.port = 0
 
     @web.middleware

@@ -1,17 +1,16 @@
 """Permissions and budgets of a session: models, tools, turns, requests and money that it may use.
 
 Before a request is sent, its worst case is reserved in every budget; afterwards the reservation is settled with the
-real cost. So a budget is exceeded at most by the error of the estimate of a prompt. If a request does not fit, its
-answer is limited to what the money buys. If even the shortest answer does not fit beside the open requests, the request
+real cost. So a budget is exceeded at most by the error of a prompt's estimate. If a request does not fit, its answer is
+limited to what the money buys. If even the shortest answer does not fit together with the open requests, the request
 waits, and so do later requests of its session; if it does not fit alone either, it is refused. An answer of unknown
-cost counts with a high guess here, and stays unknown in the log.
+cost is charged a high guess here, and stays unknown in the log.
 
 Not thread-safe: nothing is awaited between a check and its reservation.
 
 Conversations: the first request for an answer starts the session's main conversation. A later request belongs to it if
-its first message is the same, or if the client's session and the system prompt are (a client that compacts its history
-writes a new first message). Sub-agents and other processes of the client have a first message, and a system prompt or a
-session, of their own.
+it has the same first message, or the same client session and system prompt (a client that compacts its history writes
+a new first message). Sub-agents and other processes of the client differ in both.
 """
 
 import asyncio
@@ -26,10 +25,10 @@ from scylla_gha.model.traffic import ModelInfo, Role, ServerToolUse, Tokens
 from scylla_gha.providers.base import ConversationDigests, ModelRequest, WorstCase
 
 _CHARACTERS_PER_TOKEN: Final = 3  # so low that tokens of code and JSON are overestimated
-_USUAL: Final = ServerToolUse()
+_STANDARD_USE: Final = ServerToolUse()
 Scope = Literal["trial", "role", "experiment"]
 SHARED_BUDGETS: Final = frozenset({"budget_exceeded:role", "budget_exceeded:experiment", "budget_exceeded:trial_share"})
-_CHECK_SECONDS: Final = 0.5  # between checks if the client has left
+_CHECK_SECONDS: Final = 0.5  # between checks whether the client has left
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ SESSION_ENDED: Final = RequestRefusal("session_ended", "the conversation of this
 
 
 def forbidden_reason(request: ModelRequest, session: Session, model: ModelInfo | None) -> RequestRefusal | None:
-    """Return the reason for which the session's own settings refuse a request; None if they allow it."""
+    """Return the reason why the session's settings forbid a request; None if they allow it."""
     terms = request.terms
     if session.models is not None:
         unknown = [name for name in (request.model, *terms.fallbacks) if name not in session.models]
@@ -71,7 +70,7 @@ def forbidden_reason(request: ModelRequest, session: Session, model: ModelInfo |
 
 def _is_priced(use: ServerToolUse, model: ModelInfo | None) -> bool:
     """Tell if speed, tier and region have a known price. The ledger checks the price of the model itself."""
-    if use == _USUAL or use.model_copy(update={"searches": 0}) == _USUAL:
+    if use == _STANDARD_USE or use.model_copy(update={"searches": 0}) == _STANDARD_USE:
         return True
     price = model.price if model else None
     return price is not None and price.factor(use) is not None
@@ -81,14 +80,14 @@ def _is_priced(use: ServerToolUse, model: ModelInfo | None) -> bool:
 class TokenCounter:
     """A trial's token budget (None: unlimited), and the tokens of its answers so far.
 
-    Requests in flight are not counted. An answer of unknown length counts with a high guess from its request.
+    Requests in flight are not counted. For an answer of unknown length, a high guess from its request is counted.
     """
 
     budget: int | None
     spent: int = 0
 
     def add(self, tokens: Tokens | None, characters: int) -> None:
-        """Count the tokens of a request that has ended; None is unknown."""
+        """Count the tokens of a request that has ended; if they are unknown (None), guess from its characters."""
         self.spent += characters // _CHARACTERS_PER_TOKEN if tokens is None else tokens.total
 
     def refusal(self) -> RequestRefusal | None:
@@ -111,17 +110,17 @@ class Conversation:
     _turns: dict[bytes, int] = field(default_factory=dict)
 
     def count(self, digests: ConversationDigests | None) -> tuple[int | None, RequestRefusal | None]:
-        """Count a request (None: a probe, which is not part of a conversation).
+        """Count a request, given by its digests (None: a probe, which belongs to no conversation).
 
-        Returns its turn of the main conversation, or None if it belongs to another one, and why it is refused. A
-        repeated request is the same turn.
+        Returns the number of its turn in the main conversation (None: it belongs to another), and the reason to refuse
+        it (None: accepted). A repeated request is the same turn.
         """
         self.requests += 1
         turn = self._turn(digests) if digests else None
         return turn, self._refusal(turn)
 
     def is_foreign(self, digests: ConversationDigests) -> bool:
-        """Tell if a request is of another client than the main conversation's: sub-agents are of the same one."""
+        """Tell if another client than the main conversation's sent a request; its sub-agents are the same client."""
         main = self._main.client if self._main else b""
         return bool(main) and digests.client != main
 
@@ -151,8 +150,8 @@ class Budget:
     """A budget in USD, with the amounts spent and reserved.
 
     Attributes:
-        limit: None: unlimited.
-        share: a trial's share of shared budgets in USD; a trial above it caused the refusal itself.
+        limit: maximum in USD; None: unlimited.
+        share: a trial's share of the shared budgets, in USD; a trial that exceeds it caused a refusal itself.
     """
 
     scope: Scope
@@ -164,7 +163,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class SessionBudget:
-    """The session that spends: a role of a cell, with the budget of its trial."""
+    """A session as the ledger sees it: its cell, its role and the budget of its trial."""
 
     trial: Budget
     role: Role
@@ -190,7 +189,7 @@ class Reservation:
     from_judge_reserve: float = 0.0
 
     def settle(self, usd: float | None) -> None:
-        """Replace the reservation by the real cost; for an unknown cost (None), charge the reserved one."""
+        """Replace the reservation by the real cost; if that is unknown (None), charge the reserved amount."""
         charged = self.usd if usd is None else usd
         for budget in self.budgets:
             budget.in_flight -= self.usd
@@ -210,7 +209,7 @@ class _Waiting:
 
 
 class BudgetLedger:
-    """The budgets of the experiment and its roles; a trial's own budget comes with each request."""
+    """The budgets of the experiment and its roles; each request brings its trial's budget."""
 
     def __init__(self, total: float | None, by_role: Mapping[Role, float], spent: Mapping[Role, float]) -> None:
         """Create a ledger with the USD spent so far."""
@@ -235,7 +234,7 @@ class BudgetLedger:
         Args:
             session: the session that asks.
             worst: its highest cost; None: its price is not known.
-            is_over: tells if the client has left, so that it need not wait any longer.
+            is_over: tells if the request need not wait any longer: its client has left, or its session has ended.
         """
         if worst is None:
             return self._unpriced(session)
@@ -260,7 +259,7 @@ class BudgetLedger:
         return waiting.answer.result()
 
     def _serve_queue(self) -> None:
-        """Answer waiting requests in order; one that must wait longer holds up only its own session."""
+        """Answer waiting requests in order; one that must wait longer delays only its own session's requests."""
         waiting_trials: set[Budget] = set()
         for waiting in list(self._queue):
             if waiting.session.trial not in waiting_trials:
@@ -300,8 +299,8 @@ class BudgetLedger:
         """Return the amount of a budget that is neither spent nor reserved for judges; open requests are ignored."""
         reserved = 0.0
         if budget.scope == "experiment":
-            own = session.cell if session.role == "judge" else None
-            reserved = sum(reserve.left for cell, reserve in self._judge_reserves.items() if cell != own)
+            judged_cell = session.cell if session.role == "judge" else None
+            reserved = sum(reserve.left for cell, reserve in self._judge_reserves.items() if cell != judged_cell)
         return limit - budget.spent - reserved
 
     def _unpriced(self, session: SessionBudget) -> Reservation | RequestRefusal:
@@ -317,13 +316,13 @@ class BudgetLedger:
 
 def _refusal(budget: Budget, limit: float, session: SessionBudget, worst: WorstCase, left: float) -> RequestRefusal:
     need, trial = worst.usd(worst.least), session.trial
-    is_own = trial.share is not None and trial.spent + trial.in_flight + need > trial.share
+    exceeds_share = trial.share is not None and trial.spent + trial.in_flight + need > trial.share
     message = (
         f"the spend limit of {dollars(limit)} of {_limit_name(budget.scope, session.role)} is reached "
         f"({dollars(budget.spent)}; {dollars(max(0.0, left))} left), and this request may cost "
         f"{dollars(need)} with an answer of {counted(worst.least, 'token')}"
     )
-    return RequestRefusal(f"budget_exceeded:{'trial_share' if is_own else budget.scope}", message)
+    return RequestRefusal(f"budget_exceeded:{'trial_share' if exceeds_share else budget.scope}", message)
 
 
 def _limit_name(scope: Scope, role: Role) -> str:

@@ -1,8 +1,8 @@
-"""Notes on tool calls in a session's traffic: which calls the provider's answers hold, and the results of these.
+"""Tool calls to log in a session's traffic: calls in the provider's answers, and their results in later requests.
 
-A call is noted only from a whole answer of the provider, and a result only if an answer holds its call. So neither
-what an agent prints nor a request with an invented result can add a note. Calls in answers to another client are not
-noted; a program of the agent that speaks to the model itself and copies the client's session id is not told apart.
+A call is logged only from a complete answer of the provider, and a result only if an answer contained its call. So
+neither an agent's output nor a request with an invented result can add an entry. Calls in answers to another client
+are not logged; a program of the agent that calls the model and copies the client's session id is not told apart.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,12 +22,12 @@ from scylla_gha.model.traffic import (
 from scylla_gha.model.trial import SessionEnd
 from scylla_gha.providers.base import ToolRequest, ToolResult
 
-_LONGEST: Final = 200  # characters of an id, a name, an argument, or the beginning of a result
-_MOST_CALLS: Final = 100  # of one answer
+_MAX_CHARACTERS: Final = 200  # characters of an id, a name, an argument, or the beginning of a result
+_MAX_CALLS: Final = 100  # of one answer
 
 
 class CallNotes:
-    """The calls of one session so far, and what is noted of requests and answers."""
+    """The calls of one session so far; it selects what is logged of requests and answers."""
 
     def __init__(
         self,
@@ -35,49 +35,49 @@ class CallNotes:
         hide: Callable[[bytes], bytes],
         earlier: Iterable[RequestRecord | ResponseRecord] = (),
     ) -> None:
-        """Continue a session's log; `hide` replaces folders and secrets in what is noted."""
+        """Continue a session's log; `hide` replaces folders and secrets in logged texts."""
         self._watch = watch
         self._hide = hide
         self._texts = {name: self._hidden(text) for name, text in watch.texts.items()}
-        self._asked: set[str] = set()  # ids of all calls
-        self._noted: set[str] = set()  # ids of noted calls without a result
-        self._shown: set[str] = set()
+        self._answered_calls: set[str] = set()  # ids of all calls in answers
+        self._unresolved: set[str] = set()  # ids of logged calls without a result
+        self._shown: set[str] = set()  # resources whose text a result contained
         for record in earlier:
             if isinstance(record, ResponseRecord):
-                self._noted |= {call.id for call in record.calls}
+                self._unresolved |= {call.id for call in record.calls}
             else:
-                self._noted -= {result.call for result in record.results}
+                self._unresolved -= {result.call for result in record.results}
                 self._shown |= set(record.shown)
-        self._asked |= self._noted
+        self._answered_calls |= self._unresolved
 
     def reads(self, tool: str) -> bool:
-        """Tell if the arguments of a tool's calls are noted."""
+        """Tell if the arguments of a tool's calls are logged."""
         return bool(self._watch.arguments(tool))
 
     def calls(self, calls: Iterable[ToolRequest]) -> tuple[AnswerCall, ...]:
-        """Return the calls of an answer that are noted."""
-        noted = []
-        for call in [call for call in calls if len(call.id) <= _LONGEST][:_MOST_CALLS]:
+        """Return the calls of an answer that are logged."""
+        logged = []
+        for call in [call for call in calls if len(call.id) <= _MAX_CHARACTERS][:_MAX_CALLS]:
             names = self._watch.arguments(call.tool)
-            self._asked.add(call.id)
+            self._answered_calls.add(call.id)
             if names is not None:
-                self._noted.add(call.id)
+                self._unresolved.add(call.id)
                 texts = {name: text for name in names if isinstance(text := call.arguments.get(name), str)}
-                arguments = {name: self._hidden(text)[:_LONGEST] for name, text in texts.items()}
-                noted.append(AnswerCall(id=call.id, tool=call.tool[:_LONGEST], arguments=arguments))
-        return tuple(noted)
+                arguments = {name: self._hidden(text)[:_MAX_CHARACTERS] for name, text in texts.items()}
+                logged.append(AnswerCall(id=call.id, tool=call.tool[:_MAX_CHARACTERS], arguments=arguments))
+        return tuple(logged)
 
     def results(self, results: Iterable[ToolResult]) -> tuple[CallResult, ...]:
-        """Return the first results of noted calls in a request whose secrets are hidden already."""
-        first = [result for result in results if result.call in self._noted]
-        self._noted -= {result.call for result in first}
+        """Return the first results of logged calls in a request whose secrets are hidden already."""
+        first = [result for result in results if result.call in self._unresolved]
+        self._unresolved -= {result.call for result in first}
         return tuple(
-            CallResult(call=result.call, text=result.text[:_LONGEST], failed=result.failed) for result in first
+            CallResult(call=result.call, text=result.text[:_MAX_CHARACTERS], failed=result.failed) for result in first
         )
 
     def shown(self, results: Iterable[ToolResult]) -> tuple[str, ...]:
-        """Return the resources whose text is in the result of a call of the provider's answers, for the first time."""
-        texts = [result.text for result in results if result.call in self._asked]
+        """Return the resources whose text appears for the first time in the result of a call in a provider's answer."""
+        texts = [result.text for result in results if result.call in self._answered_calls]
         names = [
             name
             for name, text in self._texts.items()
@@ -91,10 +91,10 @@ class CallNotes:
 
 
 class SessionStop:
-    """The end of one session by its stop rule, from the calls and the turns of its whole answers."""
+    """Decides when a stop rule ends a session, by the calls and turns of its complete answers."""
 
     def __init__(self, rule: StopRule | None, earlier: Iterable[RequestRecord | ResponseRecord] = ()) -> None:
-        """Continue a session's log; None: the session has no rule. Earlier calls count if they were noted."""
+        """Continue a session's log; `rule` None: it has no stop rule. Earlier calls count if they were logged."""
         self._rule = rule
         self._missing = set(rule.names) if rule else set()
         self._turns: set[int] = set()
@@ -112,12 +112,12 @@ class SessionStop:
         return self._rule is not None and tool == self._rule.tool
 
     def answered(self, calls: Iterable[ToolRequest], turn: int | None, *, wants_tool: bool) -> SessionEnd | None:
-        """Return how a whole answer ends the session; None: it does not, or it had ended before.
+        """Return how a complete answer ends the session; None: it does not, or the session had ended before.
 
         Args:
-            calls: in the answer.
+            calls: calls in the answer.
             turn: turn of the main conversation; None: the answer belongs to another one.
-            wants_tool: it asks for a tool; otherwise the conversation is at its end, which decides too.
+            wants_tool: True if it asks for a tool; otherwise the conversation ends by itself.
         """
         if self._rule is None or self.end is not None:
             return None
@@ -134,14 +134,14 @@ class SessionStop:
 
 
 def watched_traffic(records: Iterable[RequestRecord | ResponseRecord]) -> WatchedTraffic:
-    """Return the noted calls of a log with their results, in order of the answers."""
+    """Return the calls in a log with their results, in order of the answers."""
     calls: list[WatchedCall] = []
     latest: dict[str, int] = {}  # a provider may repeat an id: a result belongs to the last call before it
     shown: dict[str, int] = {}
     turn = 0
     for record in records:
         if isinstance(record, RequestRecord):
-            shown |= {name: turn for name in record.shown if name not in shown}  # it was asked for before this turn
+            shown |= {name: turn for name in record.shown if name not in shown}  # its call is of the turn before
             turn = max(turn, record.turn or 0)
             for result in record.results:
                 if (at := latest.get(result.call)) is not None:

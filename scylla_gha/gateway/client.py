@@ -4,7 +4,7 @@
 with GatewayProcess.start(settings) as gateway:
     session = gateway.open(Session(cell=cell.id, role="agent", journal=folder / "traffic.jsonl"))
     ...                                   # the agent gets session.url and session.token
-    is_lost = gateway.is_lost(session)    # the gateway died meanwhile, so the trial is a fault of the provider
+    is_lost = gateway.is_lost(session)    # True if the gateway died meanwhile
     summary = gateway.close(session)
 ```
 """
@@ -23,7 +23,7 @@ from scylla_gha.errors import ToolError
 from scylla_gha.gateway.budget import SHARED_BUDGETS
 from scylla_gha.gateway.log import TrafficSummary, read_traffic, summarise_traffic, traffic_summary
 from scylla_gha.gateway.settings import (
-    CONTROL,
+    CONTROL_HEADER,
     GatewaySettings,
     GatewayStart,
     JudgeReserveRequest,
@@ -36,9 +36,9 @@ from scylla_gha.system.process import Cancel, LinkedCancel
 from scylla_gha.system.servers import ServerProcess
 
 _START_SECONDS: Final = 30.0
-_UNREACHED: Final = 0
-# Environment variables that the gateway inherits: for the way to the provider, and for finding this package.
-_PASSED_ON: Final = (
+_UNREACHED: Final = 0  # stands for a status if the gateway cannot be reached
+# Environment variables that the gateway inherits, to reach the provider and to find this package.
+_INHERITED: Final = (
     "PATH",
     "LANG",
     "HTTPS_PROXY",
@@ -63,20 +63,20 @@ class SessionHandle:
 
 @dataclass(frozen=True, slots=True)
 class _OpenedSession:
-    """An open session, and the cost that its log had before."""
+    """An open session, and the USD that its log had charged before."""
 
     session: Session
     before_usd: float
 
-    def spent(self, now: TrafficSummary) -> float:
-        return max(0.0, now.charged_usd - self.before_usd)
+    def spent(self, summary: TrafficSummary) -> float:
+        return max(0.0, summary.charged_usd - self.before_usd)
 
 
 class GatewayProcess(ServerProcess):
     """A running gateway. All methods may be called from any thread."""
 
     def __init__(self, settings: GatewaySettings) -> None:
-        super().__init__("the model gateway", "scylla_gha.gateway.server", _PASSED_ON)
+        super().__init__("the model gateway", "scylla_gha.gateway.server", _INHERITED)
         self._settings = settings
         self._spent: dict[Role, float] = dict(settings.spent_usd)
         self._sessions: dict[str, _OpenedSession] = {}
@@ -109,14 +109,14 @@ class GatewayProcess(ServerProcess):
         opening = OpenSessionRequest(token=token, session=session).model_dump_json()
         before = summarise_traffic(session.journal).charged_usd
         status, answer = _UNREACHED, ""
-        for _ in range(2):  # it may die just when it is asked
+        for _ in range(2):  # the gateway may die during the first request
             handle = SessionHandle(self._url(), token)
             status, answer = self._ask("POST", "/control/sessions", opening)
             if status == http.HTTPStatus.CREATED:
                 self._sessions[token] = _OpenedSession(session, before)
                 return handle
             if status == _UNREACHED:
-                self._give_up(handle)
+                self._end_unresponsive(handle)
         raise ToolError(f"{session.cell}: the gateway does not open a session ({status}): {answer}")
 
     def is_lost(self, handle: SessionHandle) -> bool:
@@ -133,8 +133,10 @@ class GatewayProcess(ServerProcess):
         """Yield a flag that is set when the session ends, or the gateway dies, or `cancel` is set."""
         connection, sources = http.client.HTTPConnection("127.0.0.1", self._control_port), [cancel.fileno()]
         try:
-            with suppress(OSError, http.client.HTTPException):  # a dead gateway is seen when the session is closed
-                connection.request("GET", f"/control/sessions/{handle.token}/end", headers={CONTROL: self._control})
+            with suppress(OSError, http.client.HTTPException):  # closing the session detects a dead gateway
+                connection.request(
+                    "GET", f"/control/sessions/{handle.token}/end", headers={CONTROL_HEADER: self._control}
+                )
                 sources.append(connection.sock.fileno())
             with closing(LinkedCancel(*sources)) as flag:
                 yield flag
@@ -144,8 +146,8 @@ class GatewayProcess(ServerProcess):
     def close(self, handle: SessionHandle, until: datetime.datetime | None = None) -> TrafficSummary:
         """Close the session when its answers have ended, or `drain_seconds` later, and return its summary.
 
-        `until` is when its client ended: later answers are no evidence. A session of a process that has
-        died has a summary as well. A second call returns an empty one.
+        `until` is when its client ended: later answers are not evidence. The summary is also complete if the gateway
+        has died. A second call returns an empty summary.
         """
         opened = self._sessions.get(handle.token)
         if opened is None:
@@ -197,17 +199,16 @@ class GatewayProcess(ServerProcess):
         return self._settings.provider_of(model)
 
     def dead_ends(self, log_file: Path) -> dict[str, str]:
-        """Return the providers that no request of a session can reach, with reasons from its log.
+        """Return the reasons why no request can reach a provider, by provider, from a session's log.
 
         A provider that answered a request in an earlier log is left out.
         """
         if self._settings.replay is not None:
             return {}
         lines, reasons = read_traffic(log_file), {}
-        asked = {line.number: self.provider_of(line.model) for line in lines if isinstance(line, RequestRecord)}
+        providers = {line.number: self.provider_of(line.model) for line in lines if isinstance(line, RequestRecord)}
         for access in self._settings.access:
-            own = [line for line in lines if asked.get(line.number) == access.provider]
-            evidence = traffic_summary(own).evidence
+            evidence = traffic_summary(line for line in lines if providers.get(line.number) == access.provider).evidence
             if evidence.answers:
                 self._answered.add(access.provider)
             if access.provider not in self._answered and evidence.fault:
@@ -220,14 +221,14 @@ class GatewayProcess(ServerProcess):
         return f"http://127.0.0.1:{self._port}"
 
     def _url(self) -> str:
-        """Return the address of a running process; start one if the last has died."""
+        """Return the gateway's address; start a new process if the last one has died."""
         with self._lock:
             if not self.alive:
                 self._launch()
             return self._address
 
-    def _give_up(self, handle: SessionHandle) -> None:
-        """End a process that does not answer, unless another thread has done so."""
+    def _end_unresponsive(self, handle: SessionHandle) -> None:
+        """End a process that does not answer, unless another thread has ended it."""
         with self._lock:
             if handle.url == self._address:
                 self._end(0.0)
@@ -251,7 +252,7 @@ class GatewayProcess(ServerProcess):
         seconds = self._settings.drain_seconds + _START_SECONDS
         connection = http.client.HTTPConnection("127.0.0.1", self._control_port, timeout=seconds)
         try:
-            connection.request(method, path, body, {CONTROL: self._control, "content-type": "application/json"})
+            connection.request(method, path, body, {CONTROL_HEADER: self._control, "content-type": "application/json"})
             answer = connection.getresponse()
             return answer.status, _message(answer.read())
         except (OSError, http.client.HTTPException) as error:

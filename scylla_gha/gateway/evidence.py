@@ -1,10 +1,10 @@
 """Provider faults derived from a session's log, which the agent cannot write; only they excuse a trial.
 
 A provider has failed a request if all of the gateway's tries ended in an error that is about the provider or the
-account, or if its answer broke off. A later answer of the same session clears that. Refusals of the gateway, and errors
-about the request (400, 413), excuse nothing. Once the model has begun to answer, only requests of the main conversation
-to its own model count: the agent may have made any other one fail, and a provider that is down fails the main
-conversation's next request as well.
+account, or if its answer broke off. A later answer of the same session clears that fault. Refusals of the gateway, and
+errors about the request (400, 413), do not excuse a trial. Once the model has begun to answer, only requests of the
+main conversation to its own model count: the agent may have caused the failure of any other request, and a provider
+that is down also fails the main conversation's next request.
 """
 
 import datetime
@@ -21,33 +21,32 @@ UNREACHABLE: Final = "unreachable"
 CLIENT_GONE: Final = "client_gone"
 _TOO_MANY: Final = str(HTTPStatus.TOO_MANY_REQUESTS.value)
 # Statuses of https://docs.claude.com/en/api/errors (2026-11-22) that are about the key, the account or the model.
-_OF_ACCESS: Final = frozenset({"401", "402", "403", "404"})
+_ACCESS_STATUSES: Final = frozenset({"401", "402", "403", "404"})
 # Statuses that a request can cause: it asks for a file or a model that does not exist, or is not allowed.
-_OF_REQUEST: Final = frozenset({"403", "404"})
-_TEMPORARY: Final = frozenset({"408", _TOO_MANY})
+_REQUEST_STATUSES: Final = frozenset({"403", "404"})
 USES_TOOL: Final = "tool_use"
 
 
 class ProviderEvidence(Record):
-    """The evidence of one session. `fault` and `silent_since` are set only if no later answer came."""
+    """One session's evidence about its provider. `fault` and `silent_since` are set only if no later answer came."""
 
     answers: int = Field(default=0, description="Number of complete answers of the model")
     has_begun: bool = Field(
-        default=False, description="True if a byte of an answer came; a CLI may run a tool before the answer ends"
+        default=False, description="True if an answer's first byte came; a CLI may run a tool before the answer ends"
     )
     awaits_first: bool = Field(
         default=False, description="True if no answer had begun, and a request was still waiting for one at the end"
     )
     fault: str | None = Field(
-        default=None, description="Final failure of the provider for a request; None: there was none"
+        default=None, description="Provider's last failure to answer a request; None: it did not fail"
     )
     is_lasting: bool = Field(default=False, description="True if the next session would meet the same fault")
     silent_since: datetime.datetime | None = Field(
-        default=None, description="Time at which a streamed request was sent that got no byte; None: there is none"
+        default=None, description="Time when a streamed request that got no byte was sent; None: no such request"
     )
     limited_seconds: float = Field(
         default=0.0,
-        description="Time in seconds that the main conversation's last request waited for a rate limit of others",
+        description="Seconds that the main conversation's last request waited for rate limits it did not provoke",
     )
     wants_tool: bool = Field(
         default=False, description="True if the last answer of the main conversation asked for a tool"
@@ -64,11 +63,11 @@ def provider_fault(status: int | None) -> str | None:
     if status is None:
         return UNREACHABLE
     code = str(int(status))
-    return code if is_temporary(status) or code in _OF_ACCESS or code == _TOO_MANY else None
+    return code if is_temporary(status) or code in _ACCESS_STATUSES or code == _TOO_MANY else None
 
 
 def is_temporary(status: int | None) -> bool:
-    """Tell if a retry may succeed a moment later. Rate limits are left to the limiter."""
+    """Tell if a retry may succeed a moment later; False for rate limits, which the limiter handles."""
     return status is None or status == HTTPStatus.REQUEST_TIMEOUT or status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
@@ -83,7 +82,7 @@ def provider_evidence(
     ended = [_as_seen(answer, requests[answer.number], until) for answer in answers if answer.number in requests]
     whole = [answer for answer in ended if is_whole(answer)]
     has_begun = any(_has_begun(answer) for answer in ended)
-    main = _main_numbers(asked) if has_begun else frozenset(requests)  # before that an agent can cause nothing
+    main = _main_numbers(asked) if has_begun else frozenset(requests)  # before that, no agent caused it
     turns = [answer for answer in whole if requests[answer.number].turn]
     last_whole = max((answer.number for answer in whole if answer.number in main), default=0)
     since = ended[ended.index(whole[-1]) + 1 :] if whole else ended
@@ -97,13 +96,13 @@ def provider_evidence(
     faults = [answer.fault for answer in after if answer.fault]
     faults = [fault for fault in faults if not (provoked and fault.startswith(_TOO_MANY))]
     # Once the model has answered, the account may use it: a refusal is then about what the request asks for.
-    faults = [fault for fault in faults if not (whole and fault[:3] in _OF_REQUEST)]
+    faults = [fault for fault in faults if not (whole and fault[:3] in _REQUEST_STATUSES)]
     return ProviderEvidence(
         answers=len(whole),
         has_begun=has_begun,
         awaits_first=not has_begun and any(map(_is_waiting, ended)),
         fault=faults[-1] if faults else None,
-        is_lasting=bool(faults) and not whole and faults[-1][:3] in _OF_ACCESS,
+        is_lasting=bool(faults) and not whole and faults[-1][:3] in _ACCESS_STATUSES,
         silent_since=_silent_since(requests[after[-1].number], after[-1]) if after else None,
         limited_seconds=final.waited_seconds if final and not provoked else 0.0,
         wants_tool=bool(turns) and turns[-1].stop_reason == USES_TOOL,
@@ -121,11 +120,11 @@ def is_whole(answer: ResponseRecord) -> bool:
     return answer.complete and answer.error is None and answer.fault is None
 
 
-def _as_seen(answer: ResponseRecord, asked: RequestRecord, until: datetime.datetime | None) -> ResponseRecord:
-    """Return the answer as the client saw it until it ended: without a byte if the answer began later."""
+def _as_seen(answer: ResponseRecord, request: RequestRecord, until: datetime.datetime | None) -> ResponseRecord:
+    """Return the answer as the client saw it before it ended at `until`: empty if the answer began later."""
     if until is None or not _has_begun(answer):
         return answer
-    began = asked.at + datetime.timedelta(seconds=answer.waited_seconds + (answer.first_byte_seconds or 0.0))
+    began = request.at + datetime.timedelta(seconds=answer.waited_seconds + (answer.first_byte_seconds or 0.0))
     unseen = {"status": None, "complete": False, "error": None, "fault": None, "first_byte_seconds": None}
     return answer if began <= until else answer.model_copy(update=unseen)
 
@@ -142,9 +141,9 @@ def _is_waiting(answer: ResponseRecord) -> bool:
     return is_unanswered and answer.source == "live" and not answer.fault
 
 
-def _silent_since(asked: RequestRecord, answer: ResponseRecord) -> datetime.datetime | None:
+def _silent_since(request: RequestRecord, answer: ResponseRecord) -> datetime.datetime | None:
     """Return the time at which the request was sent, if it was still waiting for its first byte at the end."""
     is_waiting = _is_waiting(answer) and answer.error is None and not answer.crowded
-    if not (is_waiting and asked.streamed):
+    if not (is_waiting and request.streamed):
         return None
-    return asked.at + datetime.timedelta(seconds=answer.waited_seconds)
+    return request.at + datetime.timedelta(seconds=answer.waited_seconds)

@@ -1,4 +1,4 @@
-"""Handling of one request: refused, answered from a recording, or forwarded, and logged; answers have time limits.
+"""Handles one request: refuses it, answers it from a recording or forwards it to the provider, and logs it.
 
 An answer is logged before the client gets its end, so no summary lacks a finished request. When the client leaves, the
 gateway still reads the answer to its end, since only the end states the cost.
@@ -23,7 +23,7 @@ from scylla_gha.gateway.budget import BudgetLedger, RequestRefusal, forbidden_re
 from scylla_gha.gateway.evidence import CLIENT_GONE, UNREACHABLE, is_temporary, provider_fault
 from scylla_gha.gateway.log import UNMATCHED
 from scylla_gha.gateway.log_entry import RequestLogEntry
-from scylla_gha.gateway.recording import RecordedResponse, Recording, is_stream, neutral_text
+from scylla_gha.gateway.recording import RecordedResponse, Recording, is_stream, recordable_text
 from scylla_gha.gateway.sessions import SessionState
 from scylla_gha.gateway.settings import GatewaySettings, ProviderAccess
 from scylla_gha.gateway.upstream import Limiter, RequestSlot, Upstream
@@ -33,18 +33,18 @@ from scylla_gha.providers.credentials import CredentialError
 from scylla_gha.redaction import Redactor
 
 # The gateway has waited already; a client's SDK would wait again, for hours if the header says so.
-_WAITS: Final = frozenset({"retry-after", "retry-after-ms"})
+_WAIT_HEADERS: Final = frozenset({"retry-after", "retry-after-ms"})
 _UNREAD_SECONDS: Final = 30.0  # after which a client that does not read counts as disconnected
-_UNAWAITED: Final = 16 * 1024  # bytes that an empty buffer takes at once: asyncio has a writer wait from 64 KB on
-_LONGEST_ERROR: Final = 1024 * 1024
-_LONGEST_PAUSE: Final = 8.0  # seconds, between two tries
-_NO_RETRY: Final = "x-should-retry"  # as the provider's own SDKs read it (anthropic 2.x, `_should_retry`)
+_NON_BLOCKING_BYTES: Final = 16 * 1024  # that an empty buffer accepts at once: asyncio blocks a writer from 64 KB on
+_MAX_ERROR_BYTES: Final = 1024 * 1024
+_MAX_PAUSE_SECONDS: Final = 8.0  # between two tries
+_RETRY_HEADER: Final = "x-should-retry"  # the provider's SDKs read it (anthropic 2.x, `_should_retry`)
 _STALL_SECONDS: Final = 5.0  # a client that reads so slowly may be the reason why an answer was cut
 
 
 def to_client(headers: Mapping[str, str]) -> CIMultiDict[str]:
     """Return the provider's headers that are passed on to the client."""
-    return without_headers(headers, HOP_BY_HOP | _WAITS | {"set-cookie"})
+    return without_headers(headers, HOP_BY_HOP | _WAIT_HEADERS | {"set-cookie"})
 
 
 def failure(style: ApiStyle, status: HTTPStatus, kind: str, message: str) -> web.Response:
@@ -87,7 +87,7 @@ class ClientResponse:
     def _cannot_block(self, chunk: bytes) -> bool:
         """Tell if writing cannot block, so that it needs no timeout, which would cost more than the write."""
         transport = self._request.transport
-        return transport is not None and len(chunk) <= _UNAWAITED and transport.get_write_buffer_size() == 0
+        return transport is not None and len(chunk) <= _NON_BLOCKING_BYTES and transport.get_write_buffer_size() == 0
 
     async def end(self) -> web.StreamResponse:
         """End the response."""
@@ -132,14 +132,14 @@ class ForwardedRequest:
     model: ModelInfo | None = None
 
     async def handle(self) -> web.StreamResponse:
-        """Answer the request. Whatever happens, its log entry is closed."""
+        """Answer the request, and close its log entry in any case."""
         try:
             if refusal := await self._refusal():
                 self.entry.refuse(HTTPStatus.FORBIDDEN, refusal.error)
                 return self._failure(HTTPStatus.FORBIDDEN, "permission_error", refusal.message)
             if self.session.recording is not None:
                 return await self._replay(self.session.recording)
-            return await self._ask()
+            return await self._send_with_retries()
         finally:
             self.entry.close()
 
@@ -196,8 +196,8 @@ class ForwardedRequest:
             self.entry.fault = provider_fault(response.status)
         return await self._finish(answer, is_whole=True)
 
-    async def _ask(self) -> web.StreamResponse:
-        """Ask until there is an answer, the provider has failed all tries, or a rate limit lasts too long."""
+    async def _send_with_retries(self) -> web.StreamResponse:
+        """Send the request until it is answered, all tries have failed, or a rate limit lasts too long."""
         last: web.Response | None = None
         pauses = self._pauses()
         while slot := await self._enter():
@@ -218,7 +218,7 @@ class ForwardedRequest:
                     if upstream.status < HTTPStatus.BAD_REQUEST:
                         return await self._pass_on(upstream)
                     last = await self._failed(upstream)
-            self._note_error()
+            self._log_error()
             if self._is_over() or not (is_limit or await self._pause(pauses)):
                 break
         if last is None:
@@ -237,10 +237,10 @@ class ForwardedRequest:
         return self._failure(HTTPStatus.TOO_MANY_REQUESTS, "rate_limit_error", message)
 
     def _is_over(self) -> bool:
-        """Tell if the request should be given up: nobody waits for the answer, or the session has ended."""
+        """Tell if the answer is no longer needed: the client has left, or the session has ended."""
         return has_left(self.request) or self.session.is_over
 
-    def _note_error(self) -> None:
+    def _log_error(self) -> None:
         status = self.entry.status
         self.entry.errors.append(UNREACHABLE if status is None else str(status))
         if status == HTTPStatus.TOO_MANY_REQUESTS and len(self.session.tasks) > 1:
@@ -251,7 +251,7 @@ class ForwardedRequest:
         settings = self.gateway.settings
         for number in range(settings.retries):
             jitter = random.uniform(0.75, 1.25)  # noqa: S311 it only spreads requests
-            yield min(settings.retry_seconds * 2**number, _LONGEST_PAUSE) * jitter
+            yield min(settings.retry_seconds * 2**number, _MAX_PAUSE_SECONDS) * jitter
 
     async def _pause(self, pauses: Iterator[float]) -> bool:
         """Pause before the next try; return False if there is none: the request is at fault, or no try is left."""
@@ -268,7 +268,9 @@ class ForwardedRequest:
         was_served = status is not None and status >= HTTPStatus.INTERNAL_SERVER_ERROR
         is_agent = self.session.settings.role == "agent"
         if self.entry.fault and is_agent and not was_served and not self.upstream.has_answered.is_set():
-            last.headers[_NO_RETRY] = "false"  # key or address is wrong; clients would repeat the request for minutes
+            last.headers[_RETRY_HEADER] = (
+                "false"  # key or address is wrong; clients would repeat the request for minutes
+            )
         if status is not None:
             self._record(last.status, last.content_type, last.body if isinstance(last.body, bytes) else b"")
 
@@ -305,7 +307,7 @@ class ForwardedRequest:
             raise
 
     async def _pass_on(self, upstream: aiohttp.ClientResponse) -> web.StreamResponse:
-        """Pass the answer's bytes on as they come. A stream that the provider cuts is cut for the client too."""
+        """Pass on the answer's bytes as they arrive; if the provider cuts a stream, cut it for the client too."""
         content_type = upstream.headers.get("content-type", "")
         self.upstream.has_answered.set()
         self.entry.answered(upstream.status, streamed=is_stream(content_type))
@@ -335,7 +337,7 @@ class ForwardedRequest:
         """Return an error of the provider for the client, redacted, because it might quote the key."""
         body = b""
         with contextlib.suppress(aiohttp.ClientError):
-            body = await upstream.content.read(_LONGEST_ERROR)
+            body = await upstream.content.read(_MAX_ERROR_BYTES)
         body, _ = self.gateway.redactor.redact_bytes(body)
         self.entry.answered(upstream.status, streamed=False)
         self.entry.feed(body)
@@ -355,7 +357,7 @@ class ForwardedRequest:
     def _record(self, status: int, content_type: str, body: bytes) -> None:
         if self.session.recorder is None:
             return
-        text = neutral_text(body, self.session.aliases, self.upstream.style, streamed=is_stream(content_type))
+        text = recordable_text(body, self.session.aliases, self.upstream.style, streamed=is_stream(content_type))
         digest = self.model_request.digest
         self.session.recorder.write(
             RecordedResponse(digest=digest, status=status, content_type=content_type, body=text)

@@ -22,14 +22,14 @@ from scylla_gha.model.trial import NO_USAGE, SessionEnd, Usage
 from scylla_gha.store import open_journal, read_journal
 
 UNMATCHED: Final = "unmatched_request"
-_LONGEST: Final = 16 * 1024 * 1024  # bytes: some 20,000 requests
+_MAX_BYTES: Final = 16 * 1024 * 1024  # some 20,000 requests
 _LINE: Final[TypeAdapter[RequestRecord | ResponseRecord]] = TypeAdapter(
     Annotated[RequestRecord | ResponseRecord, Field(discriminator="kind")]
 )
 
 
 class ModelSpending(Record):
-    """Cost of the requests of one model, without those that the gateway refused."""
+    """Cost of the requests of one model, except requests that the gateway refused."""
 
     requests: int = 0
     usd: float | None = 0.0
@@ -38,13 +38,13 @@ class ModelSpending(Record):
 class TrafficSummary(Record):
     """Summary of the requests of one or several sessions; usage leaves out `count_tokens` requests.
 
-    `usage` is unknown if one answer's cost is unknown or a request has no answer; `known_usd` is the sum of known
-    costs, so the least that was spent.
+    `usage` is unknown if one answer's cost is unknown or a request has no answer; `known_usd`, the sum of the known
+    costs, is a lower bound.
     """
 
     requests: int = 0
     turns: int = Field(default=0, description="Number of answered turns of the main conversation")
-    last_number: int = Field(default=0, description="Highest number of a request, those that count tokens included")
+    last_number: int = Field(default=0, description="Highest request number, including requests that count tokens")
     unanswered: int = Field(default=0, description="Number of requests that were in flight when the gateway died")
     retries: int = Field(
         default=0, description="Number of requests repeated after a failure, by the client or the gateway"
@@ -68,7 +68,7 @@ class TrafficSummary(Record):
     waited_seconds: float = Field(default=0.0, description="Total time in seconds that requests waited for rate limits")
     tool_seconds: float | None = Field(
         default=None,
-        description="Total time in seconds from an answer to the next request, with none in flight; None: no request",
+        description="Total seconds from answers to the next requests, with none in flight; None: no request",
     )
     characters: dict[Component, int] = Field(
         default_factory=dict, description="Number of characters in all requests, by component"
@@ -79,22 +79,22 @@ class TrafficSummary(Record):
         default=(), description="Configured settings that were put into at least one request"
     )
     unadjusted: tuple[str, ...] = Field(
-        default=(), description="Configured settings that at least one request did not have"
+        default=(), description="Configured settings that were left out of at least one request"
     )
     loaded_tools: tuple[str, ...] = Field(
         default=(), description="Deferred tools whose definitions a conversation loaded"
     )
-    end: SessionEnd | None = Field(default=None, description="How a stop rule ended the session; None: none did")
+    end: SessionEnd | None = Field(default=None, description="How the stop rule ended the session; None: it did not")
     evidence: ProviderEvidence = ProviderEvidence()
     watched: WatchedTraffic = WatchedTraffic()
 
-    def beside(self, own: str | None) -> ModelSpending:
-        """Return the spending on models other than the session's own; empty if the session has no model."""
-        return _total([spending for model, spending in self.models.items() if own and model != own])
+    def beside(self, main_model: str | None) -> ModelSpending:
+        """Return the spending on models other than the session's main model; zero if the session has no model."""
+        return _total([spending for model, spending in self.models.items() if main_model and model != main_model])
 
 
 class TrafficLog:
-    """The open file of a session; several sessions must not share one."""
+    """The open log file of one session."""
 
     def __init__(self, path: Path) -> None:
         """Open for appending; a torn last line is removed."""
@@ -106,9 +106,9 @@ class TrafficLog:
         """Append one line; when this returns, the death of this process cannot lose it."""
         self._bytes += self._file.write(record.model_dump_json().encode() + b"\n")
 
-    def fill(self) -> bool:
-        """Return whether the log is full; then the next request is the last that is logged."""
-        self.is_full = self._bytes >= _LONGEST
+    def check_full(self) -> bool:
+        """Return whether the log is full; the request that is checked is the last one to be logged then."""
+        self.is_full = self._bytes >= _MAX_BYTES
         return self.is_full
 
     def close(self) -> None:
@@ -120,7 +120,7 @@ def read_traffic(path: Path) -> list[RequestRecord | ResponseRecord]:
     """Return all records of a log in order of time; empty if the file is missing.
 
     Raises:
-        ConfigError: a line other than a torn last one is not such a record.
+        ConfigError: a line other than a torn last one is not a traffic record.
     """
     return read_journal(path, _LINE, "traffic")
 
@@ -200,7 +200,7 @@ def _repeated(requests: list[RequestRecord], answers: dict[int, ResponseRecord])
 def _tool_seconds(requests: list[RequestRecord], answers: dict[int, ResponseRecord]) -> float | None:
     """Return the seconds between an answer and the next request, in which the client's tools ran.
 
-    The wait before a request that repeats a failed one is the client's pause, and does not count.
+    The wait before a request that repeats a failed one is the client's pause and is not counted.
     """
     if not requests:
         return None

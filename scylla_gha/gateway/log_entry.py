@@ -1,4 +1,4 @@
-"""Log entry of one request: noted while the request is handled, and written as two lines of the traffic log."""
+"""Log entry of one request: filled while the request is handled, and written as two lines of the traffic log."""
 
 import datetime
 import time
@@ -13,8 +13,8 @@ from scylla_gha.model.traffic import ModelPrice, RequestRecord, ResponseRecord, 
 from scylla_gha.providers.base import ApiStyle, ModelRequest, ToolRequest, UsageReader, WorstCase
 
 _BYTES_PER_TOKEN: Final = 2  # of an answer that the provider did not end, its events included
-_USUAL: Final = ServerToolUse()
-_FAULT_CHARACTERS: Final = 60
+_STANDARD_USE: Final = ServerToolUse()
+_MAX_FAULT_CHARACTERS: Final = 60
 
 
 @dataclass
@@ -22,14 +22,14 @@ class RequestLogEntry:
     """One request's entry.
 
     Attributes:
-        excess: the reason to refuse the request because the session has made too many.
-        is_free: it cannot have cost anything.
-        is_lost: an earlier try may have been charged, and nobody knows how much.
+        excess: reason to refuse the request, since its session has ended or is at a limit; None: there is none.
+        is_free: the request cannot have cost anything.
+        is_lost: an earlier try may have been charged an unknown amount.
         is_cut: the provider ended the answer in the middle, so that the rest of it was not generated.
-        is_foreign: it is of another client than the main conversation, so that calls in its answer are not the agent's.
-        is_crowded: it met a rate limit, or waited for a budget, while others of its session ran.
+        is_foreign: another client than the main conversation's sent it, so calls in its answer are not the agent's.
+        is_crowded: it met a rate limit, or waited for a budget, while other requests of its session ran.
         fault: final failure of the provider; None: none.
-        errors: one for each failed try: a status or `unreachable`.
+        errors: status or `unreachable` of each failed try.
     """
 
     session: SessionState
@@ -69,7 +69,7 @@ class RequestLogEntry:
         if not request.counting:
             turn, excess = session.conversation.count(None if request.probing else request.conversation)
         excess = SESSION_ENDED if session.stop.end else excess
-        excess = LOG_IS_FULL if session.log.fill() else excess
+        excess = LOG_IS_FULL if session.log.check_full() else excess
         record = RequestRecord(
             number=session.next_number(),
             at=datetime.datetime.now(datetime.UTC),
@@ -100,7 +100,7 @@ class RequestLogEntry:
         self._write_request()
 
     def sent(self) -> None:
-        """Start the clock of a new try, and forget the answer of an earlier one."""
+        """Start the clock of a new try, and drop the answer of an earlier try."""
         self._sent_at = time.monotonic()
         self._first_byte = None
         self.status = self.error = None
@@ -108,7 +108,7 @@ class RequestLogEntry:
         self.usage = self.style.usage_reader(streamed=False, reads=self.session.reads)
 
     def answered(self, status: int, *, streamed: bool) -> None:
-        """Note the head of an answer."""
+        """Record an answer's status, and if it is streamed."""
         self.status = status
         self.is_free = status >= HTTPStatus.BAD_REQUEST
         self.usage = self.style.usage_reader(streamed=streamed, reads=self.session.reads)
@@ -123,12 +123,12 @@ class RequestLogEntry:
             self.close()
 
     def refuse(self, status: int, error: str) -> None:
-        """Note that the gateway itself refuses the request."""
+        """Record that the gateway itself refuses the request."""
         self.source = "refused"
         self.fail(status, error, is_free=True)
 
     def fail(self, status: int | None, error: str, *, is_free: bool) -> None:
-        """Note that the provider sent no answer."""
+        """Record that the provider sent no answer."""
         self.status, self.error, self.is_free = status, error, is_free
         self.is_cut = not is_free
 
@@ -162,7 +162,7 @@ class RequestLogEntry:
             stop_reason=self.usage.stop_reason,
             calls=self.session.notes.calls(calls),
             charged_usd=charged if usd is None else None,
-            use=use if use != _USUAL else None,
+            use=use if use != _STANDARD_USE else None,
             retries=self.retries,
             met=tuple(self.errors),
             crowded=self.is_crowded,
@@ -178,7 +178,7 @@ class RequestLogEntry:
             self._reservation.settle(charged)
 
     def _write_answer(self, answer: ResponseRecord, calls: tuple[ToolRequest, ...]) -> None:
-        """Write the answer; if it ends the session, tell those who wait for that."""
+        """Write the answer; if it ends the session, set the session's `ended` event."""
         if is_whole(answer):
             wants_tool = answer.stop_reason == USES_TOOL
             ends = self.session.stop.answered(calls, self.record.turn, wants_tool=wants_tool)
@@ -203,13 +203,13 @@ class RequestLogEntry:
         return min(self._reservation.usd, generated) + lost * bool(self._received)
 
     def _fault(self) -> str | None:
-        """Return the provider's failure: the noted one, or the error that its answer reports."""
+        """Return the provider's failure: the recorded one, or the error that its answer reports."""
         if self.status is None or self.source == "refused":
             return self.fault
         kind = self.usage.error
         if self.status >= HTTPStatus.BAD_REQUEST:
-            return f"{self.fault} {kind}"[:_FAULT_CHARACTERS] if self.fault and kind else self.fault
-        if self.status != HTTPStatus.OK:  # a redirect, or another answer outside the API, to an odd request
+            return f"{self.fault} {kind}"[:_MAX_FAULT_CHARACTERS] if self.fault and kind else self.fault
+        if self.status != HTTPStatus.OK:  # a redirect, or another answer that the API does not define
             return None
         return self.fault or kind or ("a malformed answer" if self.usage.malformed else None)
 

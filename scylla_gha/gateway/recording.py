@@ -1,11 +1,10 @@
 """Recordings of a provider's responses, looked up by the digest of the request.
 
 A file `<cell>--<role>.jsonl` has one line per response. Each response is used once: a request that was sent three times
-has three responses in order, and a fourth is unmatched. Only the content type is kept of the headers, and no key.
+has three responses in order, and a fourth is unmatched. Of the headers only the content type is stored, and no key.
 
-Folders that differ between runs have fixed aliases in recordings, and secrets are redacted for good. Replacement works
-on text, including JSON in JSON and event streams: a folder's spelling inside JSON strings of one and two levels is
-replaced as well.
+Folders that differ between runs have fixed aliases in recordings, and secrets are redacted. Replacement works on text,
+including event streams: a folder's spelling inside JSON strings of one and two levels is replaced as well.
 """
 
 import json
@@ -73,7 +72,7 @@ class Recording:
             self._responses[response.digest].append(response)
 
     def take(self, digest: str) -> RecordedResponse | None:
-        """Return the next response to this request; None if there is none left."""
+        """Return the next response to this request; None if none is left."""
         responses = self._responses.get(digest)
         return responses.popleft() if responses else None
 
@@ -100,13 +99,13 @@ class PathAliases:
 
     def __init__(self, paths: Mapping[str, str], redactor: Redactor | None = None) -> None:
         self._redactor = redactor or Redactor()
-        spelt = {path: name for path, name in paths.items() if path and name}
+        aliases = {path: name for path, name in paths.items() if path and name}
         self._hidden = sorted(
-            ((spelling.encode(), name.encode()) for path, name in spelt.items() for spelling in _spellings(path)),
+            ((spelling.encode(), name.encode()) for path, name in aliases.items() for spelling in _spellings(path)),
             key=lambda pair: -len(pair[0]),
         )
         self._shown = sorted(
-            ((name.encode(), _quoted(path).encode()) for path, name in spelt.items()),  # they stand in JSON strings
+            ((name.encode(), _quoted(path).encode()) for path, name in aliases.items()),  # for use in JSON strings
             key=lambda pair: -len(pair[0]),
         )
 
@@ -145,7 +144,7 @@ def _quoted(text: str) -> str:
     return json.dumps(text)[1:-1]
 
 
-def neutral_text(body: bytes, aliases: PathAliases, style: ApiStyle, *, streamed: bool) -> str:
+def recordable_text(body: bytes, aliases: PathAliases, style: ApiStyle, *, streamed: bool) -> str:
     """Return a response with aliases for folders and without secrets, even if one is split over events of a stream."""
-    whole = style.join_split(body, aliases.spans) if streamed else body
-    return aliases.hide(whole).decode(errors="replace")
+    joined = style.join_split(body, aliases.spans) if streamed else body
+    return aliases.hide(joined).decode(errors="replace")

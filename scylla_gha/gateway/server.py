@@ -1,6 +1,6 @@
-"""Process of the gateway: it reads its settings from standard input, serves, and ends when that ends.
+"""The gateway's process: it reads its settings from standard input, serves, and ends when the input ends.
 
-Its HTTP applications are the model API for clients with a session's dummy key, and the control of sessions.
+One HTTP application serves the model API to clients with a session's dummy key; the other controls sessions.
 """
 
 import asyncio
@@ -28,13 +28,13 @@ from scylla_gha.gateway.budget import LOG_IS_FULL, BudgetLedger
 from scylla_gha.gateway.forward import ForwardedRequest, GatewayState, failure
 from scylla_gha.gateway.log_entry import RequestLogEntry
 from scylla_gha.gateway.sessions import (
-    LONGEST_REQUEST,
+    MAX_REQUEST_BYTES,
     RequestTurns,
     SessionLimitError,
     SessionRegistry,
     SessionState,
 )
-from scylla_gha.gateway.settings import CONTROL, GatewayStart, JudgeReserveRequest, OpenSessionRequest, Session
+from scylla_gha.gateway.settings import CONTROL_HEADER, GatewayStart, JudgeReserveRequest, OpenSessionRequest, Session
 from scylla_gha.gateway.upstream import Upstream, Upstreams
 from scylla_gha.providers import PROVIDERS, close_memory
 from scylla_gha.providers.base import ApiStyle, InvalidRequestError, ModelRequest
@@ -42,11 +42,11 @@ from scylla_gha.redaction import Redactor
 from scylla_gha.redaction.patterns import unsearchable_reason
 from scylla_gha.system.servers import Listener, raise_file_limit
 
-_LAST_SECONDS: Final = 2.0  # for requests in flight when the gateway is stopped
-_LONGEST_NAME: Final = 200
+_FINISH_SECONDS: Final = 2.0  # for requests in flight when the gateway is stopped
+_MAX_MODEL_CHARACTERS: Final = 200
 _INVALID: Final = "invalid_request_error"
 _CONNECT_SECONDS: Final = 30.0
-_KEEP_SECONDS: Final = 10.0  # shorter than a provider keeps an idle connection, so that none is used as it closes
+_KEEPALIVE_SECONDS: Final = 10.0  # shorter than a provider keeps an idle connection, so that none is used as it closes
 _HARNESS_CONNECTIONS: Final = 256
 _THREADS: Final = 64  # a session uses one at a time, so a slow request leaves threads for other sessions
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
@@ -84,7 +84,7 @@ class GatewayServer:
         return application
 
     def _controls(self) -> web.Application:
-        application = web.Application(client_max_size=LONGEST_REQUEST, middlewares=[self._require_control])
+        application = web.Application(client_max_size=MAX_REQUEST_BYTES, middlewares=[self._require_control])
         application.router.add_get("/", _status)
         application.router.add_post("/control/sessions", self._open)
         application.router.add_delete("/control/sessions/{token}", self._close)
@@ -93,8 +93,8 @@ class GatewayServer:
         return application
 
     async def finish(self) -> None:
-        """Close all sessions, with a moment for requests in flight."""
-        await self._registry.close_all(_LAST_SECONDS)
+        """Close all sessions, after up to 2 s for requests in flight."""
+        await self._registry.close_all(_FINISH_SECONDS)
         self._egress_proxy.close()
 
     @web.middleware
@@ -136,10 +136,10 @@ class GatewayServer:
         return await task
 
     async def _parse(self, session: SessionState, request: web.Request, body: bytes, style: ApiStyle) -> ModelRequest:
-        """Parse a request; an alias in it is replaced by the id of its model."""
+        """Parse a request; replace a model's alias by its id."""
         model_request = await session.parse(style, request.path, body)
-        if len(model_request.model) > _LONGEST_NAME:
-            message = f"the request is not a JSON object with a model of up to {_LONGEST_NAME} characters"
+        if len(model_request.model) > _MAX_MODEL_CHARACTERS:
+            message = f"the request is not a JSON object with a model of up to {_MAX_MODEL_CHARACTERS} characters"
             raise InvalidRequestError(message)
         allowed = session.settings.models
         name = resolved_model(model_request.model, self._models if allowed is None else allowed)
@@ -161,7 +161,7 @@ class GatewayServer:
     @web.middleware
     async def _require_control(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Refuse control requests without the harness's secret."""
-        secret = request.headers.get(CONTROL, "")
+        secret = request.headers.get(CONTROL_HEADER, "")
         if request.path != "/" and not hmac.compare_digest(secret.encode(), self._control.encode()):
             return self._failure(HTTPStatus.FORBIDDEN, "permission_error", "forbidden")
         return await handler(request)
@@ -249,7 +249,7 @@ async def _run(start: GatewayStart) -> None:
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS)
     clients = {
         uses_proxies: aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_SECONDS),
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE_SECONDS),
             timeout=timeout,
             auto_decompress=False,
             trust_env=uses_proxies,
@@ -290,7 +290,7 @@ def _stop_at_end(stop: asyncio.Event) -> None:
 def _reuse_freed_memory() -> None:
     """Let malloc keep freed blocks of up to 1 MB: glibc maps those above 128 kB anew, and clears them page by page.
 
-    A request of Claude Code is that large, and is copied several times; it took 7 % more processor time.
+    Claude Code's requests are that large and are copied several times; without this they took 7 % more processor time.
     """
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):  # glibc and musl; on musl it does nothing

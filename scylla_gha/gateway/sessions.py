@@ -27,31 +27,37 @@ from scylla_gha.redaction import Redactor
 from scylla_gha.store import write_bytes
 from scylla_gha.system.servers import Listener
 
-_MEGA: Final = 1024 * 1024
-LONGEST_REQUEST: Final = 32 * _MEGA  # what the provider takes (platform.claude.com/docs/en/api/errors, 2026-11-22)
-_REQUESTS: Final = 32
-_WAITING: Final = 128
-_BYTES: Final = 2 * LONGEST_REQUEST
-_HEAD: Final = 32 * 1024  # bytes of path and headers; the CLI's have some 2,000
+_MEGABYTE: Final = 1024 * 1024
+MAX_REQUEST_BYTES: Final = 32 * _MEGABYTE  # the provider's limit (platform.claude.com/docs/en/api/errors, 2026-11-22)
+_MAX_OPEN: Final = 32  # requests of a session
+_MAX_WAITING: Final = 128  # requests of a session
+_MAX_OPEN_BYTES: Final = 2 * MAX_REQUEST_BYTES
+_MAX_HEAD_BYTES: Final = 32 * 1024  # of path and headers; the CLI's have some 2,000
 _BODY_SECONDS: Final = 60.0
-_PARTS: Final = 2_000_000  # of JSON; each takes some hundred bytes of memory when it is parsed
-_SMALL: Final = _MEGA  # bodies up to this size are not searched for too many parts
-_PARSED_AT_ONCE: Final = 256 * 1024  # bytes of a body that is parsed while other sessions wait
-_PARSING_SECONDS: Final = 0.02  # of processor time; a session that needed more has its bodies parsed in a thread
-_ALWAYS_FAST: Final = 4096  # bytes
-_REQUESTS_OF_TURN: Final = 4  # that are parsed and sent together
+_MAX_JSON_VALUES: Final = 2_000_000  # in a body; each takes some hundred bytes when parsed
+_UNCOUNTED_BYTES: Final = _MEGABYTE  # values are not counted in bodies up to this size
+_UNTHREADED_BYTES: Final = 256 * 1024  # of a body that is parsed while other sessions wait
+_SLOW_SECONDS: Final = 0.02  # of processor time; a session that needed more has its bodies parsed in a thread
+_ALWAYS_FAST_BYTES: Final = 4096
+_REQUESTS_PER_TURN: Final = 4  # that are parsed and sent together
 _STEPS_TO_SEND: Final = 2  # steps of the event loop after the parsing of a request: its task's and its writer's
 
-_MANY: Final = f"more than {_REQUESTS + _WAITING} requests of this key are open; wait for answers before asking more"
-_LONG_HEAD: Final = f"the request's path and headers are longer than {_HEAD // 1024} KB; send fewer"
-_LONG: Final = f"the request is longer than {LONGEST_REQUEST // _MEGA} MB; send a shorter one"
-_HELD: Final = f"the open requests of this key have more than {_BYTES // _MEGA} MB; wait for their answers"
-_SLOW: Final = f"the request's body did not arrive within {_BODY_SECONDS:g} s; send it in one go"
-_SPLIT: Final = f"the request has more than {_PARTS} parts; send a shorter one"
+_TOO_MANY_TEXT: Final = (
+    f"more than {_MAX_OPEN + _MAX_WAITING} requests of this key are open; wait for answers before asking more"
+)
+_LONG_HEAD_TEXT: Final = (
+    f"the request's path and headers are longer than {_MAX_HEAD_BYTES // 1024} KB; send fewer headers"
+)
+_LONG_BODY_TEXT: Final = f"the request is longer than {MAX_REQUEST_BYTES // _MEGABYTE} MB; send a shorter one"
+_OPEN_BYTES_TEXT: Final = (
+    f"the open requests of this key have more than {_MAX_OPEN_BYTES // _MEGABYTE} MB; wait for their answers"
+)
+_SLOW_BODY_TEXT: Final = f"the request's body did not arrive within {_BODY_SECONDS:g} s; send it in one go"
+_MANY_VALUES_TEXT: Final = f"the request has more than {_MAX_JSON_VALUES} JSON values; send a shorter one"
 
 
 class SessionLimitError(Exception):
-    """A request is refused, with this status and kind of error."""
+    """A request exceeds a limit of its session and is refused with `status` and `kind`."""
 
     def __init__(self, status: HTTPStatus, kind: str, message: str) -> None:
         super().__init__(message)
@@ -62,19 +68,19 @@ class SessionLimitError(Exception):
 class RequestTurns:
     """Queue of requests that arrive together: a few at a time are parsed and sent.
 
-    Otherwise the event loop would take each step for all of them, and send the first when the last is parsed. One alone
-    in a turn would take more processor time: answers that begin together pass the loop together.
+    Without turns, the loop would parse all requests before it sends the first. Turns of a single request would cost
+    more processor time, since answers that start together share steps of the loop.
     """
 
     def __init__(self) -> None:
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._free: int | None = None  # in a turn that has begun just now; None: there is no turn
+        self._free: int | None = None  # free places in the current turn; None: no turn is running
 
     async def wait(self) -> None:
         """Wait for a turn, which ends after the steps that sending takes."""
         loop = asyncio.get_running_loop()
         if self._free is None:
-            self._free = _REQUESTS_OF_TURN - 1
+            self._free = _REQUESTS_PER_TURN - 1
             loop.call_soon(self._step, loop, _STEPS_TO_SEND - 1)
         elif self._free:
             self._free -= 1
@@ -90,7 +96,7 @@ class RequestTurns:
             loop.call_soon(self._step, loop, steps - 1)
             return
         count = 0
-        while self._waiting and count < _REQUESTS_OF_TURN:
+        while self._waiting and count < _REQUESTS_PER_TURN:
             turn = self._waiting.popleft()
             if not turn.done():  # else its task was cancelled
                 turn.set_result(None)
@@ -105,30 +111,32 @@ class SessionLimits:
     """Limits of one session's open requests. Not thread-safe: for one event loop."""
 
     def __init__(self) -> None:
-        self._slots = asyncio.Semaphore(_REQUESTS)
+        self._slots = asyncio.Semaphore(_MAX_OPEN)
         self._open = 0
         self._bytes = 0
 
     @contextlib.asynccontextmanager
     async def read(self, request: web.Request) -> AsyncIterator[bytes]:
-        """Wait for a slot and for the body; both are held until the block ends.
+        """Wait for a slot and for the body; both count against the limits until the block ends.
 
         Raises:
             SessionLimitError: there are too many requests or bytes, the body is late, or the body or head is too large.
             ConnectionError: the client has disconnected.
         """
-        if len(request.raw_path) + sum(len(name) + len(value) for name, value in request.raw_headers) > _HEAD:
-            # providers do not document how they answer to more: one may hang up, which would look like its own fault
-            raise SessionLimitError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "invalid_request_error", _LONG_HEAD)
-        if self._open >= _REQUESTS + _WAITING:
-            raise SessionLimitError(HTTPStatus.TOO_MANY_REQUESTS, "rate_limit_error", _MANY)
+        if len(request.raw_path) + sum(len(name) + len(value) for name, value in request.raw_headers) > _MAX_HEAD_BYTES:
+            # Refuse it here: a provider may just disconnect, which would be recorded as the provider's fault.
+            raise SessionLimitError(
+                HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "invalid_request_error", _LONG_HEAD_TEXT
+            )
+        if self._open >= _MAX_OPEN + _MAX_WAITING:
+            raise SessionLimitError(HTTPStatus.TOO_MANY_REQUESTS, "rate_limit_error", _TOO_MANY_TEXT)
         self._open += 1
         try:
             async with self._slots:
                 body = await self._read_body(request)
                 try:
-                    if len(body) > _SMALL and sum(map(body.count, (b",", b"[", b"{"))) > _PARTS:
-                        raise SessionLimitError(HTTPStatus.BAD_REQUEST, "invalid_request_error", _SPLIT)
+                    if len(body) > _UNCOUNTED_BYTES and sum(map(body.count, (b",", b"[", b"{"))) > _MAX_JSON_VALUES:
+                        raise SessionLimitError(HTTPStatus.BAD_REQUEST, "invalid_request_error", _MANY_VALUES_TEXT)
                     yield body
                 finally:
                     self._bytes -= len(body)
@@ -136,13 +144,13 @@ class SessionLimits:
             self._open -= 1
 
     async def _read_body(self, request: web.Request) -> bytes:
-        if (request.content_length or 0) > LONGEST_REQUEST:
-            raise SessionLimitError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "request_too_large", _LONG)
-        if request.content.is_eof():  # all of it has come already
-            whole = request.content.read_nowait()
-            self._count(0, len(whole))
-            return whole
-        body = bytearray()  # not a list of chunks: a client may send each byte in one of its own
+        if (request.content_length or 0) > MAX_REQUEST_BYTES:
+            raise SessionLimitError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "request_too_large", _LONG_BODY_TEXT)
+        if request.content.is_eof():  # the whole body has arrived already
+            arrived = request.content.read_nowait()
+            self._count(0, len(arrived))
+            return arrived
+        body = bytearray()  # not a list of chunks: a client may send each byte as its own chunk
         try:
             async with asyncio.timeout(_BODY_SECONDS):
                 async for chunk in request.content.iter_any():
@@ -151,16 +159,16 @@ class SessionLimits:
         except BaseException as error:
             self._bytes -= len(body)
             if isinstance(error, TimeoutError):
-                raise SessionLimitError(HTTPStatus.REQUEST_TIMEOUT, "invalid_request_error", _SLOW) from None
+                raise SessionLimitError(HTTPStatus.REQUEST_TIMEOUT, "invalid_request_error", _SLOW_BODY_TEXT) from None
             raise
         return bytes(body)
 
     def _count(self, before: int, more: int) -> None:
-        """Count received bytes of a body after the `before` earlier ones; refuse too many."""
-        if before + more > LONGEST_REQUEST:
-            raise SessionLimitError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "request_too_large", _LONG)
-        if self._bytes + more > _BYTES:
-            raise SessionLimitError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "request_too_large", _HELD)
+        """Count `more` received bytes of a body that had `before` bytes; refuse too many."""
+        if before + more > MAX_REQUEST_BYTES:
+            raise SessionLimitError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "request_too_large", _LONG_BODY_TEXT)
+        if self._bytes + more > _MAX_OPEN_BYTES:
+            raise SessionLimitError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "request_too_large", _OPEN_BYTES_TEXT)
         self._bytes += more
 
 
@@ -209,14 +217,14 @@ class SessionState:
         Raises:
             InvalidRequestError: it cannot be parsed unambiguously.
         """
-        if len(body) > _ALWAYS_FAST and (self._is_slow or len(body) > _PARSED_AT_ONCE):
+        if len(body) > _ALWAYS_FAST_BYTES and (self._is_slow or len(body) > _UNTHREADED_BYTES):
             async with self._thread:
                 return await asyncio.to_thread(style.parse, path, body, self.aliases.hide, self.circumstances)
         began = time.thread_time()
         try:
             return style.parse(path, body, self.aliases.hide, self.circumstances)
         finally:
-            self._is_slow |= time.thread_time() - began > _PARSING_SECONDS
+            self._is_slow |= time.thread_time() - began > _SLOW_SECONDS
 
     def store_first_request(self, request: ModelRequest) -> None:
         """Store the body of the session's first request for an answer, before it is forwarded."""

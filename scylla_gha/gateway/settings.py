@@ -17,15 +17,15 @@ from scylla_gha.providers import PROVIDERS, missing_key
 from scylla_gha.providers.base import Circumstances, Provider
 from scylla_gha.providers.credentials import Credentials, Federation
 
-CONTROL: Final = "x-scylla-control"  # the header of the secret that opens and closes sessions
-_REJECTED: Final = ("401", "403")
+CONTROL_HEADER: Final = "x-scylla-control"  # the header of the secret that opens and closes sessions
+_REJECTED_STATUSES: Final = ("401", "403")
 
 
 class ProviderAccess(Record):
     """Address and credentials of a provider."""
 
     provider: Text
-    upstream: Annotated[str, Field(description="Base URL of the API; empty: the provider's own")] = ""
+    upstream: Annotated[str, Field(description="Base URL of the API; empty: the provider's default")] = ""
     variable: Annotated[str, Field(description="Environment variable with the credentials")] = ""
     api_key: Annotated[str | None, Field(repr=False)] = None
     bearer: Annotated[str | None, Field(repr=False, description="OAuth or proxy token, if there is no key")] = None
@@ -33,7 +33,7 @@ class ProviderAccess(Record):
 
     @classmethod
     def of(cls, provider: str, environ: Mapping[str, str]) -> Self | None:
-        """Return the access that an environment gives; None if it gives none."""
+        """Return the access to a provider that an environment gives; None if it gives none."""
         if missing_key(provider, environ) is not None:
             return None
         api = PROVIDERS[provider]
@@ -77,9 +77,9 @@ class ProviderAccess(Record):
     def dead_end(self, fault: str) -> str | None:
         """Return why all further requests will fail too; None if the next one may succeed."""
         if fault.startswith(UNREACHABLE):
-            mend = f"check {self.api.base_url_variable}" if self.upstream else "check the network, or HTTPS_PROXY"
-            return f"{self.upstream or self.api.base_url} cannot be reached; {mend}"
-        if fault.startswith(_REJECTED):
+            advice = f"check {self.api.base_url_variable}" if self.upstream else "check the network, or HTTPS_PROXY"
+            return f"{self.upstream or self.api.base_url} cannot be reached; {advice}"
+        if fault.startswith(_REJECTED_STATUSES):
             return f"{self.upstream or self.api.base_url} rejects the value of {self.variable} ({fault}); correct it"
         return None
 
@@ -126,7 +126,7 @@ class GatewaySettings(Record):
         return listed or next((access.provider for access in self.access), next(iter(PROVIDERS)))
 
     def access_of(self, provider: str) -> ProviderAccess | None:
-        """Return the access to a provider; None without credentials."""
+        """Return the access to a provider; None if there are no credentials for it."""
         return next((access for access in self.access if access.provider == provider), None)
 
     def is_subscription(self, models: Iterable[str | None]) -> bool:
@@ -148,7 +148,7 @@ class Session(Record):
     journal: Annotated[Path, Field(description="Traffic log of the attempt; requests already in it count")]
     budget_usd: Annotated[float | None, Field(ge=0)] = None
     share_usd: Annotated[
-        float | None, Field(ge=0, description="Share of shared budgets in USD; a trial above it caused its refusal")
+        float | None, Field(ge=0, description="Share of the shared budgets in USD; a trial above it caused its refusal")
     ] = None
     budget_tokens: Annotated[int | None, Field(gt=0, description="Maximum number of tokens of all kinds")] = None
     turns: Annotated[int | None, Field(gt=0, description="Maximum number of turns of the main conversation")] = None
@@ -156,7 +156,7 @@ class Session(Record):
     models: Annotated[tuple[str, ...] | None, Field(description="Models that may be requested; None: any")] = None
     server_tools: Annotated[tuple[str, ...], Field(description="Provider's tools that may be used")] = ()
     first_request: Annotated[Path | None, Field(description="File for the body of the first request")] = None
-    watch: Annotated[ToolWatch, Field(description="Tool calls to note in the log")] = ToolWatch()
+    watch: Annotated[ToolWatch, Field(description="Tool calls to record in the log")] = ToolWatch()
     stop: Annotated[
         StopRule | None, Field(description="Calls at which the session ends; None: it ends with the agent")
     ] = None
@@ -164,8 +164,8 @@ class Session(Record):
     circumstances: Annotated[
         tuple[tuple[Text, str], ...],
         Field(
-            description="Regular expressions of what the agent CLI writes about time and machine, each with the text "
-            "that replaces it in the identity of a request; they are matched with the request's JSON"
+            description="Regular expressions of texts about time and machine that the agent CLI writes into requests, "
+            "each with the text that replaces it in a request's identity; they are searched in the request's JSON"
         ),
     ] = ()
     egress: Annotated[EgressPolicy, Field(description="Hosts that may be reached besides the model's")] = EgressPolicy()

@@ -1,10 +1,10 @@
-"""Providers that requests go to, each with its own credentials, and the shared limits of their models' rates.
+"""Providers that requests go to, each with its credentials, and rate limiters of models that all sessions share.
 
-A 429 pauses every session that asks the same model. If only one session is refused, its own request may be the cause:
-other sessions wait a few seconds at most, and as long as required once a second session is refused. After a refusal
-half as many requests run at a time, and one more after each success. Every session has an equal share of them, at least
-one. Headers of successful responses that say that nothing is left pause as well. Counts of tokens have limits of their
-own, and an exhausted account pauses all models.
+A 429 pauses every session that requests the same model. If only one session is refused, its own request may be the
+cause: other sessions wait a few seconds at most, and as long as required once a second session is refused. After a
+refusal half as many requests run at a time, and one more after each success. Every session has an equal share of them,
+at least one. Headers of successful responses that state an exhausted limit cause a pause as well. Token counts have
+separate limits, and an exhausted account pauses all models.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ from scylla_gha.providers import PROVIDERS
 from scylla_gha.providers.base import ApiStyle, InvalidRequestError, RateLimit
 from scylla_gha.providers.credentials import TokenSource
 
-_FIRST_SECONDS: Final = 1.0
-_LONGEST_SECONDS: Final = 60.0
+_FIRST_BACKOFF_SECONDS: Final = 1.0
+_MAX_BACKOFF_SECONDS: Final = 60.0
 _OTHERS_SECONDS: Final = 5.0  # that other sessions wait if only one was refused
-_LOOK_SECONDS: Final = 0.5  # between checks if the client has left
-_MOST_MODELS: Final = 64  # limiters that are kept when idle; clients choose the names
+_CHECK_SECONDS: Final = 0.5  # between checks whether the client has left
+_MAX_LIMITERS: Final = 64  # then idle ones are dropped; clients choose the models' names
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Pause:
             self.until = max(self.until, _now() + seconds)
 
 
-_FREE: Final = Pause()
+_NO_PAUSE: Final = Pause()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Limiters:
         """Return the limiter of a model's requests for answers, or of its counts of tokens."""
         key = (model, counting)
         if key not in self._limiters:
-            if len(self._limiters) >= _MOST_MODELS:
+            if len(self._limiters) >= _MAX_LIMITERS:
                 self._limiters = {name: limiter for name, limiter in self._limiters.items() if not limiter.idle}
             self._limiters[key] = Limiter(self._subscription[counting])
         return self._limiters[key]
@@ -74,10 +74,10 @@ class Limiter:
     subscription: Pause = field(default_factory=Pause)
     _shared_pause: Pause = field(default_factory=Pause)
     _refused: dict[str, Pause] = field(default_factory=dict)  # by session
-    _backoff: float = _FIRST_SECONDS
+    _backoff: float = _FIRST_BACKOFF_SECONDS
     _width: int | None = None  # concurrent requests; None: unlimited
-    _wave: int = 1  # number of steps back; a refusal of a request sent before the last one is not another
-    _out: Counter[str] = field(default_factory=Counter)  # by session
+    _wave: int = 1  # number of reductions; a refusal of a request sent before the last one causes no other
+    _open: Counter[str] = field(default_factory=Counter)  # by session
     _waiting: Counter[str] = field(default_factory=Counter)  # by session
     _served: dict[str, int] = field(default_factory=dict)  # the order in which sessions last got a slot
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -86,7 +86,7 @@ class Limiter:
     def idle(self) -> bool:
         """Tell if the limiter has no pause, no limit and no requests."""
         is_paused = any(pause.until > _now() for pause in (self._shared_pause, *self._refused.values()))
-        return not (is_paused or self._width or self._out or self._waiting)
+        return not (is_paused or self._width or self._open or self._waiting)
 
     async def enter(
         self, patience: float, session: str = "", is_gone: Callable[[], bool] = lambda: False
@@ -98,11 +98,11 @@ class Limiter:
             while (wait := self._wait(session)) > 0:
                 if is_gone() or _now() + (wait if wait < float("inf") else 0) > deadline:
                     return None
-                await self._sleep(min(wait, deadline - _now(), _LOOK_SECONDS))
+                await self._sleep(min(wait, deadline - _now(), _CHECK_SECONDS))
         finally:
             _decrement(self._waiting, session)
             self._notify()
-        self._out[session] += 1
+        self._open[session] += 1
         self._served[session] = max(self._served.values(), default=0) + 1
         return RequestSlot(session, self._wave)
 
@@ -112,24 +112,24 @@ class Limiter:
         if limit.is_refusal:
             self._step_back(limit.retry_after, slot)
         elif limit.status is not None:
-            self._backoff = _FIRST_SECONDS
+            self._backoff = _FIRST_BACKOFF_SECONDS
             self._width = None if self._width is None else self._width + 1
             self._shared_pause.extend(limit.exhausted_seconds)
-        _decrement(self._out, slot.session)
-        if slot.session not in self._out and slot.session not in self._waiting:
+        _decrement(self._open, slot.session)
+        if slot.session not in self._open and slot.session not in self._waiting:
             self._served.pop(slot.session, None)
         self._notify()
         return limit.is_refusal
 
     def _step_back(self, seconds: float | None, slot: RequestSlot) -> None:
-        """Halve the number of concurrent requests, once for all refusals of requests that were sent together."""
+        """Pause, and halve the number of concurrent requests, once for all refused requests that were sent together."""
         jitter = random.uniform(0.75, 1.25)  # noqa: S311 it only spreads requests
-        # A wait of 0, or until a past date, would send the request again at once, and that without end.
+        # A wait of 0, or until a past date, would send the request again at once, endlessly.
         self._pause(slot.session, seconds or self._backoff * jitter)
         if slot.wave == self._wave:
             self._wave += 1
-            self._backoff = min(self._backoff * 2, _LONGEST_SECONDS)
-            self._width = max(1, (self._width or self._out.total()) // 2)
+            self._backoff = min(self._backoff * 2, _MAX_BACKOFF_SECONDS)
+            self._width = max(1, (self._width or self._open.total()) // 2)
 
     def _pause(self, session: str, seconds: float) -> None:
         """Pause the refused session; pause the others as long if one of them was refused too, else a few seconds."""
@@ -145,14 +145,14 @@ class Limiter:
         return 0.0 if self._width is None or self._next(self._width) == session else float("inf")
 
     def _paused_seconds(self, session: str) -> float:
-        own = self._refused.get(session, _FREE)
-        return max(self._shared_pause.until, self.subscription.until, own.until) - _now()
+        session_pause = self._refused.get(session, _NO_PAUSE)
+        return max(self._shared_pause.until, self.subscription.until, session_pause.until) - _now()
 
     def _next(self, width: int) -> str | None:
-        """Return the next session: the one with the fewest open requests, then with the longest wait."""
-        part = max(1, width // len(self._out.keys() | self._waiting.keys()))
-        free = (name for name in self._waiting if self._out[name] < part and self._paused_seconds(name) <= 0)
-        return min(free, key=lambda name: (self._out[name], self._served.get(name, 0)), default=None)
+        """Return the next session: fewest open requests first, then the longest time since its last slot."""
+        share = max(1, width // len(self._open.keys() | self._waiting.keys()))
+        free = (name for name in self._waiting if self._open[name] < share and self._paused_seconds(name) <= 0)
+        return min(free, key=lambda name: (self._open[name], self._served.get(name, 0)), default=None)
 
     def _notify(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()

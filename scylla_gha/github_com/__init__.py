@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.providers import FIXTURE_TOKENS
+from scylla_gha.providers import FIXTURE_VARIABLE_PREFIX
 
-TOKEN_LIST: Final = f"{FIXTURE_TOKENS}S"
+TOKEN_LIST: Final = f"{FIXTURE_VARIABLE_PREFIX}S"
 
 
 def token_variable(user: str) -> str:
     """Return the name of the variable that has the token of a user."""
-    return f"{FIXTURE_TOKENS}_{re.sub(r'[^A-Z0-9]', '_', user.upper())}"
+    return f"{FIXTURE_VARIABLE_PREFIX}_{re.sub(r'[^A-Z0-9]', '_', user.upper())}"
 
 
 def fixture_environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -39,7 +39,7 @@ def fixture_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 def tokens_of(environ: Mapping[str, str]) -> list[str]:
     """Return all tokens of fixtures in an environment, those of the list included."""
-    prefix = f"{FIXTURE_TOKENS}_"
+    prefix = f"{FIXTURE_VARIABLE_PREFIX}_"
     return [
         text.strip() for name, text in fixture_environment(environ).items() if name.startswith(prefix) and text.strip()
     ]

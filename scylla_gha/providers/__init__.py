@@ -20,12 +20,14 @@ from scylla_gha.providers.anthropic import Anthropic
 from scylla_gha.providers.base import Provider
 
 PROVIDERS: Final[Mapping[str, Provider]] = {"anthropic": Anthropic()}
-NAMES: Final = (
+HIDDEN_VARIABLES: Final = (
     *(name for provider in PROVIDERS.values() for name in provider.secret_variables),
     "ACTIONS_RUNTIME_TOKEN",  # with it a process could act as the job
 )
-KEYS: Final = tuple(name for provider in PROVIDERS.values() for name in provider.credential_variables)
-FIXTURE_TOKENS: Final = "SCYLLA_FIXTURE_TOKEN"  # begins the names of tokens for repositories on github.com
+CREDENTIAL_VARIABLES: Final = tuple(name for provider in PROVIDERS.values() for name in provider.credential_variables)
+FIXTURE_VARIABLE_PREFIX: Final = (
+    "SCYLLA_FIXTURE_TOKEN"  # variables that begin so have tokens for repositories on github.com
+)
 _SET_DUMPABLE: Final = 4  # PR_SET_DUMPABLE of <linux/prctl.h>
 _HIDDEN: Final[dict[str, str]] = {}
 
@@ -37,7 +39,7 @@ def hide_credentials() -> Iterator[None]:
     It also closes this process's memory and `/proc/PID/environ`, which shows the environment that it was started with.
     Root can read both.
     """
-    names = [name for name in os.environ if name in NAMES or name.startswith(FIXTURE_TOKENS)]
+    names = [name for name in os.environ if name in HIDDEN_VARIABLES or name.startswith(FIXTURE_VARIABLE_PREFIX)]
     hidden = {name: os.environ.pop(name) for name in names}
     _HIDDEN.update(hidden)
     if hidden:
@@ -59,11 +61,11 @@ def provider_name(model: str, models: Mapping[str, ModelInfo]) -> str:
     """Return the name of a model's provider.
 
     Args:
-        model: its id.
-        models: those that have a file, by id.
+        model: id of the model.
+        models: models that have a file, by id.
 
     Raises:
-        ConfigError: there is no provider of that name.
+        ConfigError: the model's file names an unknown provider.
     """
     name = models[model].provider if model in models else SDK_PROVIDER
     if name not in PROVIDERS:
@@ -77,7 +79,7 @@ def provider_name(model: str, models: Mapping[str, ModelInfo]) -> str:
 def missing_key(provider: str, environ: Mapping[str, str]) -> str | None:
     """Return the variable to set for a provider's key or address; None if the environment gives access already.
 
-    A key, a token, and an identity that can be exchanged for one give access, and the address of a server without keys.
+    Access comes from a key, a token, an identity that can be exchanged for a token, or the address of a keyless server.
     """
     api = PROVIDERS[provider]
     if not api.needs_key:
@@ -95,7 +97,7 @@ def missing_key_text(users: Collection[str], models: Collection[str], provider: 
 
 
 def shared_style(spoken: Iterable[str], provider: str) -> str | None:
-    """Return the API style in which an agent asks a provider's models; None if they have none in common.
+    """Return the API style in which an agent requests a provider's models; None if they have none in common.
 
     Args:
         spoken: styles that the agent speaks, the preferred one first (`Agent.api_styles`).
@@ -111,6 +113,6 @@ def _listed(names: Iterable[str]) -> str:
 def close_memory() -> None:
     """Prevent other processes of this user, except root's, from tracing this one and reading its memory.
 
-    Processes that it starts are not protected. There is no core dump either.
+    Processes that it starts are not protected. It also prevents core dumps.
     """
     ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)

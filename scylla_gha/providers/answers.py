@@ -1,4 +1,4 @@
-"""Parts that responses of all API styles share: reading as bytes pass, calls of tools, and texts in pieces.
+"""Code that all API styles share for responses: reading as bytes pass, calls of tools, and texts in pieces.
 
 Bytes are read as they pass; none is held back. Server-sent events may be cut at any byte.
 """
@@ -23,7 +23,7 @@ TextDelta = tuple[object, Body, str]  # which text a piece belongs to, the objec
 
 @dataclass
 class CallBlock:
-    """A tool call of an answer, with the pieces of its arguments; None: they are not read, or too long."""
+    """A tool call of an answer, with pieces of its arguments (None: they are not read, or too long)."""
 
     id: str
     tool: str
@@ -81,7 +81,7 @@ class AnswerReader(ABC):
             self._overlong = True
 
     def end(self) -> None:
-        """Note that the response has ended."""
+        """Handle the end of the response."""
         if not self.streamed and not self._overlong:
             answer = self._parse_whole(self._rest)
             self.malformed = not answer
@@ -90,14 +90,14 @@ class AnswerReader(ABC):
 
     @property
     def calls(self) -> tuple[ToolRequest, ...]:
-        """Calls of tools in the answer; none unless it is whole and without an error."""
+        """Calls of tools in the answer; none unless it is complete and without an error."""
         if not self.complete or self.error is not None:
             return ()
         return tuple(block.request() for block in self._blocks.values())
 
     @abstractmethod
     def _skips(self, line: bytes | bytearray) -> bool:
-        """Tell if a line with data states nothing that is read, so that it need not be parsed."""
+        """Tell if a line with data can be skipped, since it states nothing that this reader needs."""
 
     @abstractmethod
     def _event(self, event: Body) -> None:
@@ -124,7 +124,7 @@ class AnswerReader(ABC):
                 self._event(event)
 
     def _add_call(self, place: object, call: object, tool: object, arguments: Body) -> CallBlock | None:
-        """Note a call of a client's tool; None if it has no id or name. Arguments are kept if they are asked for."""
+        """Store a call of a client's tool; return None if it has no id or name. Only needed arguments are kept."""
         if not isinstance(call, str) or not isinstance(tool, str):
             return None
         is_read = self.reads(tool)
@@ -181,11 +181,11 @@ def _with_data(part: bytes, event: Body) -> bytes:
 
 def _cut(texts: list[str], spans: Spans) -> list[str]:
     """Move the cuts between texts so that none is inside a span."""
-    whole = "".join(texts)
-    whole_spans = spans(whole)
+    joined = "".join(texts)
+    joined_spans = spans(joined)
     cuts = [0]
     end = 0
     for text in texts:
         end += len(text)
-        cuts.append(next((to for start, to in whole_spans if start < end < to), end))
-    return [whole[start:to] for start, to in itertools.pairwise(cuts)]
+        cuts.append(next((to for start, to in joined_spans if start < end < to), end))
+    return [joined[start:to] for start, to in itertools.pairwise(cuts)]

@@ -1,4 +1,4 @@
-"""The interfaces of a model provider and of an API style, and what the gateway knows of a request."""
+"""Protocols of model providers and of API styles, and the parsed form of a request."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -14,11 +14,11 @@ from scylla_gha.providers.credentials import Credentials, Federation, TokenSourc
 
 Body = dict[str, Any]
 Spans = Callable[[str], list[tuple[int, int]]]
-Circumstances = Sequence[tuple[re.Pattern[bytes], bytes]]  # what to replace in a request's JSON, and by what
+Circumstances = Sequence[tuple[re.Pattern[bytes], bytes]]  # patterns to replace in a request's JSON, and replacements
 _EVENT_END: Final = b"\n\n"
-_ROUNDING: Final = 1e-6  # of a token: sums of floats are not exact
-_TOKENS_OF_A_USE: Final = 10_000  # a guess: tokens that one use of a provider's tool adds to the prompt
-_MOST_OUTPUT: Final = 128_000  # of a model whose own limit is not known
+_ROUNDING_TOKENS: Final = 1e-6  # of a token: sums of floats are not exact
+_TOKENS_PER_USE: Final = 10_000  # a guess: tokens that one use of a provider's tool adds to the prompt
+_DEFAULT_MAX_OUTPUT_TOKENS: Final = 128_000  # of a model whose own limit is not known
 MIN_LOWERED_TOKENS: Final = 8_192  # a limit is not lowered below this: a shorter answer is useless to an agent
 
 
@@ -53,7 +53,7 @@ class WorstCase:
         """Return how many answer tokens, at most `asked`, this amount pays for in addition to the prompt."""
         if usd >= self.usd(self.asked):
             return self.asked
-        return int((usd - self.prompt_usd) / self.token_usd + _ROUNDING) if self.token_usd else 0
+        return int((usd - self.prompt_usd) / self.token_usd + _ROUNDING_TOKENS) if self.token_usd else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +83,10 @@ class CostTerms:
         """Return the highest cost of the request; the model refuses a prompt above its limit, at no cost."""
         # each use of a tool is a further pass over the prompt and the results of earlier uses
         prompt = min(self.prompt_tokens, model.context_tokens) * (1 + self.uses)
-        prompt += _TOKENS_OF_A_USE * self.uses * (self.uses + 1) // 2
+        prompt += _TOKENS_PER_USE * self.uses * (self.uses + 1) // 2
         prompt_usd = price.worst(prompt, 0, self.use, caches=self.caches)
         token_usd = price.worst(prompt, 1, self.use, caches=self.caches) - prompt_usd
-        most = model.max_output_tokens or _MOST_OUTPUT
+        most = model.max_output_tokens or _DEFAULT_MAX_OUTPUT_TOKENS
         asked = most if self.max_tokens is None else self.max_tokens
         return WorstCase(prompt_usd, token_usd, asked, is_fixed=self.max_tokens is None)
 
@@ -106,7 +106,7 @@ class ConversationDigests:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """Result of a tool call in a request: the call's id, its text (cut), and if the client states an error."""
+    """Result of a tool call in a request: the call's id, the text (cut), and if the client states an error."""
 
     call: str
     text: str
@@ -115,7 +115,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
-    """Call of a tool in an answer; `arguments` is empty if they are not asked for or cannot be read."""
+    """Call of a tool in an answer; `arguments` is empty if they are not needed or cannot be read."""
 
     id: str
     tool: str
@@ -167,7 +167,7 @@ class RateLimit:
         is_refusal: the same request should be sent again later.
         retry_after: seconds to wait before that; None if not stated.
         exhausted_seconds: seconds until an exhausted limit is reset; 0 if no limit is exhausted.
-        account_seconds: until the account takes requests for any model again; 0 if it does now.
+        account_seconds: seconds until the account takes requests for any model again; 0 if it does now.
     """
 
     status: int | None = None
@@ -219,7 +219,7 @@ class ApiStyle(Protocol):
     """A form of requests and responses, such as the Messages API. Several providers may serve it.
 
     Attributes:
-        name: agents name the styles that they speak.
+        name: its name, by which agents state the styles that they speak.
         routes: paths of POST requests, as patterns of aiohttp: `{model}` is a part that differs.
         list_routes: paths of GET requests for lists of models, which the gateway answers itself.
     """
@@ -232,9 +232,9 @@ class ApiStyle(Protocol):
         """Return where a request is sent.
 
         Args:
-            base_url: of the provider, without a slash at the end.
+            base_url: address of the provider, without a slash at the end.
             target: path and query of the client's request.
-            model: the model that is asked.
+            model: id of the requested model.
         """
 
     def session_token(self, headers: Mapping[str, str], query: Mapping[str, str]) -> str:
@@ -255,7 +255,7 @@ class ApiStyle(Protocol):
         """Parse a request to one of `routes`.
 
         Args:
-            path: of the request, without its query.
+            path: path of the request, without its query.
             body: the bytes that the client sent.
             hide: replaces folders and secrets, which differ between runs.
             circumstances: further texts that differ between runs, and are left out of the request's identity.
@@ -267,7 +267,7 @@ class ApiStyle(Protocol):
     def with_settings(
         self, request: ModelRequest, settings: dict[str, JsonValue], model: ModelInfo | None
     ) -> ModelRequest:
-        """Return the request with those settings that its model accepts."""
+        """Return the request with the settings that its model accepts."""
 
     def with_max_tokens(self, request: ModelRequest, max_tokens: int) -> ModelRequest:
         """Return the request with an answer of at most `max_tokens`."""
@@ -279,7 +279,7 @@ class ApiStyle(Protocol):
         """Read the rate limits from a response's status and headers, and from the body of an error."""
 
     def usage_reader(self, *, streamed: bool, reads: Callable[[str], bool]) -> UsageReader:
-        """Return a reader for one response; `reads` tells if the arguments of a tool's calls are asked for."""
+        """Return a reader for one response; `reads` tells if the arguments of a tool's calls are needed."""
 
     def client_filter(self, request: ModelRequest) -> Callable[[bytes], bytes] | None:
         """Return a function that removes from an answer's bytes what the client did not ask for; None: nothing.

@@ -1,4 +1,4 @@
-"""Parts that requests of all API styles share: strict parsing, identity, and settings put into them."""
+"""Code that all API styles share for requests: strict parsing, identity, and changes of settings."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ def unambiguous_object(body: bytes) -> tuple[Body, bytes]:
     """Parse an object in which no key is repeated at any depth; also return it as orjson writes it.
 
     The objects are large, so few should be alive at a time: allocating memory anew for each request costs time.
-    Providers refuse what is not strict JSON, such as half of a UTF-16 pair, with status 400; so does this.
+    Providers refuse what is not strict JSON, such as half of a UTF-16 pair, with status 400; so does the gateway.
 
     Raises:
         InvalidRequestError: it is not an object, or two programs could parse it differently.
@@ -54,7 +54,7 @@ def unambiguous_object(body: bytes) -> tuple[Body, bytes]:
 def _quotes(body: bytes) -> int:
     """Count quotation marks, including those written as escapes.
 
-    Each string has at least as many here as in what orjson writes, so if the sums are equal, orjson dropped no key.
+    Each string has at least as many here as in orjson's output, so if the sums are equal, orjson dropped no key.
     """
     return body.count(b'"') + (body.count(b"\\u0022") if b"\\" in body else 0)
 
@@ -91,7 +91,7 @@ def token_limit(content: Body, name: str) -> int | None:
 
 
 def request_digest(text: bytes, circumstances: Circumstances, prefix: bytes = b"") -> str:
-    """Return the SHA-256 of a request's JSON, with constants in place of what differs between equal runs."""
+    """Return the SHA-256 of a request's JSON, with constants in place of texts that differ between equal runs."""
     for pattern, constant in circumstances:
         text = pattern.sub(constant, text)
     return hashlib.sha256(prefix + text).hexdigest()
@@ -135,10 +135,10 @@ def with_accepted(
     """Return the request with settings put in.
 
     Args:
-        request: as parsed.
-        settings: names of all settings.
-        accepted: those that are put in.
-        content: the body with them.
+        request: the parsed request.
+        settings: names of all configured settings.
+        accepted: settings that are put in.
+        content: the body with the accepted settings.
     """
     max_tokens = cast("int | None", accepted.get("max_tokens", request.terms.max_tokens))
     return replace(

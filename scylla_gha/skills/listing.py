@@ -51,7 +51,7 @@ def shown_descriptions(skills: Sequence[ReadSkill], listing: SkillListing) -> li
         fitting = listing.fit(listed, rules, rules.room(budget))
         fraction = listing.fraction(rules, budget, fitting.used)
         room, version = rules.room(budget), rules.version
-        names = (fitting.whole, fitting.by_name_only)
+        names = (fitting.described, fitting.by_name_only)
         shown.append(ShownDescriptions(budget.label, version, room, fitting.used, *names, fraction))
     return shown
 

@@ -93,7 +93,7 @@ def test_the_prediction_is_what_the_cli_sends(tmp_path: Path, version: str, fact
     for model in MODELS:
         fitting = listing.fit(given.values(), rules, rules.room(rules.budget(model)))
         assert sent[model].strip()[: len(fitting.text) + 3] == f"{fitting.text}\n- ", model
-        assert fitting.whole
+        assert fitting.described
     for path in repo.glob("runs/greet/*/trial.json"):
         (attempt,) = json.loads(path.read_text())["attempts"]
         model = next(model for model in MODELS if model in path.parent.name)

@@ -33,7 +33,7 @@ def test_a_built_in_agent_needs_nothing_and_costs_nothing(agent: Agent, tmp_path
     ("how", "said", "outcome", "reason"),
     [
         (FinishedProcess(1, 1.0), "patch does not apply\n", "fixture_error", "exit code 1: patch does not apply"),
-        (FinishedProcess(127, 1.0), "", "fixture_error", "exit code 127: it said nothing"),
+        (FinishedProcess(127, 1.0), "", "fixture_error", "exit code 127: it printed nothing"),
         (FinishedProcess(-15, 1.0, timed_out=True), "", "timeout", "ended at the limit of 5 s"),
     ],
 )
@@ -61,7 +61,7 @@ def test_oracle_applies_the_patch_and_nop_does_nothing(tmp_path: Path) -> None:
         ("  \n", "out\n", 300, "out"),
         ("x" * 500, "", 300, "x" * 300),
         ("a long one", "", 3, "one"),
-        ("", "", 300, "it said nothing"),
+        ("", "", 300, "it printed nothing"),
     ],
 )
 def test_a_complaint_is_the_end_of_what_was_said(

@@ -59,7 +59,7 @@ def test_at_the_time_limit_it_is_a_timeout_whatever_the_transcript_says_of_reque
     ("lines", "stderr", "reason"),
     [
         pytest.param([], "command not found", "the CLI did not start (exit code 1): command not found", id="no start"),
-        pytest.param([], "", "the CLI did not start (exit code 1): it said nothing", id="silent"),
+        pytest.param([], "", "the CLI did not start (exit code 1): it printed nothing", id="silent"),
         pytest.param(["Hello!"], "", "the transcript is not stream-json of a known form: Hello!", id="another form"),
         pytest.param(
             [{"type": "hello"}], "", 'the CLI did not start (exit code 1): {"type": "hello"}', id="no start event"

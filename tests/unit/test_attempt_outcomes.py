@@ -9,7 +9,7 @@ from scylla_gha.model.trial import Delivery, Outcome
 from scylla_gha.system.process import FinishedProcess, LimitHit
 
 DONE = TranscriptSummary(Outcome.COMPLETED, "the agent ended by itself")
-DIED = TranscriptSummary(Outcome.AGENT_ERROR, "the CLI ended with exit code -9 and no result: it said nothing")
+DIED = TranscriptSummary(Outcome.AGENT_ERROR, "the CLI ended with exit code -9 and no result: it printed nothing")
 SHORT = Delivery(proved=False, missing=("skills: a",))
 PROVED = Delivery(proved=True)
 SPENT = "budget_exceeded:trial"

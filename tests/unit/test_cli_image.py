@@ -139,7 +139,7 @@ def test_a_cli_that_does_not_come_as_far_as_a_request_has_none(tmp_path: Path, s
         ("claude-coed", 3, "agents: there is no agent 'claude-coed'; did you mean \"claude-code\"?"),
         ("nop", 3, "nop is built in, so it has no inventory"),
         ("oracle", 3, "oracle is built in, so it has no inventory"),
-        ("nop@2", 5, "agents: nop@2: the version here is"),
+        ("nop@2", 5, "agents: nop@2: the installed version is"),
         ("", 3, "agents: there is no agent ''"),
     ],
 )

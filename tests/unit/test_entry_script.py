@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.providers import NAMES
+from scylla_gha.providers import HIDDEN_VARIABLES
 from tests.support.processes import number_in, wait_for
 
 ROOT = Path(__file__).parents[2]
@@ -169,7 +169,7 @@ def test_the_dev_container_has_what_the_script_would_install() -> None:
 def test_what_installs_the_toolkit_has_no_credentials_of_any_provider(tmp_path: Path) -> None:
     script = (ROOT / "scylla").read_text(encoding="utf-8")
     function = script[script.index("without_credentials() (") :].partition("\n)\n")[0] + "\n)\n"
-    secret = dict.fromkeys((*NAMES, "ACME_API_KEY", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY"), "x")
+    secret = dict.fromkeys((*HIDDEN_VARIABLES, "ACME_API_KEY", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY"), "x")
     kept = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "UV_INDEX_URL": "http://localhost/simple"}
     command = ["sh", "-eu", "-c", f"{function}without_credentials env"]
     seen = subprocess.check_output(command, env=secret | kept, text=True)

@@ -11,7 +11,7 @@ from scylla_gha.agents.base import AgentPackage
 from scylla_gha.errors import RefusedError
 from scylla_gha.evaluate.context import RunContext
 from scylla_gha.evaluate.model_access import RecordingOptions, guard_checks, has_real_key, require_safe_sandbox
-from scylla_gha.providers import NAMES, hide_credentials, provider_environment
+from scylla_gha.providers import HIDDEN_VARIABLES, hide_credentials, provider_environment
 from scylla_gha.sandboxes import SANDBOXES
 from tests.support.agents import ShellAgent
 from tests.support.command import scylla
@@ -136,12 +136,14 @@ def test_built_in_agents_alone_stay_on_the_host_in_actions_beside_a_key(
 
 
 def test_credentials_are_withheld_from_what_is_started_and_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in NAMES:
+    for name in HIDDEN_VARIABLES:
         monkeypatch.setenv(name, KEY)
     monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN")
     with hide_credentials():
         assert KEY not in subprocess.run(["env"], capture_output=True, text=True, check=True).stdout
-        assert [name for name in NAMES if provider_environment().get(name) != KEY] == ["ANTHROPIC_AUTH_TOKEN"]
+        assert [name for name in HIDDEN_VARIABLES if provider_environment().get(name) != KEY] == [
+            "ANTHROPIC_AUTH_TOKEN"
+        ]
     assert os.environ["ANTHROPIC_API_KEY"] == KEY
     assert "ANTHROPIC_AUTH_TOKEN" not in os.environ
 
@@ -164,7 +166,7 @@ def test_no_program_that_a_command_starts_inherits_them(tmp_path: Path) -> None:
         (tmp_path / "bin" / name).write_text(RECORD.format(folder=tmp_path, name=name, real=real))
         (tmp_path / "bin" / name).chmod(0o755)
     path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
-    env = environment_of_command(tmp_path, **dict.fromkeys(NAMES, KEY), CANARY="seen", PATH=path)
+    env = environment_of_command(tmp_path, **dict.fromkeys(HIDDEN_VARIABLES, KEY), CANARY="seen", PATH=path)
     said = scylla("plan", "greet", cwd=repository, env=env)
     assert said.code == 0, said.err
     found = {path.name.split("-")[2]: path.read_text() for path in tmp_path.glob("env-of-*")}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.gateway.recording import PathAliases, RecordedResponse, Recorder, Recording, is_stream, neutral_text
+from scylla_gha.gateway.recording import PathAliases, RecordedResponse, Recorder, Recording, is_stream, recordable_text
 from scylla_gha.providers import PROVIDERS
 from scylla_gha.providers.base import split_events
 from scylla_gha.redaction import Redactor
@@ -32,7 +32,7 @@ def pieces_of(text: str, field: str) -> list[str]:
 def test_a_folder_split_over_events_is_found(field: str, size: int) -> None:
     text = f'{{"a": "ls {FOLDER}/src {FOLDER}/home/x {FOLDER}{FOLDER}", "b": "{FOLDER}"}}'
     body = stream([text[at : at + size] for at in range(0, len(text), size)], field)
-    recorded = neutral_text(body, ALIASES, ANTHROPIC, streamed=True)
+    recorded = recordable_text(body, ALIASES, ANTHROPIC, streamed=True)
     assert FOLDER not in recorded
     assert "".join(pieces_of(recorded, field)) == text.replace(f"{FOLDER}/home", "/H").replace(FOLDER, "/N")
     shown = ALIASES.show(recorded.encode())
@@ -45,20 +45,20 @@ def test_a_secret_split_over_events_is_taken_out(size: int) -> None:
     secret = "s3cret-0123456789"
     text = f"in {FOLDER} it is {secret}, {secret}"
     body = stream([text[at : at + size] for at in range(0, len(text), size)], "text")
-    recorded = neutral_text(body, PathAliases({FOLDER: "/N"}, Redactor([secret])), ANTHROPIC, streamed=True)
+    recorded = recordable_text(body, PathAliases({FOLDER: "/N"}, Redactor([secret])), ANTHROPIC, streamed=True)
     assert "".join(pieces_of(recorded, "text")) == "in /N it is [redacted], [redacted]"
 
 
 def test_what_is_not_split_keeps_every_byte() -> None:
     body = stream([f"in {FOLDER}, ", "é", "", "more"], "text")
-    assert ALIASES.show(neutral_text(body, ALIASES, ANTHROPIC, streamed=True).encode()) == body
-    assert neutral_text(b'{"x":   "/tmp/scratch/repo"}', ALIASES, ANTHROPIC, streamed=False) == '{"x":   "/N"}'
+    assert ALIASES.show(recordable_text(body, ALIASES, ANTHROPIC, streamed=True).encode()) == body
+    assert recordable_text(b'{"x":   "/tmp/scratch/repo"}', ALIASES, ANTHROPIC, streamed=False) == '{"x":   "/N"}'
 
 
 def test_blocks_are_not_mixed() -> None:
     """The end of one block and the start of the next are no folder together."""
     body = stream(["ends in /tmp/scratch"], "text", 0) + stream(["/repo begins"], "text", 1)
-    assert neutral_text(body, ALIASES, ANTHROPIC, streamed=True).encode() == body
+    assert recordable_text(body, ALIASES, ANTHROPIC, streamed=True).encode() == body
 
 
 def test_events_give_the_same_bytes() -> None:

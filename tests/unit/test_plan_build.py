@@ -54,7 +54,9 @@ def test_an_unknown_agent_is_named_with_a_hint(named: str, hint: str) -> None:
 
 
 def test_another_version_than_the_pinned_one_is_refused() -> None:
-    with pytest.raises(ToolError, match=r"^agents: oracle@9: the version here is 1; correct the pin, or remove it$"):
+    with pytest.raises(
+        ToolError, match=r"^agents: oracle@9: the installed version is 1; correct the pin, or remove it$"
+    ):
         find_agents(experiment_of("oracle@9"), install=True)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from scylla_gha.gateway.recording import PathAliases
 from scylla_gha.model.traffic import ModelInfo
-from scylla_gha.providers.anthropic.request import _PART, apply_settings, parse_request
+from scylla_gha.providers.anthropic.request import _SEARCH_BYTES, apply_settings, parse_request
 from scylla_gha.providers.base import InvalidRequestError, ModelRequest, ToolResult
 from scylla_gha.providers.json_requests import _require_unique_keys
 
@@ -91,7 +91,7 @@ def test_who_when_and_where_make_no_other_question(change: Callable[[dict[str, A
     assert changed(change).digest == understood(BODY).digest
 
 
-@pytest.mark.parametrize("length", range(_PART - 90, _PART - 10, 3))
+@pytest.mark.parametrize("length", range(_SEARCH_BYTES - 90, _SEARCH_BYTES - 10, 3))
 def test_the_date_in_a_long_text_makes_no_other_question(length: int) -> None:
     first, second = (
         {"model": "m", "system": f"{'x' * length}Today's date is {date}."} for date in ("2026-11-21", "2027-01-31")

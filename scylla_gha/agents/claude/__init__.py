@@ -45,7 +45,7 @@ _WAIT_FOR_SERVERS: Final = {
     "MCP_SERVER_CONNECTION_BATCH_SIZE": "4",  # servers that start at the same time
 }
 # Otherwise the CLI lists skills within 1 % of the model's context, and further skills only by name. With this number of
-# characters, all skills are listed whole; without added skills, the first request does not change.
+# characters, all skills have descriptions; without added skills, the first request does not change.
 _SKILL_LISTING: Final = {"SLASH_COMMAND_TOOL_CHAR_BUDGET": "1000000"}
 _OLDER: Final = "Haiku 4.5, Opus 4.5 and 4.6, Sonnet 4.5 and 4.6"
 _OLDER_MODELS: Final = (
@@ -55,7 +55,7 @@ _OLDER_MODELS: Final = (
     "claude-sonnet-4-5-20250929",
     "claude-sonnet-4-6",
 )
-_LONGEST_WORD: Final = 131_071  # maximum bytes of one argument in Linux
+_MAX_ARGUMENT_BYTES: Final = 131_071  # of one argument in Linux
 
 
 class ClaudeCode:
@@ -108,7 +108,7 @@ class ClaudeCode:
     prompt_commands: Final = ("goal", "init", "insights", "review", "security-review", "team-onboarding")
 
     def path_aliases(self, workspace: str) -> dict[str, str]:
-        """Return the name of the session folder: the path with a dash for each character but letters and digits."""
+        """Return the session folder's name: the path, with a dash for each character that is no letter or digit."""
         return {re.sub(r"[^A-Za-z0-9]", "-", workspace): "-scylla-workspace"}
 
     def version(self, program: str) -> str:
@@ -244,12 +244,12 @@ def _resource_flags(task: AgentTask) -> list[str]:
 
 
 def _skill_flags(task: AgentTask) -> list[str]:
-    """Copy skills to the user's skills, or into a plugin of the author's name with nothing else; return its flags."""
+    """Copy skills to the user's skills, or into plugins named after their authors; return the plugins' flags."""
     plugins = task.resources.plugins
     sources = {Path(key).name: path for key, path in task.resources.folders.items() if key.startswith("skills/")}
     for name, source in sources.items():
-        above = task.home / _PLUGINS / plugins[name] if name in plugins else task.home / ".claude"
-        shutil.copytree(source, above / "skills" / name, ignore=partial(_undelivered, source))
+        parent = task.home / _PLUGINS / plugins[name] if name in plugins else task.home / ".claude"
+        shutil.copytree(source, parent / "skills" / name, ignore=partial(_undelivered, source))
     flags = []
     for plugin in dict.fromkeys(plugins.values()):
         manifest = {"name": plugin, "version": "1.0.0", "description": "Skills of an author"}
@@ -285,9 +285,9 @@ def _agent_flags(task: AgentTask) -> list[str]:
     fields = {name: agent.model_dump(exclude={"name"}, exclude_none=True) for name, agent in agents.items()}
     flag = json.dumps(fields)
     size = len(flag.encode())
-    if size > _LONGEST_WORD:
+    if size > _MAX_ARGUMENT_BYTES:
         raise ToolError(
-            f"the flag --agents would have {counted(size, 'byte')}, and Linux takes {_LONGEST_WORD}; "
+            f"the flag --agents would have {counted(size, 'byte')}, and Linux allows {_MAX_ARGUMENT_BYTES}; "
             "add `user` to setting_sources, so that sub-agents are files"
         )
     return ["--agents", flag] if agents else []

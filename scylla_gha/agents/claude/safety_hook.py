@@ -74,7 +74,7 @@ def _hook_entry(command: str) -> Json:
 
 
 def _write_modules(folder: Path) -> None:
-    """Write the modules of the safety net side by side, without the toolkit's name."""
+    """Write the modules of the safety net into one folder, without the toolkit's name in their imports."""
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(_READABLE)
     package = hook.__name__.rpartition(".")[0]
@@ -105,7 +105,7 @@ def safety_net_summary(transcript: Path) -> SafetyNetSummary:
 
 
 def observed_hooks(transcript: Path) -> Observed | None:
-    """Return which of its calls the safety net judged; None if there was no call that it has to judge."""
+    """Return which calls the safety net judged, and which it missed; None if there was no call to judge."""
     judged = {str(call.get("call")) for call in _decisions(transcript)}
     ran = [
         call

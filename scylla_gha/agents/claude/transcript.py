@@ -32,12 +32,12 @@ from scylla_gha.providers.base import objects, parse_object
 
 Event = dict[str, Any]
 
-_MOST_LINES: Final = 1_000_000  # far more than a session has; that many are read in seconds
-_LONGEST_LINE: Final = 16 * 1024 * 1024  # bytes; the longest events have a picture or a tool's output
+_MAX_LINES: Final = 1_000_000  # far more than a session has; that many are read in seconds
+_MAX_LINE_BYTES: Final = 16 * 1024 * 1024  # bytes; the longest events have a picture or a tool's output
 _TOO_LONG: Final = b"\0"  # replaces a longer line, and is not an event
-_MOST_PARTS: Final = 1_000_000  # of an event; each takes some hundred bytes of memory
-_MOST_LEVELS: Final = 100  # of nesting in an event; Python and pydantic allow a few hundred
-_REASON_CHARS: Final = 300
+_MAX_PARTS: Final = 1_000_000  # of an event; each takes some hundred bytes of memory
+_MAX_LEVELS: Final = 100  # of nesting in an event; Python and pydantic allow a few hundred
+_MAX_REASON_CHARACTERS: Final = 300
 _BAD_REQUEST: Final = frozenset({400, 413})
 _LIMITS: Final = frozenset({"error_max_turns", "error_max_budget_usd"})
 _API_ERRORS: Final = frozenset(
@@ -47,7 +47,7 @@ _API_ERRORS: Final = frozenset(
 
 @dataclass
 class ModelMessage:
-    """A message of the model."""
+    """A message of the model; `synthetic`: the CLI itself wrote it."""
 
     synthetic: bool = False
     texts: list[str] = field(default_factory=list)
@@ -87,7 +87,7 @@ def read_transcript(transcript: Path) -> ClaudeSession:
     """Read the events of a transcript; lines that are not events are counted."""
     session = ClaudeSession()
     lines = _lines(transcript)
-    for line in itertools.islice(lines, _MOST_LINES):
+    for line in itertools.islice(lines, _MAX_LINES):
         event = _parse_event(line)
         if event is not None and not _is_deep(line, event):
             _add_event(session, event)
@@ -107,24 +107,24 @@ def events_with(transcript: Path, marker: bytes) -> Iterator[Event]:
 def _lines(transcript: Path) -> Iterator[bytes]:
     """Yield the lines; never read the whole of a line that is too long into memory."""
     with transcript.open("rb") as file:
-        while line := file.readline(_LONGEST_LINE):
+        while line := file.readline(_MAX_LINE_BYTES):
             part = line
-            while len(part) == _LONGEST_LINE and not part.endswith(b"\n"):
-                line, part = _TOO_LONG, file.readline(_LONGEST_LINE)
+            while len(part) == _MAX_LINE_BYTES and not part.endswith(b"\n"):
+                line, part = _TOO_LONG, file.readline(_MAX_LINE_BYTES)
             yield line
 
 
 def _parse_event(line: bytes) -> Event | None:
-    """Parse an event; return None if the line is not an event, or has so many parts that they would fill the memory."""
-    return None if sum(map(line.count, (b",", b"[", b"{"))) > _MOST_PARTS else parse_object(line)
+    """Parse an event; return None if the line is not an event, or has so many parts that it would fill the memory."""
+    return None if sum(map(line.count, (b",", b"[", b"{"))) > _MAX_PARTS else parse_object(line)
 
 
 def _is_deep(line: bytes, event: Event) -> bool:
     """Return True if the event is nested too deeply to be written again."""
-    if line.count(b"[") + line.count(b"{") <= _MOST_LEVELS:
+    if line.count(b"[") + line.count(b"{") <= _MAX_LEVELS:
         return False
     level: list[object] = [event]
-    for _ in range(_MOST_LEVELS):
+    for _ in range(_MAX_LEVELS):
         level = [
             inner
             for value in level
@@ -222,7 +222,7 @@ def classify_session(session: ClaudeSession, ended: ProcessResult) -> tuple[Outc
 
 
 def _classify_result(session: ClaudeSession, result: Event) -> tuple[Outcome, str, bool]:
-    text = _reported(result)[:_REASON_CHARS]
+    text = _reported(result)[:_MAX_REASON_CHARACTERS]
     if session.refused or result.get("stop_reason") == "refusal":
         return Outcome.REFUSED, text, False
     if str(result.get("subtype")) in _LIMITS:

@@ -35,13 +35,13 @@ _NAME: Final = re.compile(r"^name:[ \t]*(['\"]?)([^'\"\n]+?)\1[ \t]*$", re.MULTI
 _NOT_IN_TOOL_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
 _REFUSED: Final = ("<tool_use_error>", "Agent type '")
 _EXPANDED: Final = re.compile(r"Base directory for this skill: (?:[^\n]*/)?([^/\n]+)\n")
-_LEAST_MARK: Final = 10  # characters of a line by which the text of a skill is recognised
-_LONG_MARK: Final = 30
-_LONGEST_MARK: Final = 200
+_MIN_MARK_CHARACTERS: Final = 10  # characters of a line by which the text of a skill is recognised
+_LONG_MARK_CHARACTERS: Final = 30
+_MAX_MARK_CHARACTERS: Final = 200
 
 
 def tool_watch(resources: AgentResources) -> ToolWatch:
-    """Return the calls and texts that show uses of the resources; the gateway notes nothing without any."""
+    """Return the calls and texts that show uses of the resources, for the gateway to log."""
     kinds = {name.partition("/")[0] for name in _declared(resources)}
     tools: dict[str, tuple[str, ...]] = {
         tool: (argument,) for kind in kinds for tool, argument in _ARGUMENTS.get(kind, {}).items()
@@ -57,7 +57,7 @@ def observed_uses(resources: AgentResources, watched: WatchedTraffic, request: P
 
     Args:
         resources: resources of the arm.
-        watched: what the gateway noted.
+        watched: calls and results that the gateway logged.
         request: body of the first request, which may be missing.
     """
     names = _declared(resources)
@@ -114,7 +114,7 @@ def _server_prefixes(resources: AgentResources) -> dict[str, str]:
 
 
 def _resource(call: WatchedCall, names: Collection[str], servers: Mapping[str, str]) -> str | None:
-    """Return the resource that a call is for, a skill even if it is not declared; None if it is for another one."""
+    """Return the declared resource, or the skill even if undeclared, that a call uses; None for other calls."""
     if call.tool == _READ_RESOURCE:
         return _match(f"mcp/{call.arguments.get('server')}", names)
     for kind, tools in _ARGUMENTS.items():
@@ -127,7 +127,7 @@ def _resource(call: WatchedCall, names: Collection[str], servers: Mapping[str, s
 
 
 def _is_refusal(resource: str, text: str) -> bool:
-    """Tell if an error is the CLI's own, and not one of a server or of a sub-agent that ran."""
+    """Tell if an error comes from the CLI, and not from a server or a sub-agent that ran."""
     return resource.startswith("skill/") or text.startswith(_REFUSED)
 
 
@@ -138,34 +138,36 @@ def _is_cut_off(call: WatchedCall, resource: str) -> bool:
 
 
 def _plain_name(text: str = "") -> str:
-    """Return a name without the slash and the plug-in before it."""
+    """Return a name without a slash and a plug-in before it."""
     return text.removeprefix("/").rpartition(":")[2]
 
 
 def _match(name: str, names: Collection[str]) -> str | None:
-    """Return the equal name, else one that differs in the case of letters only; the call's result says if it counts."""
+    """Return the equal name, or else one that differs only in case; the call's result decides if it counts."""
     if name in names:
         return name
     return next((known for known in names if known.casefold() == name.casefold()), None)
 
 
 def _marks(skills: Mapping[str, Path]) -> dict[str, str]:
-    """Return a line of each skill's text by which a copy of it is recognised; skills without such a line are left out.
+    """Return one line of each skill's text by which copies are recognised; skip skills without such a line.
 
-    It is the first long line that no other of the skills has, else the longest.
+    It is the first long line that no other skill has, or else the longest such line.
     """
     lines = {name: list(_body_lines(file)) for name, file in skills.items()}
     owners = Counter(line for own in lines.values() for line in set(own))
     marks = {name: [line for line in own if owners[line] == 1] for name, own in lines.items()}
-    longest = {name: max(own, key=lambda line: min(len(line), _LONG_MARK)) for name, own in marks.items() if own}
+    longest = {
+        name: max(own, key=lambda line: min(len(line), _LONG_MARK_CHARACTERS)) for name, own in marks.items() if own
+    }
     return {f"skill/{name}": line for name, line in longest.items()}
 
 
 def _body_lines(file: Path) -> Iterator[str]:
     text = file.read_bytes().decode(errors="replace") if file.is_file() else ""
     for line in text.removeprefix(front_matter(file)).splitlines():
-        mark = line.strip()[:_LONGEST_MARK]
-        if len(mark) >= _LEAST_MARK:
+        mark = line.strip()[:_MAX_MARK_CHARACTERS]
+        if len(mark) >= _MIN_MARK_CHARACTERS:
             yield mark
 
 

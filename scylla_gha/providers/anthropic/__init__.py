@@ -96,8 +96,8 @@ class MessagesStyle:
     def rate_limit(self, status: int, headers: Mapping[str, str], body: bytes = b"") -> RateLimit:  # noqa: ARG002 the same
         """Read `retry-after` and the `anthropic-ratelimit-` headers.
 
-        A 429 is a refusal, also without a stated wait. So is a 529 that states one, in seconds or as a date. A 529 that
-        states none is a failure of the provider, which is tried again as often as any 5xx.
+        A 429 is a refusal, with or without a stated wait. So is a 529 that states a wait, in seconds or as a date. A
+        529 that states none is a failure of the provider, which is tried again as often as any 5xx.
         """
         is_too_many = status == HTTPStatus.TOO_MANY_REQUESTS
         seconds = retry_after_seconds(headers)
@@ -159,7 +159,7 @@ def exhausted_seconds(headers: Mapping[str, str]) -> float:
 
 
 def subscription_exhausted_seconds(headers: Mapping[str, str]) -> float:
-    """Return the seconds (perhaps hours) until a subscription that refused a request takes requests again; else 0."""
+    """Return the seconds (perhaps hours) until a subscription that refused a request is reset; 0 if it did not."""
     if headers.get(f"{_LIMIT}{_SUBSCRIPTION_LIMIT}-status") != "rejected":
         return 0.0
     return _seconds_until(headers.get(f"{_LIMIT}{_SUBSCRIPTION_LIMIT}-reset", ""))

@@ -1,4 +1,4 @@
-"""Requests of the Messages API: identity, conversation, size and cost terms; settings and limits put into them.
+"""Requests of the Messages API: their identity, conversation, size and cost, and changes of settings and limits.
 
 The estimate of a prompt is too low only if text has more than one token per two bytes, or for what the provider's own
 tools add to the prompt (docs/costs.md).
@@ -42,7 +42,7 @@ from scylla_gha.providers.json_requests import (
     with_accepted,
 )
 
-# What the CLI writes into its requests about the date and the machine, by its first words.
+# Texts about the date and the machine that the CLI writes into its requests: first words, pattern, replacement.
 _CIRCUMSTANCES: Final = (
     (b"Today's date is ", re.compile(rb"Today's date is \d{4}-\d\d-\d\d"), b"Today's date is DATE"),
     (b"OS Version: ", re.compile(rb'OS Version: [^\\"]*'), b"OS Version: SYSTEM"),
@@ -50,16 +50,16 @@ _CIRCUMSTANCES: Final = (
 _CACHING: Final = b"cache_control"
 _WORDS: Final = (*(words for words, _, _ in _CIRCUMSTANCES), _CACHING)
 _SEARCH: Final = ahocorasick_rs.BytesAhoCorasick(_WORDS)  # takes a twentieth of the time of three `in` on a large body
-_PART: Final = 256 * 1024  # bytes of one search
+_SEARCH_BYTES: Final = 256 * 1024  # bytes of one search
 _MAX_TOKENS: Final = re.compile(rb'"max_tokens"\s*:\s*\d+')
-_MIN_THINKING: Final = 1_024  # tokens (platform.claude.com/docs, extended thinking, 2026-11-22)
+_MIN_THINKING_TOKENS: Final = 1_024  # tokens (platform.claude.com/docs, extended thinking, 2026-11-22)
 _BILLING: Final = "x-anthropic-billing-header:"
 # An image is cut into patches of 28 x 28 pixels, 2,576 pixels at its long edge and 4,784 patches at most
 # (platform.claude.com/docs, vision, 2026-11-22). A PDF may have 600 pages, each an image and up to 3,000 tokens of text
-# (PDF support, the same day), which fills any model's context: it is taken for that.
+# (PDF support, the same day), which fills any model's context: every PDF is counted as that.
 _IMAGE_TOKENS: Final = 4_784
 _PDF_TOKENS: Final = 600 * (_IMAGE_TOKENS + 3_000)
-_USES: Final = 10  # of a provider's tool, if the request sets no bound
+_DEFAULT_USES: Final = 10  # of a provider's tool, if the request sets no bound
 # Kinds of tools that the client runs, and the search among tools that the request itself declares.
 _CLIENT_TOOLS: Final = re.compile(
     r"custom|(bash|text_editor|computer|computer_toolset|memory|tool_search_tool_(bm25|regex))_\d{8}"
@@ -69,7 +69,7 @@ _CLIENT_TOOLS: Final = re.compile(
 _CLEARING_EDITS: Final = re.compile(r"clear_(tool_uses|thinking)_\d{8}")
 _VERSION: Final = re.compile(r"_\d{8}$")
 _SOURCES: Final = frozenset({"base64", "text", "content"})  # that are in the request, and not fetched
-_USUAL: Final = ServerToolUse()
+_STANDARD_USE: Final = ServerToolUse()
 _STATE: Final = ("mcp_servers", "container", "thread")  # held or reached by the provider, so not in the request
 
 
@@ -106,8 +106,8 @@ def _words_in(text: bytes) -> set[bytes]:
     """Return the words that are in a text; a long one is searched in parts, since each match takes memory."""
     overlap = max(map(len, _WORDS)) - 1
     numbers: set[int] = set()
-    for start in range(0, len(text), _PART):
-        part = text[start : start + _PART + overlap]
+    for start in range(0, len(text), _SEARCH_BYTES):
+        part = text[start : start + _SEARCH_BYTES + overlap]
         numbers.update(number for number, _, _ in _SEARCH.find_matches_as_indexes(part))
     return {_WORDS[number] for number in numbers}
 
@@ -208,7 +208,7 @@ def _without_cache_marks(part: object) -> object:
 
 
 def apply_settings(request: ModelRequest, settings: dict[str, JsonValue], model: ModelInfo | None) -> ModelRequest:
-    """Return the request with those settings that its model accepts and its thinking allows."""
+    """Return the request with the settings that its model accepts and its thinking allows."""
     if not settings:
         return request
     content = cast("Body", parse_object(request.body))
@@ -219,7 +219,7 @@ def apply_settings(request: ModelRequest, settings: dict[str, JsonValue], model:
 
 
 def _allowed(content: Body, name: str, value: JsonValue) -> bool:
-    """Tell if a setting is allowed: with thinking, temperature is not, nor a token limit below the thinking budget."""
+    """Tell if the model's token limit and the request's thinking, which rules out a temperature, allow a setting."""
     thinking = content.get("thinking")
     if not isinstance(thinking, dict) or thinking.get("type") == "disabled":
         return True
@@ -230,7 +230,7 @@ def _allowed(content: Body, name: str, value: JsonValue) -> bool:
 
 
 def name_model(request: ModelRequest, model: str) -> ModelRequest:
-    """Return the request with the id of its model in place of an alias; its digest stays."""
+    """Return the request with the id of its model in place of an alias; its digest does not change."""
     content = cast("Body", parse_object(request.body))
     return replace(request, body=orjson.dumps({**content, "model": model}), model=model)
 
@@ -251,7 +251,7 @@ def _with_max_tokens(body: bytes, before: int, after: int) -> bytes:
     thinking = content.get("thinking")
     budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
     if isinstance(thinking, dict) and isinstance(budget, int) and budget >= after:
-        fitting = max(_MIN_THINKING, budget * after // before)
+        fitting = max(_MIN_THINKING_TOKENS, budget * after // before)
         return orjson.dumps(
             {**content, "max_tokens": after, "thinking": {**thinking, "budget_tokens": min(fitting, after - 1)}}
         )
@@ -283,10 +283,10 @@ def cost_terms(content: Body, size: int, *, caches: bool) -> CostTerms:
 
 
 def _use(content: Body, searches: int) -> ServerToolUse:
-    speed, tier = _word(content, "speed", _USUAL.speed), _tier(content)
-    region = _word(content, "inference_geo", _USUAL.region)
-    if (speed, tier, region, searches) == (_USUAL.speed, _USUAL.tier, _USUAL.region, 0):
-        return _USUAL
+    speed, tier = _word(content, "speed", _STANDARD_USE.speed), _tier(content)
+    region = _word(content, "inference_geo", _STANDARD_USE.region)
+    if (speed, tier, region, searches) == (_STANDARD_USE.speed, _STANDARD_USE.tier, _STANDARD_USE.region, 0):
+        return _STANDARD_USE
     return ServerToolUse(speed=speed, tier=tier, region=region, searches=searches)
 
 
@@ -308,7 +308,7 @@ class _CostedParts:
             return
         name = _VERSION.sub("", str(kind))
         uses = tool.get("max_uses")
-        bound = uses if isinstance(uses, int) and uses >= 0 else _USES
+        bound = uses if isinstance(uses, int) and uses >= 0 else _DEFAULT_USES
         self.tools.add(name)
         self.uses += bound
         self.searches += bound if name == "web_search" else 0
@@ -345,7 +345,7 @@ def _fallbacks(content: Body) -> tuple[str, ...]:
 
 
 def _inline(block: Body) -> Iterator[Body]:
-    """Yield the tool that a message adds; a reference is to one elsewhere in the request, unless it is to MCP."""
+    """Yield the tool that a message adds; skip references to the request's other tools, but not to MCP tools."""
     tool = block.get("tool")
     if isinstance(tool, dict) and isinstance(tool.get("definition"), dict):
         yield tool["definition"]

@@ -1,4 +1,4 @@
-"""Responses of the Messages API: reads tokens, end and error as bytes pass, and joins text spans split over events."""
+"""Responses of the Messages API: reader of tokens, end and error; joining of text spans that are split over events."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from scylla_gha.providers.base import Body, Spans, objects
 
 _PRICED_USES: Final = frozenset({"web_search_requests", "web_fetch_requests"})  # of the provider's tools
 # Events that make up most of a stream and state no usage. They are parsed only while a call is open whose arguments are
-# asked for.
+# needed.
 _DELTAS: Final = (b'data: {"type":"content_block_delta"', b'data: {"type": "content_block_delta"')
 _SKIPPED: Final = (*_DELTAS, b"data: [")
 _TEXT_FIELDS: Final = ("text", "partial_json", "thinking")  # of a delta of a content block
@@ -64,7 +64,7 @@ class MessageUsage(AnswerReader):
             case "message_delta":
                 # before this event, the count is only that at the start
                 self.counted |= inner_object(event, "usage").get("output_tokens") is not None
-                self._stopped(inner_object(event, "delta"))
+                self._read_stop_reason(inner_object(event, "delta"))
                 self._update(event.get("usage"))
             case "message_stop":
                 self.complete = True
@@ -83,7 +83,7 @@ class MessageUsage(AnswerReader):
             block.add(inner_object(event, "delta").get("partial_json"))
 
     def _add_block(self, index: str, block: Body) -> None:
-        """Note a tool call of the client's tools."""
+        """Store a call of one of the client's tools."""
         if block.get("type") != "tool_use":
             return
         call = self._add_call(index, block.get("id"), block.get("name"), inner_object(block, "input"))
@@ -94,13 +94,13 @@ class MessageUsage(AnswerReader):
             self.error = str(inner_object(answer, "error").get("type"))
         else:
             self._update(answer.get("usage"))
-            self._stopped(answer)
+            self._read_stop_reason(answer)
             for index, block in enumerate(objects(answer.get("content"))):
                 self._add_block(str(index), block)
             self.complete = bool(answer)
             self.counted = "output_tokens" in self.usage
 
-    def _stopped(self, part: Body) -> None:
+    def _read_stop_reason(self, part: Body) -> None:
         reason = part.get("stop_reason")
         self.stop_reason = reason if isinstance(reason, str) else self.stop_reason
 

@@ -1,4 +1,4 @@
-"""A local server in the place of the Messages API: it lets an agent use a shell once, and then end."""
+"""A local stand-in for the Messages API: it makes an agent use a shell once and then end."""
 
 import json
 import threading
@@ -62,7 +62,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _message(body: Body) -> dict[str, Any]:
-    """Return the whole answer: a use of the shell if it is offered and was not used yet, else a text."""
+    """Return the complete answer: a use of the shell if it is offered and was not used yet, else a text."""
     offered = [str(tool.get("name")) for tool in objects(body.get("tools"))]
     shell = next((name for name in _SHELLS if name in offered), None)
     parts = (part for message in objects(body.get("messages")) for part in objects(message.get("content")))
