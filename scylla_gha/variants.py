@@ -172,6 +172,8 @@ def prove_delivery(
         inventory: what the CLI has by default; None: unknown for this version.
         is_out_of_reach: the agent could not rewrite its own output.
     """
+    if declared.forked_skill:
+        seen = [_of_sub_agent(source) if source.source == "first request" else source for source in seen]
     request = next((source for source in seen if source.source == "first request"), None)
     lacking = {fault.partition(" (")[0] for fault in _missing(declared, request, inventory)} if request else set()
     missing, undeclared, claimed = dict[str, None](), dict[str, None](), dict.fromkeys(_unguarded(declared, seen))
@@ -199,6 +201,11 @@ def prove_delivery(
         characters=_characters(declared, request) if request else {},
         short_skills=tuple(name for name in declared.skills if f"skills/{name}" in _cut(declared, request)),
     )
+
+
+def _of_sub_agent(request: Observed) -> Observed:
+    """Return what a sub-agent's first request tells of the main conversation: only the model."""
+    return Observed(source=request.source, model=request.model)
 
 
 def _characters(declared: Declared, request: Observed) -> dict[str, int]:
@@ -379,14 +386,20 @@ def _appended(declared: Declared) -> set[str]:
     return {line_hash(line) for line in text.splitlines()} if text else set()
 
 
+def _unverified_skills(declared: Declared) -> Iterator[str]:
+    unlisted = (name for name, silent in declared.unlisted.items() if ALWAYS_SEEN.issubset(silent))
+    yield from (f"the skill {name}: its front matter lets no session list it at the start" for name in unlisted)
+    if declared.forked_skill:
+        yield f"prompt, tools and lists of the main conversation: the sub-agent of {declared.forked_skill} asks first"
+
+
 def _unverified(declared: Declared, seen: Sequence[Observed], inventory: Inventory | None) -> Iterator[str]:
     sources = {source.source for source in seen}
     if "start event" not in sources:
         yield "the CLI wrote no start event"
     if "first request" not in sources:
         yield "no request to the model was seen"
-    unlisted = (name for name, silent in declared.unlisted.items() if ALWAYS_SEEN.issubset(silent))
-    yield from (f"the skill {name}: its front matter lets no session list it at the start" for name in unlisted)
+    yield from _unverified_skills(declared)
     if declared.safety_net and not declared.net_is_managed:
         yield "the safety net: on the host the agent could change it"
     if declared.safety_net and "hook events" not in sources:

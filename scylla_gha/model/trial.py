@@ -85,6 +85,10 @@ class Declared(Record):
         default=(), description="Declared skills of which the start state has another one with the same name"
     )
     plugins: tuple[str, ...] = ()
+    forked_skill: str | None = Field(
+        default=None,
+        description="Skill that the prompt calls and that runs in a sub-agent, which asks first; or null",
+    )
     usual_tools: bool = Field(default=True, description="True if no setting can change the CLI's choice of tools")
     usual_prompt: bool = Field(default=True, description="True if the treatment leaves the CLI's own prompt as it is")
     safety_net: bool = Field(default=False, description="True if a hook judges each call that can destroy something")

@@ -84,6 +84,22 @@ def test_setup_calls_by_name_and_the_last_version(tmp_path: Path) -> None:
     assert prompts["001-eval--t1-02-without"] == "data.csv"
 
 
+def test_a_prompt_may_call_a_skill_that_runs_in_a_sub_agent(tmp_path: Path) -> None:
+    skill = author(tmp_path)
+    text = (skill / "SKILL.md").read_text()
+    (skill / "SKILL.md").write_text(text.replace("---\n", "---\ncontext: fork\n", 1))
+    write_evals(skill, {"id": 1, "prompt": "/tally 3 and 4", "checks": [{"type": "contains", "pattern": "42"}]})
+    with serve(adder) as provider:
+        said = measure(tmp_path, provider, "--repetitions", "1")
+    assert said.code == 0, said.err
+    (forked,) = (row for row in rows(tmp_path) if row["arm"].startswith("t1-01"))
+    assert (forked["outcome"], forked["uses"]) == ("completed", {"skill/tally": 1})
+    (trial,) = tmp_path.glob("runs/skill-tally/*t1-01-with*/trial.json")
+    delivery = json.loads(trial.read_text())["attempts"][-1]["delivery"]
+    main = "prompt, tools and lists of the main conversation: the sub-agent of tally asks first"
+    assert (delivery["proved"], main in delivery["unverified"]) == (True, True)
+
+
 def test_a_killed_command_is_resumed_and_nothing_is_paid_twice(tmp_path: Path) -> None:
     author(tmp_path)
     slow = threading.Event()

@@ -18,10 +18,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from scylla_gha.agents.base import AgentTask
+from scylla_gha.agents.base import AgentTask, called_command
 from scylla_gha.agents.claude.safety_hook import Json, observed_hooks
 from scylla_gha.agents.claude.transcript import events_with
-from scylla_gha.config.agent_files import front_matter, skill_exposure, skills_without_description
+from scylla_gha.config.agent_files import front_fields, front_matter, skill_exposure, skills_without_description
 from scylla_gha.model.trial import Declared, Observed, Source
 from scylla_gha.model.variant import AgentResources
 from scylla_gha.providers.base import objects, parse_object
@@ -83,6 +83,7 @@ def declared_delivery(task: AgentTask, workspace: Path) -> Declared:
         instruction_files=project.instructions,
         descriptions=_descriptions(task.resources, skills),
         plugins=tuple(dict.fromkeys(task.resources.plugins.values())),
+        forked_skill=_forked_skill(task, skills),
         repeated_skills=_repeated_skills(skills, workspace) if treatment.reads_project else (),
         own_skills=tuple(name for folder in folders for name in _own_skills(folder / ".claude")),
         own_agents=tuple(name for folder in folders for name in _own_agents(folder / ".claude" / "agents")),
@@ -132,6 +133,14 @@ def _delivered_skills(task: AgentTask) -> dict[str, str]:
     """Return the names under which the CLI lists the variant's skills, by their own names."""
     plugins = task.resources.plugins
     return {name: f"{plugins[name]}:{name}" if name in plugins else name for name in task.treatment.skills}
+
+
+def _forked_skill(task: AgentTask, skills: Mapping[str, str]) -> str | None:
+    """Return the skill of the variant that the prompt calls by its name, if its SKILL.md has `context: fork`."""
+    called = called_command(task.prompt)
+    name = next((name for name, listed in skills.items() if called in {name, listed}), None)
+    folder = task.resources.folders.get(f"skills/{name}")
+    return name if folder and str(front_fields(folder / "SKILL.md").get("context")).lower() == "fork" else None
 
 
 def _unlisted_skills(task: AgentTask, skills: Mapping[str, str]) -> dict[str, tuple[Source, ...]]:
