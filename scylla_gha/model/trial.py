@@ -86,8 +86,7 @@ class Declared(Record):
     )
     plugins: tuple[str, ...] = ()
     forked_skill: str | None = Field(
-        default=None,
-        description="Skill that the prompt calls and that runs in a sub-agent, which asks first; or null",
+        default=None, description="Skill that the prompt calls and a sub-agent runs; or null"
     )
     usual_tools: bool = Field(default=True, description="True if no setting can change the CLI's choice of tools")
     usual_prompt: bool = Field(default=True, description="True if the treatment leaves the CLI's own prompt as it is")
