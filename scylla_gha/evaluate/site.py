@@ -23,7 +23,7 @@ from scylla_gha.report.branch_readme import history_of_reports
 from scylla_gha.report.charts.arms import forest
 from scylla_gha.report.page import PageParts, SiteLinks, page
 from scylla_gha.report.page.trials import TrialTable, trial_columns, trial_table
-from scylla_gha.report.site import GLOSSARY, SiteFile, place_of, relative
+from scylla_gha.report.site import GLOSSARY, SiteFile, page_location, relative
 from scylla_gha.report.site.experiment_pages import experiment_files, latest_run, scenario_files
 from scylla_gha.report.site.overview import overview_files
 from scylla_gha.report.site.site_data import SiteExperiment, SiteRun, report_fault, run_facts
@@ -142,7 +142,7 @@ class _ExperimentReader:
         path = paths.run(entry.name)
         table = self._table(run, report)
         trail = [(self.experiment.name, paths.home)]
-        location, data = place_of(path, run.label, trail, trial_columns(table))
+        location, data = page_location(path, run.label, trail, trial_columns(table))
         yield from data
         links = SiteLinks(
             location, relative(GLOSSARY, path), run_facts(run), _workflow_run(entry, self._options.server)

@@ -1,4 +1,4 @@
-"""The report as Markdown, for a file and for a step summary: the answer first, then its evidence."""
+"""Render the report as Markdown, for a file or a step summary: the answer first, then its evidence."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -16,13 +16,13 @@ _MOST_VERDICTS: Final = 10
 _MOST_SUMMARY_VERDICTS: Final = 5
 _MOST_SUMMARY_ARMS: Final = 10
 _NO_STATISTICS: Final = (
-    "The statistics are not installed (extra `report`): intervals are Wilson's, of all trials as if they were "
+    "The statistics are not installed (extra `report`): these are Wilson intervals, which treat all trials as "
     "independent."
 )
 
 
 def markdown(report: Report, chart: "Chart | None" = None) -> str:
-    """Render the whole report as a page; `chart` is shown from its file beside the page."""
+    """Render the whole report as a page; `chart` is shown from its file in the folder `charts` beside the page."""
     picture = Picture(f"charts/{chart.name}.svg", chart.alternative) if chart else None
     return _page(report_view(report), _MOST_VERDICTS, picture, None)
 
@@ -37,7 +37,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class SummaryLinks:
-    """Targets of links in a step summary: the run, the report's artifact and the results branch (empty: none)."""
+    """Targets of links in a step summary: the run, the report's artifact, and the results branch (empty: none)."""
 
     run: RunPage
     artifact: str
@@ -45,13 +45,13 @@ class SummaryLinks:
 
 
 def step_summary(report: Report, links: SummaryLinks, picture: Picture | None = None) -> str:
-    """Render the report for a run's page on GitHub: at most 60 lines, and all sections folded."""
+    """Render the report for a run's page on GitHub: at most 60 lines, with all sections folded."""
     view = report_view(report, _MOST_SUMMARY_ARMS, links.run.artifacts)
     return _page(view, _MOST_SUMMARY_VERDICTS, picture, links)
 
 
 def _page(view: ReportView, most_verdicts: int, picture: Picture | None, links: SummaryLinks | None) -> str:
-    """Return the report: as a file with open sections, or with links of a step summary, in which all are folded."""
+    """Return a report file with open sections, or, with `links`, a step summary with folded sections."""
     report, numbered_notes = view.report, notes(view)
     values = {
         "is_page": links is None,

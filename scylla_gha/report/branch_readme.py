@@ -1,7 +1,7 @@
-"""The page that people see when they open the results branch on GitHub: latest verdicts, badges, trends, links to runs.
+"""Render README.md and the badges of a results branch: latest verdicts, trends, and links to runs.
 
-Links are relative to the branch's root, so they hold on every server and in every fork. Badges are SVG files that are
-made here, so no third party sees a name.
+Links are relative to the branch's root, so they work on every server and in every fork. Badges are drawn here as SVG
+files, so no third party learns a name.
 """
 
 import datetime
@@ -20,8 +20,8 @@ from scylla_gha.report.document import UNDEFINED, Markdown, Table, code, escape,
 from scylla_gha.report.summary import HEADINGS, arm_row, marked, overall
 from scylla_gha.report.view import PASS, ReportView, report_view
 
-_HEIGHT: Final = 20
-# Widths in Verdana of 11 pixels, rounded.
+_HEIGHT: Final = 20  # pixels
+# Widths of characters in pixels, in Verdana of 11 pixels
 _CHARACTER: Final = 6.8
 _WIDTHS: Final = {
     **dict.fromkeys("ijl|'!", 3.2),
@@ -33,11 +33,11 @@ _WIDTHS: Final = {
 }
 _PADDING: Final = 6
 _NEUTRAL: Final = "#59636e"
-# White text has a contrast of at least 4.5 on each; blue and orange differ for colour-blind people too.
+# White text has a contrast of at least 4.5 on each colour; colour-blind people can tell blue from orange.
 _COLOURS: Final[dict[str, str]] = {"better": "#0b5fa5", "worse": "#b3400a", "equivalent": "#2b7a5b"}
 _GREY: Final = "#59636e"
 _BLUE: Final = "#0b5fa5"
-WIDEST: Final = 15.0  # points to either side, beyond which the badge is grey
+WIDEST: Final = 15.0  # half-width of an interval in points above which the badge is grey
 OLDEST_DAYS: Final = 90
 _MOST_EXPERIMENTS: Final = 50
 _MOST_RUNS: Final = 10
@@ -55,7 +55,7 @@ def badge_path(experiment: str, kind: str) -> str:
 
 
 def badges(report: Report) -> dict[str, str]:
-    """Return the badges of a report by kind: `verdict`, `pass-rate` and `cost-of-pass` of its decisive arm."""
+    """Return the SVG badges of a report by kind: `verdict`, and `pass-rate` and `cost-of-pass` of its decisive arm."""
     values = badge_values(report)
     return {
         "verdict": badge(report.experiment, values["verdict"], _COLOURS.get(overall(report), _NEUTRAL)),
@@ -65,7 +65,7 @@ def badges(report: Report) -> dict[str, str]:
 
 
 def badge_values(report: Report) -> dict[str, str]:
-    """Return the words of the badges by kind."""
+    """Return the texts of the badges by kind."""
     verdict, arm = overall(report), decisive_arm(report)
     row = dict(zip(HEADINGS, arm_row(report_view(report), arm), strict=True)) if arm else {}
     return {
@@ -76,7 +76,7 @@ def badge_values(report: Report) -> dict[str, str]:
 
 
 def decisive_arm(report: Report) -> ArmSummary | None:
-    """Return the arm with the overall verdict, the first of several; the only arm if nothing is compared."""
+    """Return the first arm with the overall verdict; without comparisons the only arm, or None if there are several."""
     arms = {arm.arm: arm for arm in report.arms}
     verdicts: dict[Verdict, str] = {}
     for comparison in report.answer:
@@ -88,12 +88,12 @@ def decisive_arm(report: Report) -> ArmSummary | None:
 
 
 def skill_badge(figures: str) -> str:
-    """Return the badge of a skill as SVG; without figures it is grey."""
+    """Return the badge of a skill as SVG; it is grey if `figures` is empty."""
     return badge("skill", figures or "not measured at this version", _BLUE if figures else _GREY)
 
 
 def badge(label: str, value: str, colour: str) -> str:
-    """Return a badge: a label on grey and a value on a colour."""
+    """Return a badge as SVG: a label on dark grey beside a value on `colour`."""
     left, right = (
         round(sum(_WIDTHS.get(letter, _CHARACTER) for letter in text)) + 2 * _PADDING for text in (label, value)
     )
@@ -112,12 +112,12 @@ def badge(label: str, value: str, colour: str) -> str:
 
 
 class ReadinessBadge(Record):
-    """Badge of a measurement (`badges/readiness.json`).
+    """Badge of a readiness measurement (`badges/readiness.json`).
 
     Attributes:
-        half_width: half of the 95 % interval in points; None: there is none.
-        stale_on: day from which the badge is to be shown in grey.
-        is_grey: it has no score, or too wide an interval.
+        half_width: half of the 95 % interval in points; None: no interval.
+        stale_on: day from which the badge is shown in grey.
+        is_grey: True if the badge has no score or interval, too wide an interval, or was stale when it was made.
     """
 
     schema_version: int = 1
@@ -130,7 +130,7 @@ class ReadinessBadge(Record):
 
 
 def readiness_badge(report: ReadinessReport, today: datetime.date) -> ReadinessBadge:
-    """Return the badge of a measurement; it is grey if the measurement is too old today, or too uncertain."""
+    """Return the badge of a readiness measurement; it is grey if the measurement is too old or too uncertain."""
     score = report.head or report.score
     half = (score.high - score.low) / 2 if score and score.high is not None and score.low is not None else None
     stale_on = report.at.date() + datetime.timedelta(days=OLDEST_DAYS)
@@ -146,7 +146,7 @@ def readiness_badge(report: ReadinessReport, today: datetime.date) -> ReadinessB
 
 
 def badge_text(shown: ReadinessBadge) -> str:
-    """Return the words of the badge: score, half-width, model and date."""
+    """Return the text of the badge: score, half-width, model and date."""
     text = "n/a" if shown.score is None else f"{shown.score:.0f}"
     width = f" ± {shown.half_width:.0f}" if shown.half_width is not None and shown.score is not None else ""
     return f"{text}{width}, {shown.model or 'no model'}, {shown.date.isoformat()}"
@@ -159,7 +159,7 @@ def badge_svg(shown: ReadinessBadge) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentSection:
-    """One experiment's part of the page; `badges` are names and paths, `readiness` is a score in words."""
+    """An experiment's part of the page; `badges` are titles and paths, `readiness` is the score as text."""
 
     name: str
     badges: Sequence[tuple[str, str]]
@@ -181,8 +181,8 @@ def branch_readme(
     Args:
         entries: the runs, in any order.
         files: paths of the badges and charts that the branch has.
-        branch: its name.
-        readiness: newest scores of readiness in words, by experiment.
+        branch: name of the branch.
+        readiness: texts of the newest readiness scores, by experiment.
     """
     scores = readiness or {}
     root = "../" * (2 + branch.count("/"))  # GitHub resolves links against OWNER/REPO/blob/BRANCH
@@ -199,7 +199,7 @@ def branch_readme(
         {
             "latest": Table(_HEADINGS, latest, len(runs) - len(shown), "experiment", "v1/index"),
             "experiments": [
-                _section(name, _table(of_name, root), files, scores.get(name, "")) for name, of_name in shown.items()
+                _section(name, _table(rows, root), files, scores.get(name, "")) for name, rows in shown.items()
             ],
             "pulls": _table(pulls, root),
         },
@@ -244,7 +244,7 @@ def _row(entry: RunIndexEntry, root: str) -> tuple[str, ...]:
 
 
 def verdict_words(verdicts: Mapping[Verdict, int]) -> str:
-    """Return the verdict; of several arms, the number of each."""
+    """Return a single verdict in words; the number of each kind if there are several."""
     if not verdicts:
         return UNDEFINED
     if sum(verdicts.values()) > 1:
@@ -254,7 +254,7 @@ def verdict_words(verdicts: Mapping[Verdict, int]) -> str:
 
 
 def _evaluated(entry: RunIndexEntry, root: str) -> Markdown:
-    """Return the commit, and the branch or pull request that it is of."""
+    """Return the branch or pull request, and the commit."""
     origin = entry.origin
     pull = f"[pull request {origin.pull}]({root}pull/{origin.pull})" if origin.pull is not None else ""
     where = pull or (escape(origin.branch) if origin.branch else "")
@@ -262,10 +262,10 @@ def _evaluated(entry: RunIndexEntry, root: str) -> Markdown:
 
 
 def history_of_reports(reports: Sequence[tuple[str, Report]]) -> History:
-    """Return the pass rates of the newest report's arms over all reports, oldest first; no changes are searched.
+    """Return the pass rates of the newest report's arms over all reports, without a search for changes.
 
     Args:
-        reports: unique names of the runs, and their reports.
+        reports: unique names of the runs and their reports, oldest first.
     """
     views = [(name, report_view(report)) for name, report in reports]
     arms = [arm.arm for arm in reports[-1][1].arms]

@@ -1,7 +1,7 @@
-"""The report as a comment on a pull request: the answer first, ten rows, the rest folded, within GitHub's limit.
+"""Render the report as a comment on a pull request, within GitHub's limit: the answer first, most sections folded.
 
-Untrusted text (names, reasons, warnings) is escaped and cut; links lead only to the run and to the site.
-The first line is the marker by which the comment is found, the second its state; no untrusted text precedes them.
+Untrusted text (names, reasons, warnings) is escaped and cut; links lead only to GitHub and to the site. The first line
+is the marker by which the comment is found, the second line its state; no untrusted text precedes them.
 """
 
 from collections import Counter
@@ -52,7 +52,7 @@ from scylla_gha.report.summary import (
 )
 from scylla_gha.report.view import ReportView, note_text, notes, report_view
 
-MOST_BYTES: Final = 60_000  # of the 65,536 that GitHub takes
+MOST_BYTES: Final = 60_000  # GitHub accepts 65,536
 _MOST_VERDICTS: Final = 3
 _MOST_CELLS: Final = 5
 _MOST_ENTRANTS: Final = 20
@@ -64,7 +64,7 @@ _ALERTS: Final[dict[Overall, str]] = {
     "equivalent": "NOTE",
     "better": "TIP",
 }
-# Sections in the order in which they are left out if there is no room
+# Sections that can be left out, in the order in which they are
 _LEAVE_OUT: Final = (
     "matrix",
     "entrants",
@@ -89,7 +89,7 @@ def marker(suite: str) -> str:
 
 
 def pointer(suite: str, url: str) -> str:
-    """Return the text that replaces a superseded comment; its marker is no longer the suite's."""
+    """Return the text that replaces a superseded comment; it no longer has the suite's marker."""
     return f"<!-- scylla:old suite={suite} -->\nThe verdict has changed: [see the newer comment]({url}).\n"
 
 
@@ -104,11 +104,11 @@ def comment(
     """Render the comment without untrusted HTML, mentions, links or keywords; at most 60,000 bytes of UTF-8.
 
     Args:
-        report: the answer.
+        report: the report to render.
         facts: the run, pull request and commits.
-        newest: the pull request's head when it is posted.
+        newest: the pull request's head when the comment is posted.
         past: earlier verdicts, latest first.
-        state: the second line.
+        state: the comment's second line; empty: none.
     """
     view = report_view(report)
     values = {**_values(report, facts, view), "newest": newest, "past": _past(past, facts)}
@@ -119,7 +119,7 @@ def comment(
 
 @dataclass(frozen=True, slots=True)
 class CommentSection:
-    """A section of the comment; empty content is not shown. The note on sections left out names it by `label`."""
+    """A section of the comment; it is hidden if `content` is empty, and listed as `label` if it is left out."""
 
     name: str
     content: str
@@ -127,7 +127,7 @@ class CommentSection:
 
 
 def _values(report: Report, facts: CommentFacts, view: ReportView) -> dict[str, object]:
-    """Return the values of the top and the bottom that do not depend on other runs."""
+    """Return the template values of the comment's top and bottom that do not depend on other runs."""
     return {
         "report": report,
         "facts": facts,
@@ -154,7 +154,7 @@ def _sections(view: ReportView, facts: CommentFacts) -> Iterator[CommentSection]
     yield _flips(view, is_worse=True)
     missing = [cell for cell in report.excluded if cell.outcome in NO_TRIAL]
     others = [cell for cell in report.excluded if cell.outcome not in NO_TRIAL]
-    yield _cells("missing", "Missing", missing, "planned, but without a trial")
+    yield _cells("missing", "Missing", missing, "planned, but not run")
     meaning = "not caused by the agent, or not judged"
     yield _cells("infrastructure", "Not in the rates", others, meaning)
     yield CommentSection("judges", _poor_agreement(report), "judges that disagree")
@@ -171,7 +171,7 @@ def _sections(view: ReportView, facts: CommentFacts) -> Iterator[CommentSection]
 
 
 def _fitted(top: str, sections: Sequence[CommentSection], bottom: str, facts: CommentFacts) -> str:
-    """Return all sections if they fit; else leave out the least important ones, and name them."""
+    """Return the comment with all sections that fit; the least important are left out and listed."""
     most_left_out = len(_LEAVE_OUT)
     for round_ in range(most_left_out + 1):
         left_out = _LEAVE_OUT[:round_]
@@ -179,7 +179,7 @@ def _fitted(top: str, sections: Sequence[CommentSection], bottom: str, facts: Co
         labels = [part.label for part in sections if part.name in left_out and part.content]
         cut = (
             (
-                f"**Cut**: a comment holds no more than {MOST_BYTES:,} bytes. Left out: {escape('; '.join(labels))}. "
+                f"**Cut**: a comment has at most {MOST_BYTES:,} bytes. Left out: {escape('; '.join(labels))}. "
                 f"All of it is in [the run]({facts.origin.url})."
             )
             if labels
@@ -212,13 +212,13 @@ def _facts(report: Report, facts: CommentFacts) -> Iterator[str]:
 
 
 def _further_verdicts(report: Report, view: ReportView) -> list[VerdictLine]:
-    """Return the clearest verdicts if there are several, except one that the title already states."""
+    """Return the clearest of several verdicts, without the verdict that the title states."""
     lines = headline(view, _MOST_VERDICTS).verdicts if len(report.answer) > 1 else ()
     return [line for line in lines if str(line) not in title(report)]
 
 
 def _alert(report: Report, facts: CommentFacts) -> str:
-    """Return the kind of alert: by the verdict that comes first, and never a good one if the gate does not hold."""
+    """Return the kind of alert for the leading verdict; WARNING instead of TIP or NOTE if the gate fails."""
     kind = _ALERTS[leading_verdict(report)]
     return "WARNING" if facts.gate_fault and kind in {"TIP", "NOTE"} else kind
 
@@ -231,15 +231,15 @@ def _chart(facts: CommentFacts) -> str:
 
 
 def _flips(view: ReportView, *, is_worse: bool) -> CommentSection:
-    """Return the scenarios that an arm passes less (or more) often than the baseline; greatest change first."""
+    """Return the scenarios that an arm passes less (or more) often than its baseline, greatest change first."""
     flips = []
     for row in view.report.scenarios:
         for comparison in view.report.comparisons:
             before, judged = row.passed.get(comparison.baseline, (0, 0))
-            after, of_after = row.passed.get(comparison.arm, (0, 0))
-            difference = after / of_after - before / judged if of_after and judged else 0.0
+            after, judged_after = row.passed.get(comparison.arm, (0, 0))
+            difference = after / judged_after - before / judged if judged_after and judged else 0.0
             if (difference < 0) if is_worse else (difference > 0):
-                counts = f"{before}/{judged}", f"{after}/{of_after}"
+                counts = f"{before}/{judged}", f"{after}/{judged_after}"
                 flips.append((-abs(difference), row.scenario, comparison.arm, *counts))
     rows = [
         (clipped(scenario, MOST_NAME), short_name(view, arm), before_text, after_text)
@@ -256,7 +256,7 @@ def _flips(view: ReportView, *, is_worse: bool) -> CommentSection:
 
 
 def _cells(name: str, title: str, cells: Sequence[Excluded], meaning: str) -> CommentSection:
-    """Return the first cells that are not in the rates, and how many had each outcome."""
+    """Return a section with the first of `cells`, and the number of cells of each outcome."""
     rows = [
         (clipped(cell.cell, 2 * MOST_NAME), clipped(cell.outcome, MOST_NAME), clipped(cell.reason, _MOST_REASON))
         for cell in cells[:_MOST_CELLS]
@@ -301,7 +301,7 @@ def _entrants(view: ReportView, facts: CommentFacts) -> tuple[Block, ...]:
 
 
 def _costs(view: ReportView) -> str:
-    """Return the costs of arms and judges, if anything was paid."""
+    """Return the costs of arms and judges; empty if nothing was paid."""
     ranked = sorted(view.report.arms, key=lambda arm: -(arm.usd or 0.0))
     rows = [(short_name(view, arm.arm), dollars(arm.usd)) for arm in ranked[:MOST_ROWS]]
     rows.append(("judges and their controls", dollars(view.report.judge_usd)))
@@ -328,7 +328,7 @@ def _past(past: Sequence[PastVerdict], facts: CommentFacts) -> Table:
 
 
 def _arms(view: ReportView, facts: CommentFacts) -> tuple[Block, ...]:
-    """Return a table of at most ten arms, worst first, and the baseline if there is one."""
+    """Return a table of at most ten arms, worst first, and a line on the baseline if there is a single baseline."""
     report = view.report
     if report.comparisons:
         return _compared_arms(view, facts)
@@ -377,7 +377,7 @@ def _compared_arms(view: ReportView, facts: CommentFacts) -> tuple[Block, ...]:
 
 def _family_words(report: Report) -> str:
     if report.answer != report.comparisons:
-        return "Each arm against the baseline; other comparisons decide the verdict above:"
+        return "Each arm against the baseline; the verdict above is based on other comparisons:"
     if report.paired_by == "modes":
         return "Each arm against the arm of the baseline's mode with the same variant, agent and model:"
     return ""
@@ -388,7 +388,7 @@ def _baseline_words(view: ReportView, baseline: ArmSummary | None) -> str:
         return ""
     rate, interval = pass_rate(view, baseline)
     return Markdown(
-        "Baseline {}: passes {} {}, {}. w/t/l: scenarios won, tied, lost; cost: per trial, against the baseline's "
+        "Baseline {}: passes {} {}, {}. w/t/l: scenarios won, tied, lost; cost: per trial, against the baseline "
         "(↓ lower is better)."
     ).fill(short_name(view, baseline.arm), rate, interval, dollars(baseline.usd))
 
@@ -411,7 +411,7 @@ def short_name(view: ReportView, arm: str) -> str:
 
 
 def _evidence(report: Report, arm: str, facts: CommentFacts) -> str:
-    """Return a failed trial of an arm, with links to its files and, if there is a site, to its page."""
+    """Return a failed trial of an arm, with links to its files and, if there is a site, to its view there."""
     cell = _failed_cell(report, arm)
     if not cell:
         return UNDEFINED

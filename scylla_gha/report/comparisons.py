@@ -1,4 +1,4 @@
-"""Tables of comparisons: changes by metric, families of comparisons, and the folded statistics."""
+"""Build tables of comparisons: changes by metric, families of comparisons, and the detailed statistics."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -31,17 +31,17 @@ from scylla_gha.report.metrics import (
 )
 from scylla_gha.report.view import PASS, ReportView
 
-FEW_ARMS: Final = 4  # with fewer arms all changes are shown; with more, only those that differ from no change
+FEW_ARMS: Final = 4  # with fewer arms, all changes are shown; otherwise only clear ones
 _MOST_CHANGES: Final = 40
 _MOST_STEPS: Final = 20
 _MOST_ROWS: Final = 60
-_LEVEL: Final = 0.05  # of all verdicts
+_LEVEL: Final = 0.05  # significance level of all verdicts
 _CLAIMS: Final = frozenset({"better", "worse", "more", "less"})  # readings that claim a difference
 _FOR_MANY_ARMS: Final = ("pass_rate", "pass_rate_pooled", "cost_of_pass", "icc", "design_effect", "effective_trials")
 
 
 def changes(view: ReportView) -> Table:
-    """Return the changes of each arm: pass rate with its verdict first, then the exploratory metrics."""
+    """Return the table of each arm's changes: pass rate and verdict first, then the exploratory metrics."""
     known = [contrast for contrast in _changes_by_arm(view) if _has_value(contrast)]
     shown = known
     if len(view.changes) >= FEW_ARMS:
@@ -64,7 +64,7 @@ def changes(view: ReportView) -> Table:
 
 
 def reading(contrast: Contrast, verdict: Verdict | None = None) -> str:
-    """Return an interval in words, or the verdict if there is one."""
+    """Return what an interval shows, such as `better` or `unclear`; a verdict without a claim takes precedence."""
     if verdict in {"equivalent", "not_enough_data"}:
         return verdict.replace("_", " ")
     if contrast.low is None or contrast.high is None:
@@ -79,7 +79,7 @@ def reading(contrast: Contrast, verdict: Verdict | None = None) -> str:
 
 
 def _side(contrast: Contrast) -> int:
-    """Return 1 if the interval lies above no change, -1 if below, 0 if it includes it or is unknown."""
+    """Return 1 if the interval lies above "no change", -1 if below, 0 if it includes it or is unknown."""
     no_change = 1.0 if contrast.scale == "ratio" else 0.0
     if contrast.low is None or contrast.high is None or contrast.low <= no_change <= contrast.high:
         return 0
@@ -87,9 +87,9 @@ def _side(contrast: Contrast) -> int:
 
 
 def arrow(contrast: Contrast | None, words: str) -> str:
-    """Return a mark and a space if the reading `words` claims a difference; otherwise an empty text.
+    """Return a mark and a space if the reading `words` claims a difference; else an empty text.
 
-    Better and worse have the marks of verdicts. An arrow is for more and less, where neither is better.
+    `better` and `worse` get the marks of verdicts; `more` and `less`, of which neither is better, get an arrow.
     """
     if contrast is None or words not in _CLAIMS:
         return ""
@@ -97,7 +97,7 @@ def arrow(contrast: Contrast | None, words: str) -> str:
 
 
 def _changes_by_arm(view: ReportView) -> Iterator[Contrast]:
-    """Yield the comparisons of the shown arms with their baselines, arm by arm."""
+    """Yield the comparisons of the arms in `view.arms` with their baselines, arm by arm."""
     explored: dict[str, list[Contrast]] = {}
     for contrast in view.analysis.contrasts if view.analysis else ():
         if contrast.metric != PASS:
@@ -109,12 +109,12 @@ def _changes_by_arm(view: ReportView) -> Iterator[Contrast]:
 
 
 def _has_value(contrast: Contrast) -> bool:
-    """Return False if neither arm has a value."""
+    """Return whether there is a change to show; always true for the pass rate."""
     return contrast.metric == PASS or (contrast.value is not None and (contrast.value != 0 or contrast.low is not None))
 
 
 def families(view: ReportView) -> list[tuple[str, Table]]:
-    """Return the comparisons of pass rates other than those of arms and tiers, with the heading of their family."""
+    """Return tables of pass rate comparisons, by family, without arms against the baseline and tiers."""
     members: dict[str, list[Contrast]] = {}
     for contrast in pass_contrasts(view):
         if contrast.family != FAMILIES["tiers"]:
@@ -125,12 +125,12 @@ def families(view: ReportView) -> list[tuple[str, Table]]:
 
 
 def pass_contrasts(view: ReportView) -> list[Contrast]:
-    """Return the comparisons of pass rates in families other than that of arms against the baseline."""
+    """Return all comparisons of pass rates except those of arms against the baseline."""
     return [contrast for contrast in view.analysis.contrasts if contrast.metric == PASS] if view.analysis else []
 
 
 def family_reading(contrast: Contrast) -> str:
-    """Return the reading of a comparison in a family: a claim needs the adjusted p as well as the interval."""
+    """Return the reading of a comparison; a claim needs a small adjusted p and an interval that excludes 0."""
     is_sure = contrast.p_adjusted is not None and contrast.p_adjusted <= _LEVEL
     return reading(contrast, None if is_sure else "not_enough_data")
 
@@ -149,7 +149,7 @@ def pass_rate_steps(view: ReportView, contrasts: Sequence[Contrast]) -> Table:
 
 
 def statistics(view: ReportView, analysis: Analysis) -> Iterator[tuple[str, *tuple[Table, ...]]]:
-    """Yield headings, each with its tables of estimates and tests, their methods and p values."""
+    """Yield headings with their tables of estimates and tests, including methods and p values."""
     shown = {arm.arm for arm in view.arms}
     known = [
         contrast
@@ -168,7 +168,7 @@ def statistics(view: ReportView, analysis: Analysis) -> Iterator[tuple[str, *tup
         "95 %": lambda rate: f"[{100 * rate.low:.0f}, {100 * rate.high:.0f}]",
     }
     yield (
-        "pass rates drawn towards each other",
+        "pass rates shrunk towards each other",
         table_of([rate for rate in analysis.shrunk if rate.arm in shown], shrunk),
     )
 
@@ -189,7 +189,7 @@ def _tests(view: ReportView, contrasts: Sequence[Contrast]) -> Table:
         "metric": lambda test: title(test.metric),
         "change": change,
         "95 %": change_limits,
-        "of equivalence": lambda test: change_limits(test, inner=True),
+        "equivalence limits": lambda test: change_limits(test, inner=True),
         "p": lambda test: p_value(test.p),
         "adjusted p": lambda test: p_value(test.p_adjusted),
         "least p": lambda test: p_value(test.least_p),
@@ -228,7 +228,7 @@ def _effects(view: ReportView, contrasts: Sequence[Contrast]) -> Table:
 
 
 def _estimates(view: ReportView) -> Table:
-    """Return a table of all measures if there are few arms, otherwise of those in the headline."""
+    """Return a table of all measures if there are few arms, else of the most important measures."""
 
     def is_shown(measure: Measure) -> bool:
         if not view.is_wide:
@@ -251,13 +251,13 @@ def _estimates(view: ReportView) -> Table:
         for measure in view.measures.get(arm.arm, {}).values()
         if is_shown(measure)
     ]
-    headings = ("arm", "metric", "value", "95 %", "trials", "scenarios", "method", "speaks of", "note")
+    headings = ("arm", "metric", "value", "95 %", "trials", "scenarios", "method", "applies to", "note")
     return Table(headings, rows, view.left_out, "arm")
 
 
 def _rank_tests(view: ReportView, tests: Sequence[Unpaired]) -> tuple[Table, Table, Table]:
-    """Rank tests of arms that share no scenario: of all arms, of each arm, and of pairs."""
-    whole = [(title(test.metric), _digits(test.h), str(len(test.arms) - 1), p_value(test.p)) for test in tests]
+    """Return tables of arms that share no scenario: tests of all arms, means of each arm, and tests of pairs."""
+    overall = [(title(test.metric), _digits(test.h), str(len(test.arms) - 1), p_value(test.p)) for test in tests]
     arms = [(title(test.metric), arm) for test in tests for arm in test.arms]
     pairs = [(title(test.metric), pair) for test in tests for pair in test.pairs]
     of_arm: Columns[tuple[str, UnpairedArm]] = {
@@ -276,7 +276,7 @@ def _rank_tests(view: ReportView, tests: Sequence[Unpaired]) -> tuple[Table, Tab
         "Cliff's delta": lambda row: number(row[1].cliffs_delta),
     }
     return (
-        Table(("metric", "Kruskal-Wallis H", "degrees", "p"), whole),
+        Table(("metric", "Kruskal-Wallis H", "degrees", "p"), overall),
         table_of(arms, of_arm, _MOST_ROWS),
         table_of(pairs, of_pair, _MOST_ROWS),
     )

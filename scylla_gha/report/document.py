@@ -1,7 +1,7 @@
-"""Sections of a report, with paragraphs, lists and tables, which each renderer shows its own way; and numbers as text.
+"""Build a report's sections from paragraphs, lists and tables; render them as Markdown; format numbers.
 
-Text is escaped when it is shown or put into a template, except text that code made as `Markdown`. An unknown number is
-`?`, an undefined one is `-`; neither is ever 0.
+Text is escaped when it is rendered or put into a template, unless its type is `Markdown`. An unknown number is `?`, an
+undefined number is `-`; neither is ever 0.
 """
 
 import re
@@ -47,7 +47,7 @@ def interval(arm: "ArmSummary") -> str:
 
 
 def bounds(arm: "ArmSummary") -> str:
-    """Format the range, in percent, of the pass rate if all trials had been judged; empty if they were."""
+    """Format the possible range of the pass rate, in percent, if trials were not judged; empty if all were."""
     if arm.pass_bounds is None:
         return ""
     low, high = arm.pass_bounds
@@ -60,7 +60,7 @@ def number(value: float | None, digits: int = 2) -> str:
 
 
 def cost_of_pass(arm: "ArmSummary") -> str:
-    """Format the cost of a pass; infinite if money was spent and nothing passed."""
+    """Format the cost of a pass; it is infinite if money was spent and nothing passed."""
     if arm.cost_of_pass is None and arm.usd is not None and arm.counts.judged:
         return "∞" if arm.usd > 0 else UNDEFINED
     return dollars(arm.cost_of_pass) if arm.counts.judged else UNDEFINED
@@ -93,7 +93,7 @@ REPLAYED: Final = "REPLAY of recorded answers: nothing was measured; costs stand
 
 
 def totals(report: "Report") -> str:
-    """Format the report's denominators, the trials with proved delivery, and the cost of judges."""
+    """Format the report's denominators, the number of trials with proved delivery, and the cost of judges."""
     trials = report.counts
     proved = f"; delivery proved in {report.delivery[0]} of {report.delivery[1]}" if report.delivery else ""
     counted_trials = f"{trials.planned} planned, {trials.ran} ran, {trials.judged} judged, {trials.scored} scored"
@@ -101,7 +101,7 @@ def totals(report: "Report") -> str:
 
 
 def short_names(arms: Sequence[str]) -> tuple[dict[str, str], str]:
-    """Return arm ids without the parts that all arms share, and those shared parts."""
+    """Return arm ids without the dot-separated parts that all arms share, and the shared parts."""
     split = [arm.split(".") for arm in arms]
     if len(arms) < 2 or len({len(parts) for parts in split}) > 1:  # noqa: PLR2004 one arm has nothing to share with
         return {arm: arm for arm in arms}, ""
@@ -133,7 +133,7 @@ class Markdown(str):
         return self
 
     def fill(self, *values: str) -> "Markdown":
-        """Put escaped values in the place of each `{}`."""
+        """Replace each `{}` by an escaped value."""
         return Markdown(self.format(*map(escape, values)))
 
 
@@ -145,14 +145,14 @@ class MarkdownPage(Markdown):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Headings and rows as plain text, or as `Markdown` if a cell is a link; without rows, no table is shown.
+    """Headings and rows; cells are plain text or `Markdown`. A table without rows is not shown.
 
     Attributes:
         headings: one for each column.
         rows: the rows that are shown.
         left_out: number of further rows.
-        noun: singular noun for those rows; empty: none is shown.
-        source: where all rows are.
+        noun: singular noun for the further rows; empty: the number stands alone.
+        source: file or page with all rows.
     """
 
     headings: Sequence[str] = ()
@@ -184,8 +184,8 @@ def table_of(
         items: all items.
         columns: the table's columns, in their order.
         most: maximum number of rows; None: no limit.
-        noun: noun as in `Table`.
-        source: source as in `Table`.
+        noun: singular noun for rows, as in `Table`.
+        source: file or page with all rows.
     """
     rows = [[text(item) for text in columns.values()] for item in items[:most]]
     return Table(tuple(columns), rows, len(items) - len(rows), noun, source)
@@ -220,7 +220,7 @@ def _plain_block(block: "Block") -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
-    """A list; `numbers` are its items' numbers; None: it is not numbered."""
+    """A list; `numbers` are the items' numbers (None: no numbers)."""
 
     items: Sequence[str]
     numbers: Sequence[int] | None = None
@@ -235,8 +235,8 @@ class Section:
 
     Attributes:
         title: the heading, as plain text.
-        blocks: paragraphs, lists and tables in their order; without any, the section is not shown.
-        is_news: True if a reader should see it without opening it.
+        blocks: paragraphs, lists and tables in order; empty: the section is not shown.
+        is_news: True if the section is open; otherwise a reader must unfold it.
     """
 
     title: str
@@ -245,19 +245,19 @@ class Section:
 
 
 def section(title: str, *blocks: Block, is_news: bool = False) -> Section:
-    """Return a section of the blocks that are not empty."""
+    """Return a section with the blocks that are not empty."""
     return Section(title, tuple(block for block in blocks if not is_empty(block)), is_news)
 
 
 def is_empty(block: Block) -> bool:
-    """Tell whether nothing is shown for a block."""
+    """Return whether a block has no text, rows or items."""
     if isinstance(block, str):
         return not block
     return not (block.rows if isinstance(block, Table) else block.items)
 
 
-def introduced(words: str, table: Table) -> tuple[Block, ...]:
-    """Return a table after a sentence; neither of them if the table is empty."""
+def table_after(words: str, table: Table) -> tuple[Block, ...]:
+    """Return a sentence (Markdown) and a table; nothing if the table is empty."""
     return (Markdown(words), table) if table.rows else ()
 
 
@@ -270,7 +270,7 @@ def escape(text: str) -> Markdown:
 
 
 def code(text: str) -> Markdown:
-    """Return a name or command as code if it consists of safe characters; else escaped."""
+    """Return a name or command as Markdown code if all characters are safe, else as escaped text."""
     return Markdown(f"`{text}`") if _CODE.fullmatch(text) else escape(text)
 
 
@@ -286,7 +286,7 @@ def names(texts: Iterable[str]) -> Markdown:
 
 
 def more(left_out: int, noun: str = "", source: str = "report.json") -> Markdown:
-    """Return a paragraph with the number of rows that are not shown, or nothing; `noun` is singular."""
+    """Return a paragraph with the number of rows left out; empty if there are none. `noun` is singular."""
     count = counted(left_out, f"more {noun}") if noun else f"{left_out:,} more"
     return Markdown(f"\nand {count}, in {source}\n\n" if left_out > 0 else "")
 
@@ -316,7 +316,7 @@ def section_markdown(part: Section, *, is_open: bool, level: int = 2) -> str:
 
 
 def folded(title: str, inside: str) -> str:
-    """Return Markdown in a collapsed section; an empty string if there is none."""
+    """Return Markdown in a collapsed section; an empty string if `inside` is empty."""
     body = inside.strip()
     return f"<details><summary>{escape(title)}</summary>\n\n{body}\n\n</details>" if body else ""
 
@@ -327,7 +327,7 @@ def render(template: str, values: Mapping[str, Any]) -> str:
 
 
 def render_parts(template: str, values: Mapping[str, Any]) -> dict[str, str]:
-    """Fill a template that consists of `{% call part(NAME) %}`; return the text of each, without empty lines around."""
+    """Fill a template made of `{% call part(NAME) %}` blocks; return their texts by name, without outer empty lines."""
     parts: dict[str, str] = {}
 
     def part(name: str, caller: Callable[[], str]) -> str:

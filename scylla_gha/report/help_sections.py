@@ -1,4 +1,4 @@
-"""The report of a skill's help: sentences for each comparison, and sections that terminal, Markdown and page render."""
+"""Report whether a skill helps: sentences for each comparison, and sections for terminal, Markdown and page."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -42,18 +42,18 @@ _COST_NAMES: Final = {"usd": "USD", "seconds": "seconds", "tokens": "tokens"}
 _GROUPS: Final = ("holds less", "tells apart", "no difference", "always holds", "never holds", "not judged")
 _MEANINGS: Final = {
     "holds less": "holds less with the skill",
-    "tells apart": "tells the two apart",
+    "tells apart": "holds more with the skill",
     "no difference": "no difference",
-    "always holds": "always holds in both, so it says nothing",
-    "never holds": "never holds in both: too hard, broken or vague",
-    "not judged": "has no judged trial of both",
+    "always holds": "always holds in both, so it shows no difference",
+    "never holds": "never holds in either: too hard, broken or vague",
+    "not judged": "lacks a judged trial of one or both",
 }
 
 
 def help_sentences(answer: SkillHelp) -> Iterator[str]:
     """Yield the answer for a skill: a sentence on help and one on cost for each comparison."""
     if not answer.contrasts:
-        yield "It was compared with nothing, so it is not known whether it helps."
+        yield "No comparison was made, so it is not known whether the skill helps."
     for contrast in answer.contrasts:
         yield f"{_help_text(contrast)}{_alike_text(contrast)}."
     if text := _cost_text(answer):
@@ -71,8 +71,8 @@ def _help_text(contrast: HelpContrast) -> str:
         return f"As many assertions hold with it as {_AGAINST[contrast.against]} {evals} {limits}"
     if here.verdict == "not_enough_data":
         than = _AGAINST[contrast.against]
-        seen = f"{_size(here.value)} {limits}"
-        return f"Not enough data to tell it from trials {than} {evals}: {seen}; {here.why}"
+        difference = f"{_size(here.value)} {limits}"
+        return f"Not enough data to tell it from trials {than} {evals}: {difference}; {here.why}"
     return f"With it {size} {'more' if here.value > 0 else 'fewer'} assertions hold{other} {evals} {limits}"
 
 
@@ -98,13 +98,13 @@ def _size(value: float) -> str:
 
 
 def _cost_text(answer: SkillHelp) -> str:
-    """Return the cost of the skill against its first baseline, and the frequency of its use."""
+    """Return the skill's cost as a multiple of its first baseline's, and the share of trials that used it."""
     first = answer.contrasts[0] if answer.contrasts else None
     ratio = first.ratios.get("usd") if first else None
     parts = [f"costs {_ratio(ratio)} as much as trials {_AGAINST[first.against]}"] if first and ratio else []
-    own = next((arm for arm in answer.arms if arm.arm == "with"), None)
-    if own and own.uptake is not None:
-        parts.append(f"was used in {percent(own.uptake)} of trials")
+    with_skill = next((arm for arm in answer.arms if arm.arm == "with"), None)
+    if with_skill and with_skill.uptake is not None:
+        parts.append(f"was used in {percent(with_skill.uptake)} of trials")
     return f"It {' and '.join(parts)}." if parts else ""
 
 
@@ -114,7 +114,7 @@ def _ratio(ratio: Ratio) -> str:
 
 
 def help_sections(answer: SkillHelp) -> tuple[Section, ...]:
-    """Return the sections of a report, without its sentences."""
+    """Return the sections of a skill's report, without the answer's sentences."""
     return (
         section(f"Does {answer.skill} help?", *_answer(answer), is_news=True),
         section("Assertions", *_assertions(answer)),
@@ -123,7 +123,7 @@ def help_sections(answer: SkillHelp) -> tuple[Section, ...]:
 
 
 def help_page_sections(answer: SkillHelp) -> tuple[Section, ...]:
-    """Return the sections of a report, with its sentences."""
+    """Return the sections of a skill's report, after the answer's sentences."""
     return (section("Answer", Bullets(list(help_sentences(answer))), is_news=True), *help_sections(answer))
 
 
@@ -175,7 +175,7 @@ def _lines(contrast: HelpContrast) -> Iterator[str]:
     if used := contrast.where_used:
         yield (
             f"effect where it was used: {_size(used.value)} ({_points(used.low)} to {_points(used.high)}), "
-            "if a description that is not followed changes nothing"
+            "if an unused skill changes nothing"
         )
     costs = [f"{_COST_NAMES[name]} {_ratio(ratio)}" for name, ratio in contrast.ratios.items()]
     if costs:
@@ -200,7 +200,7 @@ def _assertions(answer: SkillHelp) -> Iterator[Block]:
     unclear = [result for result in answer.assertions if result.is_unclear]
     if unclear:
         yield Bullets([f"judges disagree on {counted(len(unclear), 'assertion')} (alpha below 0.4): reword them"])
-    ordered = sorted(results, key=lambda each: (_GROUPS.index(each.group), -abs(each.difference or 0.0)))
+    ordered = sorted(results, key=lambda result: (_GROUPS.index(result.group), -abs(result.difference or 0.0)))
     yield table_of(ordered, _columns(answer), _MOST_ASSERTIONS, "assertion", "help.json")
     about = [result for result in answer.assertions if result.assertion.about_skill]
     if about:
@@ -210,17 +210,17 @@ def _assertions(answer: SkillHelp) -> Iterator[Block]:
 
 def _columns(answer: SkillHelp) -> Columns[AssertionResult]:
     columns: Columns[AssertionResult] = {
-        "eval": lambda each: each.assertion.eval,
-        "assertion": lambda each: clipped(one_line(each.assertion.text), _LONGEST_TEXT),
-        "by": lambda each: "code" if each.assertion.by_code else "judges",
+        "eval": lambda result: result.assertion.eval,
+        "assertion": lambda result: clipped(one_line(result.assertion.text), _LONGEST_TEXT),
+        "by": lambda result: "code" if result.assertion.by_code else "judges",
     }
     for arm in (arm.arm for arm in answer.arms):
-        columns = {**columns, _NAMES[arm]: lambda each, arm=arm: _held(each, arm)}  # type: ignore[misc]
+        columns = {**columns, _NAMES[arm]: lambda result, arm=arm: _held(result, arm)}  # type: ignore[misc]
     return {
         **columns,
         "difference": _difference,
-        "agreement": lambda each: UNDEFINED if each.alpha is None else f"{each.alpha:.2f}",
-        "group": lambda each: f"{each.group}{', judges disagree' if each.is_unclear else ''}",
+        "agreement": lambda result: UNDEFINED if result.alpha is None else f"{result.alpha:.2f}",
+        "group": lambda result: f"{result.group}{', judges disagree' if result.is_unclear else ''}",
     }
 
 
@@ -242,10 +242,8 @@ def _legend(answer: SkillHelp) -> Iterator[str]:
         f"{counted(judged, 'judged trial')}. All trials count, whether the skill was used or not."
     )
     yield (
-        "The measure is the share of assertions that hold, mean over evals. On these evals: the repetitions are the "
-        "random units, and nothing is said about other tasks. On tasks like these: the evals are, so it takes six or "
-        "more of them."
+        'The measure is the share of assertions that hold, mean over evals. "On these evals": only repetitions are '
+        'random, and nothing is said about other tasks. "On tasks like these": the evals are random, so at least six '
+        "are needed."
     )
-    yield (
-        "Assertions that always or never hold are not removed from the verdict, since that would select on the outcome."
-    )
+    yield ("Assertions that always or never hold count in the verdict: to remove them would select on the outcome.")

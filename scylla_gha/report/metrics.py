@@ -1,4 +1,4 @@
-"""Names and formats of metrics, and tables of arms by metrics. Unknown is `?`, undefined `-`, infinite `∞`."""
+"""Name and format metrics, and build tables of arms by metrics. Unknown is `?`, undefined `-`, infinite `∞`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ NumberFormat = Callable[[float], str]
 
 @dataclass(frozen=True, slots=True)
 class MetricUnit:
-    """Formats of a value, of a limit of its interval, and of a difference of two values."""
+    """Formats of a value, a limit of its interval, and a difference (`step`, with its unit)."""
 
     value: NumberFormat
     limit: NumberFormat
@@ -85,7 +85,7 @@ LOWER_MARK: Final = "↓"
 
 
 def better_side(metric: str) -> Side:
-    """Return 1 if higher values of a metric are better, -1 if lower ones are, 0 if neither is, or it is unknown."""
+    """Return 1 if higher values of a metric are better, -1 if lower ones are, 0 if neither or if it is unknown."""
     return _METRICS[metric][2] if metric in _METRICS else _NEITHER
 
 
@@ -100,7 +100,7 @@ def title(metric: str) -> str:
 
 
 def unit(metric: str) -> MetricUnit:
-    """Return the formats of a metric; an unknown metric is a share if its name ends so, else a plain number."""
+    """Return the formats of a metric; an unknown metric is a rate if its name ends with `_share`, else a number."""
     if metric in _METRICS:
         return _METRICS[metric][1]
     return _RATE if metric.endswith("_share") else _PLAIN
@@ -116,7 +116,7 @@ def value(measure: Measure | None) -> str:
 
 
 def limits(measure: Measure | None) -> str:
-    """Format the 95 % interval, or the only limit."""
+    """Format the 95 % interval; one limit if only one is known."""
     if measure is None:
         return UNDEFINED
     return _between(measure.low, measure.high, unit(measure.metric).limit)
@@ -139,7 +139,7 @@ def change(contrast: Contrast) -> str:
 
 
 def change_limits(contrast: Contrast, *, inner: bool = False) -> str:
-    """Format the 95 % interval of the difference or ratio; or the inner one, which decides on equivalence."""
+    """Format the 95 % interval of the difference or ratio; `inner`: the limits that decide on equivalence."""
     low, high = (contrast.equal_low, contrast.equal_high) if inner else (contrast.low, contrast.high)
     return _between(low, high, ratio if contrast.scale == "ratio" else unit(contrast.metric).step)
 
@@ -164,8 +164,8 @@ def metric_table(
     """Return a table with one row per arm; columns and rows without a known or infinite value are left out.
 
     Args:
-        view: where arms and measures are.
-        columns: the heading and the metric of each.
+        view: the arms and their measures.
+        columns: heading and metric of each column.
         written: format of a measure; by default with its 95 % interval.
     """
     shown = [(text, metric) for text, metric in columns if any(_has_value(view, arm, metric) for arm in view.arms)]
@@ -189,7 +189,7 @@ def above_zero(view: ReportView, metric: str) -> bool:
 
 
 def tries(view: ReportView) -> dict[str, list[str]]:
-    """Return the arms by the k of their passes in k tries; numbers of different k cannot be compared."""
+    """Return the names of arms by their k of pass@k, such as `k = 3`; rates with different k cannot be compared."""
     arms: dict[str, list[str]] = {}
     for arm in view.arms:
         measure = view.measure(arm.arm, "pass_at_k")
@@ -212,7 +212,7 @@ def tool_calls(view: ReportView) -> Table:
 
 
 def cheapest_shares(view: ReportView) -> Table:
-    """Return how often each arm is the cheapest in resamples; nothing if it is always the same one."""
+    """Return how often each arm is the cheapest in resamples; no rows if it is always the same arm."""
     frontier = view.analysis.frontier if view.analysis else None
     shares = sorted(frontier.shares.items(), key=lambda share: -share[1]) if frontier else []
     rows = [(view.name(arm), percent(share)) for arm, share in shares if share > 0]
@@ -220,6 +220,6 @@ def cheapest_shares(view: ReportView) -> Table:
 
 
 def first_names(view: ReportView, arms: Sequence[str]) -> Markdown:
-    """Return the first names of `arms` in one line."""
+    """Return the names of the first arms, and the number of others, in one line."""
     others = f" and {len(arms) - _MOST_NAMED:,} more" if len(arms) > _MOST_NAMED else ""
     return Markdown((names(map(view.name, arms[:_MOST_NAMED])) or "none") + others)

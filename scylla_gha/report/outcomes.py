@@ -1,4 +1,4 @@
-"""Tables of scenarios, outcomes of trials, failures, excluded cells, and the agreement of judges."""
+"""Build tables of scenarios, outcomes of trials, failures, excluded cells, and the agreement of judges."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from scylla_gha.report.view import ReportView
 
 NO_TRIAL: Final = {"missing", "not_started"}  # outcomes of cells without a trial
 ALPHA_GOOD: Final = 0.8  # Krippendorff 2004, Content Analysis, 241
-ALPHA_FAIR: Final = 0.667  # below it, he draws not even tentative conclusions
+ALPHA_FAIR: Final = 0.667  # Krippendorff: the lowest limit for tentative conclusions
 _MOST_SCENARIOS: Final = 50
 _MOST_EXCLUDED: Final = 50
 _MOST_FAILURES: Final = 30
@@ -22,12 +22,12 @@ _MOST_OUTLIERS: Final = 20
 _MOST_ALPHAS: Final = 10
 _OPERATIONS: Final = ("reads", "writes", "git")
 _NOUNS: Final = ("pr", "issue", "workflow", "release", "repo", "search", "other")
-_BIASED: Final = 0.05  # a twentieth of the scale
+_BIASED: Final = 0.05  # difference of scores (0 to 1) from which a judge is called more generous
 
 
 @dataclass(frozen=True, slots=True)
 class ScenarioMatrix:
-    """Pass rates by scenario: with few arms a column for each (`is_wide`), else their mean and range."""
+    """Pass rates by scenario: a column for each arm (`is_wide`), or their mean and range."""
 
     table: Table
     is_wide: bool
@@ -41,9 +41,9 @@ class ScenarioMatrix:
 
 
 def scenario_matrix(view: ReportView, most: int = _MOST_SCENARIOS) -> ScenarioMatrix:
-    """Return the passed of judged trials of each scenario; of more than `most` scenarios, the hardest."""
+    """Return the pass counts of each scenario; only the `most` hardest if there are more."""
     rows = view.report.scenarios
-    ranked = rows if len(rows) <= most else sorted(rows, key=_difficulty)
+    ranked = rows if len(rows) <= most else sorted(rows, key=_mean_rate)
     arms = [arm.arm for arm in view.report.arms]
     if view.is_wide:
         headings = ("scenario", *map(view.name, arms))
@@ -62,7 +62,7 @@ def _rates(row: ScenarioRow) -> list[float]:
     return [passed / judged for passed, judged in row.passed.values() if judged]
 
 
-def _difficulty(row: ScenarioRow) -> float:
+def _mean_rate(row: ScenarioRow) -> float:
     rates = _rates(row)
     return fmean(rates) if rates else 2.0  # scenarios without a judged trial come last
 
@@ -79,7 +79,7 @@ def _range(rates: Sequence[float]) -> tuple[str, str, str]:
 
 
 def kinds(view: ReportView) -> list[Table]:
-    """Return pass rates by category, difficulty and size, if there are several."""
+    """Return a table of pass rates for category, difficulty and size each, if it has several values."""
     arms = [arm.arm for arm in view.report.arms] if view.is_wide else []
     tables = []
     for by in ("category", "difficulty", "size"):
@@ -95,7 +95,7 @@ def kinds(view: ReportView) -> list[Table]:
 
 
 def _kind(name: str, slices: Sequence[Slice], arms: Sequence[str]) -> tuple[str, ...]:
-    """One row, with an estimate for each of `arms`; without arms, with the range."""
+    """Return a row with an estimate for each of `arms`; without `arms`, with mean and range."""
     scenarios = str(max(part.rate.scenarios for part in slices))
     if not arms:
         return name, scenarios, *_range([part.rate.value for part in slices if part.rate.value is not None])
@@ -104,7 +104,7 @@ def _kind(name: str, slices: Sequence[Slice], arms: Sequence[str]) -> tuple[str,
 
 
 def outcomes(view: ReportView) -> Table:
-    """Return how often trials ended in each way; with few arms, for each of them."""
+    """Return how many trials had each outcome, in all and, with few arms, by arm."""
     total = Counter[str]()
     for arm in view.report.arms:
         total.update(arm.outcomes)
@@ -124,7 +124,7 @@ def not_possible(view: ReportView) -> Table:
 
 
 def api_operations(view: ReportView) -> Table:
-    """Return the mean API operations of a trial by arm: reads, writes, git, nouns, and those that failed."""
+    """Return the mean API operations of a trial by arm: by kind, by type of object, failed, and tried again."""
     used = [(view.name(arm.arm), arm.api) for arm in view.arms if arm.api]
     nouns = [noun for noun in _NOUNS if any(_of_noun(api, noun) for _, api in used)]
     rows = [
@@ -143,7 +143,7 @@ def api_operations(view: ReportView) -> Table:
 
 
 def _of_kind(api: ApiUse, kind: str) -> float:
-    """Return the mean number of reads, of writes, or of both of git."""
+    """Return the mean number of operations of a kind: reads, writes, or git (any verb)."""
     parts = ((call.partition("."), mean) for call, mean in api.calls.items())
     return sum(mean for (noun, _, verb), mean in parts if kind == (noun if noun == "git" else f"{verb}s"))
 
@@ -153,7 +153,7 @@ def _of_noun(api: ApiUse, noun: str) -> float:
 
 
 def failures(view: ReportView) -> Table:
-    """Return the reasons of failures, with links to some of the trials."""
+    """Return the kinds of failures by arm, with links to some of the trials."""
     columns: Columns[Failure] = {
         "arm": lambda kind: view.name(kind.arm),
         "why": lambda kind: kind.kind,
@@ -164,13 +164,13 @@ def failures(view: ReportView) -> Table:
 
 
 def outliers(view: ReportView) -> Table:
-    """Return trials that a person should look at."""
+    """Return the trials that a person should look at, with what is unusual in them."""
     columns: Columns[Outlier] = {"trial": lambda trial: view.trial(trial.cell), "what": lambda trial: trial.what}
     return table_of(view.analysis.odd if view.analysis else (), columns, _MOST_OUTLIERS, "trial")
 
 
 def excluded(view: ReportView) -> Table:
-    """Return the cells that are excluded from the rates, with reasons; those with a trial are links."""
+    """Return the cells that are excluded from the rates, with reasons; cells with a trial are links."""
     columns: Columns[Excluded] = {
         "cell": lambda cell: cell.cell if cell.outcome in NO_TRIAL else view.trial(cell.cell),
         "outcome": lambda cell: cell.outcome,
@@ -180,7 +180,7 @@ def excluded(view: ReportView) -> Table:
 
 
 def excused(view: ReportView) -> Table:
-    """Return the attempts that do not measure the agent, by arm, repeated ones included."""
+    """Return the attempts that do not measure the agent, by arm, including those that were retried."""
     columns: Columns[Excused] = {
         "arm": lambda part: view.name(part.arm),
         "outcome": lambda part: part.outcome,
@@ -220,7 +220,7 @@ def judge_pairs(agreement: Agreement) -> Table:
 
 
 def scenario_alphas(agreement: Agreement) -> Table:
-    """Return the agreement on each scenario, the least first."""
+    """Return the scenarios with the least agreement, lowest alpha first."""
     known = sorted((alpha, name) for name, alpha in agreement.by_scenario.items() if alpha is not None)
     rows = [(name, number(alpha)) for alpha, name in known[:_MOST_ALPHAS]]
     return Table(("scenario", "alpha"), rows, len(known) - _MOST_ALPHAS, "scenario")

@@ -1,4 +1,4 @@
-"""Power, A/A tests and history as plain text."""
+"""Render power analyses, A/A tests and histories as plain text."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
@@ -19,7 +19,7 @@ from scylla_gha.model.report import (
 from scylla_gha.report.document import UNDEFINED, UNKNOWN, Columns, Table, lines_of, number, seconds, share, table_of
 
 BLOCKS: Final = "▁▂▃▄▅▆▇█"
-DIGITS: Final = "0123456789"  # for an output that cannot show blocks
+DIGITS: Final = "0123456789"  # for terminals that cannot show blocks
 _AA_HEADINGS: Final = (
     "arm",
     "scenarios",
@@ -32,8 +32,8 @@ _AA_HEADINGS: Final = (
     "flips",
 )
 _LEGEND: Final = (
-    "smallest effect: the difference of pass rates that is detected in 4 of 5 experiments; none: no difference is",
-    "minutes: of agents, one trial after the other; USD at the pilot's costs, judges included; ? and -: not known",
+    "smallest effect: the difference of pass rates that 4 of 5 experiments detect; none: too little data for any",
+    "minutes: agents' time, one trial after the other; USD: at the pilot's costs, with judges; ? and -: unknown",
 )
 
 
@@ -60,9 +60,9 @@ def design_table(power: Power) -> str:
 def _cheapest(power: Power) -> str:
     effect, design = counted(100 * power.effect, "point", form="g"), power.cheapest
     if design is None:
-        return f"no design of this table detects {effect}"
+        return f"no design in this table detects {effect}"
     return (
-        f"{_quality(design)} to see {effect}: {counted(design.scenarios, 'scenario')} x "
+        f"{_quality(design)} to detect {effect}: {counted(design.scenarios, 'scenario')} x "
         f"{counted(design.repetitions, 'repetition')}, {counted(design.trials, 'trial')}"
     )
 
@@ -83,26 +83,26 @@ def _designs(cheapest: Design | None) -> Columns[Design]:
         "trials": lambda design: str(design.trials),
         "USD": lambda design: dollars(design.usd),
         "minutes": lambda design: number(design.minutes, 1),
-        "": lambda design: f"<- {_quality(design)}" if design == cheapest else "sees it" if design.sees else "",
+        "": lambda design: f"<- {_quality(design)}" if design == cheapest else "detects it" if design.sees else "",
     }
 
 
 def equal_arms_text(aa_test: EqualArms) -> str:
     """Return the table of an A/A test, notes on arms, and the conclusion."""
-    lines = [one_line(f"{aa_test.experiment}: each arm against itself; whatever a verdict finds is false")]
+    lines = [one_line(f"{aa_test.experiment}: each arm against itself; a verdict of better or worse is false")]
     if aa_test.over_all is not None:
         margin = counted(100 * aa_test.margin, "point", form="g")
         rows = [*map(_equal_arm, aa_test.arms), ("all", "", "", "", *_false_shares(aa_test.over_all))]
         lines += lines_of(Table(_AA_HEADINGS, rows))
         lines += [
-            "as run: odd against even repetitions; halves: random ones; false: better or worse",
+            "as run: odd against even repetitions; halves: number of random splits; false: share of better or worse",
             "flips: the chance that two verdicts on random halves differ",
-            f"each p is multiplied by {aa_test.family}, the comparisons of the experiment; the margin is {margin}",
+            f"each p is multiplied by {aa_test.family}, the experiment's number of comparisons; the margin is {margin}",
         ]
     lines += [
         one_line(
-            f"{arm.arm}: odd repetitions came out {arm.as_run} than even ones: {arm.why}; "
-            "by chance, or something changed while it ran"
+            f"{arm.arm}: odd repetitions did {arm.as_run} than even ones: {arm.why}; "
+            "by chance, or because something changed during the run"
         )
         for arm in aa_test.arms
         if arm.as_run in {"better", "worse"}
@@ -128,17 +128,17 @@ def _false_shares(shares: FalseVerdictShares) -> tuple[str, ...]:
 
 
 def history_text(history: History, marks: str = BLOCKS) -> str:
-    """Return one table for each arm, with the changes in its series.
+    """Return a table of results for each arm, followed by the changes in its series.
 
     Args:
         history: the history.
-        marks: characters from low to high.
+        marks: characters for low to high pass rates.
     """
     return "\n".join(_history(history, marks))
 
 
 def curve(values: Sequence[float | None], marks: str = BLOCKS) -> str:
-    """Return one character for each share of 1, from low to high; a question mark if it is unknown."""
+    """Return a character of `marks` for each value between 0 and 1; a question mark for an unknown value."""
     top = len(marks) - 1
     return "".join(UNKNOWN if value is None else marks[round(value * top)] for value in values)
 
@@ -150,15 +150,15 @@ def _history(history: History, marks: str) -> Iterator[str]:
         yield from (f"  {one_line(line)}" for line in _changes(series))
         yield ""
     yield one_line(
-        f"baseline: {history.baseline}; at worst: the one-sided 95 % limit in points, not worse "
-        f"above {-100 * history.margin:+g}; each verdict is by itself"
+        f"baseline: {history.baseline}; at worst: the lower one-sided 95 % limit in points, not worse "
+        f"above {-100 * history.margin:+g}; verdicts are not adjusted for their number"
     )
     yield from (f"note: {note}" for note in history.notes)
 
 
 def _points(baseline: str, marks: str) -> Columns[Point]:
-    def difference(text: Callable[[Point], str], of_baseline: str = "") -> Callable[[Point], str]:
-        return lambda point: of_baseline if _name(point) == baseline else text(point)
+    def difference(text: Callable[[Point], str], baseline_text: str = "") -> Callable[[Point], str]:
+        return lambda point: baseline_text if _name(point) == baseline else text(point)
 
     return {
         "result set": _name,
@@ -183,7 +183,7 @@ def _difference(points: float | None) -> str:
 
 
 def _verdict(point: Point) -> str:
-    """Return the verdict; without enough data, whether it is at least not worse by more than the margin."""
+    """Return the verdict; `not worse` if data is lacking, but a loss above the margin is excluded."""
     if point.verdict is None:
         return UNDEFINED
     if point.verdict == "not_enough_data" and point.not_worse:

@@ -1,4 +1,4 @@
-"""The report of readiness: its sections, which text, Markdown, comment and page render.
+"""Report readiness: a summary for a terminal, Markdown, a comment, and the sections of the page.
 
 Untrusted text (names of functions and files, reasons) is escaped.
 """
@@ -54,7 +54,7 @@ def readiness_lines(report: ReadinessReport) -> list[str]:
         *_change_lines(report),
         *_twin_lines(report),
         *(_finding_lines(report, report.score) if report.score else ()),
-        f"cost: {dollars(report.usd)}" if report.score else f"cost: {dollars(0)}; nothing was asked",
+        f"cost: {dollars(report.usd)}" if report.score else f"cost: {dollars(0)}; no agent was asked",
         "limits:",
         *(f"  - {limit}" for limit in report.limits),
     ]
@@ -71,12 +71,12 @@ def headline(report: ReadinessReport) -> str:
 
 
 def interval_text(low: float | None, high: float | None) -> str:
-    """Return the interval with a space before it; empty if it is not known."""
+    """Return a space and the interval; empty if the interval is unknown."""
     return "" if low is None or high is None else f" [{round(low)}, {round(high)}]"
 
 
 def subject_line(report: ReadinessReport) -> str:
-    """Return the subject of the measurement: dimensions, anchors, model and agent."""
+    """Return the extent of the measurement: dimensions, anchors, model and agent; empty without a score."""
     score = report.score
     if score is None:
         return ""
@@ -100,12 +100,12 @@ def dimension_cells(row: DimensionScore) -> tuple[str, str, str, str]:
 
 def _effort(row: DimensionScore) -> str:
     if not row.solved:
-        return "no hit"
+        return "none solved"
     if row.tokens_per_solved is None:
         return "tokens unknown"
     tokens = counted(row.tokens_per_solved, "token", form=",.0f")
     calls = "" if row.calls_per_solved is None else f", {counted(row.calls_per_solved, 'call', form='.0f')}"
-    return f"{tokens}{calls} a hit"
+    return f"{tokens}{calls} per solved anchor"
 
 
 def _head_lines(report: ReadinessReport) -> Iterator[str]:
@@ -119,7 +119,7 @@ def _score_lines(score: ReadinessScore) -> Iterator[str]:
 
 
 def _static_lines(facts: Sequence[SuiteFacts]) -> Iterator[str]:
-    """Yield the possible questions about each code base."""
+    """Yield how many anchors could be asked about each code base, by dimension."""
     for side in facts:
         if len(facts) > 1:
             yield f"{side.side or 'code'}:"
@@ -131,7 +131,7 @@ def _static_lines(facts: Sequence[SuiteFacts]) -> Iterator[str]:
 
 
 def yields_text(side: SuiteFacts) -> str:
-    """Return the counts of what items were made from."""
+    """Return the numbers of items made from a code base, by kind."""
     return ", ".join(f"{name}: {count:,}" for name, count in side.yields.items())
 
 
@@ -142,7 +142,7 @@ def change_text(comparison: ScoreComparison) -> str:
 
 
 def flipped_text(change: AnchorChange) -> str:
-    """Return one flipped anchor with both scores."""
+    """Return an anchor that was gained or lost, with both scores."""
     verb = "gained" if change.after > change.before else "lost"
     code = ", its code changed" if change.code_changed else ""
     return (
@@ -152,7 +152,7 @@ def flipped_text(change: AnchorChange) -> str:
 
 
 def twin_text(twin: TwinEffect) -> str:
-    """Return the effect of one change of the code, or why it is not known."""
+    """Return the effect of a change of the code, measured on a twin, or why it is unknown."""
     if twin.comparison is None:
         return f"{twin.what}: {one_line(twin.missing or 'not measured')}"
     contrast = twin.comparison.ruling.contrast
@@ -163,7 +163,7 @@ def twin_text(twin: TwinEffect) -> str:
 
 
 def feature_text(row: Association) -> str:
-    """Return a feature of anchors, after the dimension that it is counted in; without one it is counted in all."""
+    """Return a feature of anchors, after its dimension if it was counted in only one."""
     return f"{DIMENSIONS[row.dimension]}, {row.feature}" if row.dimension else row.feature
 
 
@@ -172,8 +172,8 @@ def flipped(report: ReadinessReport, most: int, links: Callable[[AnchorChange], 
 
     Args:
         report: the report.
-        most: anchors that there is room for.
-        links: Markdown of links to the trials of an anchor.
+        most: maximum number of anchors.
+        links: function that returns Markdown links to the trials of an anchor.
     """
     changes = report.comparison.flipped if report.comparison else ()
     items = [Markdown("{}{}").fill(flipped_text(change), Markdown(links(change))) for change in changes[:most]]
@@ -184,7 +184,7 @@ def flipped(report: ReadinessReport, most: int, links: Callable[[AnchorChange], 
 
 
 def dimensions(report: ReadinessReport) -> Section:
-    """Return the score of each dimension, or why nothing could be asked."""
+    """Return the section of dimension scores; without a score, of the reasons why anchors are missing."""
     if report.score is None:
         lacks = [f"{lack.dimension}: {lack.reason}" for side in report.facts for lack in side.missing]
         return section("What could be asked", Bullets(lacks))
@@ -192,37 +192,37 @@ def dimensions(report: ReadinessReport) -> Section:
 
 
 def twins(report: ReadinessReport) -> Section:
-    """Return the effects of changes of the code, measured on twins."""
-    return section("What changes of the code are worth here", Bullets([twin_text(twin) for twin in report.twins]))
+    """Return the section of effects of code changes, measured on twins."""
+    return section("Effects of changes of the code", Bullets([twin_text(twin) for twin in report.twins]))
 
 
 def worst_files(report: ReadinessReport, most: int | None = None) -> Section:
-    """Return the files with the most missed anchors."""
+    """Return the section of files with the most missed anchors."""
     files = report.score.worst_files[:most] if report.score else ()
     lines = [f"{file.file}: {file.missed} of {file.anchors} missed; {file.evidence}" for file in files]
     return section("Worst files", Bullets(lines))
 
 
 def associations(report: ReadinessReport, most: int | None = None) -> Section:
-    """Return features of anchors that were missed or solved."""
+    """Return the section on features that are more common in missed or in solved anchors."""
     columns: Columns[Association] = {
         "feature": feature_text,
         "missed anchors": lambda row: f"{row.missed} of {row.of_missed}",
         "solved anchors": lambda row: f"{row.solved} of {row.of_solved}",
     }
     rows = report.score.associations[:most] if report.score else ()
-    return section("Associations, which are no causes", table_of(rows, columns))
+    return section("Associations (not causes)", table_of(rows, columns))
 
 
 def yields(report: ReadinessReport) -> Section:
-    """Return the counts of what items were made from, and the notes on each side."""
+    """Return the section on the items made from each code base, with notes."""
     counts = [f"{side.side or 'code'}: {yields_text(side)}" for side in report.facts]
     notes = [note for side in report.facts for note in side.notes]
-    return section("What could be made of the code", Bullets([*counts, *notes]))
+    return section("Items made from the code", Bullets([*counts, *notes]))
 
 
 def limits(report: ReadinessReport) -> Section:
-    """Return the limits of the score."""
+    """Return the section on the limits of the score."""
     return section("Limits", Bullets(report.limits))
 
 
@@ -234,7 +234,7 @@ def _change_lines(report: ReadinessReport) -> Iterator[str]:
 
 def _twin_lines(report: ReadinessReport) -> Iterator[str]:
     if report.twins:
-        yield "what changes of the code are worth here, measured on twins:"
+        yield "effects of changes of the code, measured on twins:"
     yield from (f"  {twin_text(twin)}" for twin in report.twins)
 
 
@@ -244,7 +244,7 @@ def _finding_lines(report: ReadinessReport, score: ReadinessScore) -> Iterator[s
         yield from (f"  {one_line(item)}" for block in files if isinstance(block, Bullets) for item in block.items)
     rows = score.associations[:_MOST_ASSOCIATIONS]
     if rows:
-        yield "associations, which are no causes:"
+        yield "associations (not causes):"
     for row in rows:
         missed = f"{row.missed} of {row.of_missed} missed anchors"
         yield f"  {feature_text(row)}: {missed}, {row.solved} of {row.of_solved} solved ones"

@@ -1,4 +1,4 @@
-"""The sections of an experiment's report, in their order: each says nothing if there is nothing to say."""
+"""Build the sections of an experiment's report, in order. A section without data has no blocks and is not shown."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,11 +17,11 @@ from scylla_gha.report.document import (
     Table,
     code,
     escape,
-    introduced,
     more,
     names,
     percent,
     section,
+    table_after,
 )
 from scylla_gha.report.summary import (
     COUNTS_NOTE,
@@ -39,7 +39,7 @@ from scylla_gha.report.tiers import five_answers
 from scylla_gha.report.uptake import uptake
 from scylla_gha.report.view import ReportNote, ReportView, marks, note_text, notes
 
-NOT_COMPARED: Final = "Nothing is compared: no arm stands beside a baseline."
+NOT_COMPARED: Final = "Nothing is compared: no arm has a baseline."
 IMPORTED: Final = "Imported rows: this toolkit did not run these trials, and did not verify them."
 _MOST_WARNINGS: Final = 40
 _CHECKPOINTS: Final = (
@@ -85,17 +85,17 @@ _TOKENS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The answer, which every rendering begins with.
+    """The answer, with which every rendering begins.
 
     Attributes:
-        banner: what a reader must know before any number; empty: the trials were measured here.
-        counts: the number of verdicts of each kind; empty: all are shown.
-        verdicts: the clearest first.
+        banner: warning that trials were replayed or imported; empty: they were measured.
+        counts: number of verdicts of each kind; empty: all verdicts are shown.
+        verdicts: verdicts that are shown, clearest first.
         left_out: number of further verdicts.
         notes: notes of the report.
-        more_data: the command that measures more; None: there is enough data, or it cannot be measured here.
-        hypothesis: with what the verdicts say of it; empty: there is none.
-        mode_by_model: whether effects of modes depend on the model; empty: that was not tried.
+        more_data: command that measures more; None: the data is enough, or more cannot be measured.
+        hypothesis: the hypothesis, and whether the verdicts support it; empty: no hypothesis.
+        mode_by_model: whether effects of modes depend on the model; empty: not tested.
     """
 
     banner: str
@@ -130,10 +130,10 @@ def verdict_bullets(verdicts: Sequence[VerdictLine]) -> Bullets:
 
 
 def report_sections(view: ReportView) -> Iterator[Section]:
-    """Yield the sections of the report, the news first."""
+    """Yield the sections of the report; the statistics come last."""
     has_family = view.report.answer != view.report.comparisons
     yield from () if has_family else (changes(view),)
-    yield from (tier_results(view), mode_effects(view), wholes(view), questions(view))
+    yield from (tier_results(view), mode_effects(view), combinations(view), questions(view))
     for family, table in comparisons.families(view):
         yield section(family, table, is_news=True)
     yield from (changes(view),) if has_family else ()
@@ -147,88 +147,88 @@ def report_sections(view: ReportView) -> Iterator[Section]:
 
 
 def changes(view: ReportView) -> Section:
-    """Return the changes of each arm against its baseline."""
+    """Return the section of each arm's changes against its baseline."""
     table = comparisons.changes(view)
     if not table.rows:
         return section("Changes")
     family = view.report.family
     has_family = view.report.answer != view.report.comparisons
     words = (
-        f"The answer above is of other comparisons ({family}). These are a family of their own, and rows other than "
-        "the pass rate are exploratory."
+        f"The answer above is based on other comparisons ({family}). These are a separate family; rows other than the "
+        "pass rate are exploratory."
         if has_family
         else "Only the pass rate answers the question; the other rows are exploratory."
     )
     if len(view.changes) >= comparisons.FEW_ARMS:
-        words += " With this many arms, other rows are shown only if their interval excludes no change."
-    against = "the baseline" if view.baseline else view.against
-    baseline = Markdown("The baseline is {}. ").fill(code(view.against)) if view.baseline else ""
+        words += " With this many arms, another row is shown only if its interval excludes 'no change'."
+    baseline_text = "the baseline" if view.baseline else view.baseline_text
+    baseline = Markdown("The baseline is {}. ").fill(code(view.baseline_text)) if view.baseline else ""
     intro = Markdown("{}{}").fill(baseline, words)
-    return section(f"Changes against {against}", intro, table, more(view.left_out, "arm"), is_news=True)
+    return section(f"Changes against {baseline_text}", intro, table, more(view.left_out, "arm"), is_news=True)
 
 
 def tier_results(view: ReportView) -> Section:
-    """Return the tiers, their steps, best sub-tests and tokens, if there are several tiers or sub-tests."""
+    """Return the section of tiers, with their steps, best sub-tests and tokens; empty for a single tier."""
     ladder, best = tiers.tiers(view), tiers.best_subtests(view)
     if len(ladder.rows) < 2 and not best.rows:  # noqa: PLR2004 a ladder has two tiers
         return section("Tiers")
     return section(
         "Tiers",
         ladder,
-        *introduced("Each tier against the one before:", tiers.tier_steps(view)),
-        *introduced("The best sub-test of each tier; the last column is the number to go by:", best),
-        *introduced("Parts of requests, as shares of their characters:", tiers.tier_tokens(view)),
-        *introduced("Tokens of the treatment in a trial's first request, and its use:", tiers.tier_treatments(view)),
+        *table_after("Each tier against the previous tier:", tiers.tier_steps(view)),
+        *table_after("The best sub-test of each tier; the last column is the number to go by:", best),
+        *table_after("Parts of requests, as shares of their characters:", tiers.tier_tokens(view)),
+        *table_after("Tokens of the treatment in a trial's first request, and its use:", tiers.tier_treatments(view)),
         is_news=True,
     )
 
 
 def mode_effects(view: ReportView) -> Section:
-    """Return whether effects of modes depend on the model."""
+    """Return the section that shows whether effects of modes depend on the model."""
     words = (
         "Does the effect of a mode depend on the model? Each row compares an arm that differs from the baseline in "
-        "mode and model with the arms that differ in one of them. Effects are changes of the pass rate."
+        "mode and model with the arms that differ in only one. Effects are changes of the pass rate."
     )
-    return section("Modes by models", *introduced(words, tiers.modes_by_models(view)), is_news=True)
+    return section("Modes by models", *table_after(words, tiers.modes_by_models(view)), is_news=True)
 
 
-def wholes(view: ReportView) -> Section:
-    """Return configurations, each beside the sum of its parts' effects."""
-    return section("Wholes and their parts", tiers.wholes(view), is_news=True)
+def combinations(view: ReportView) -> Section:
+    """Return the section that compares each combination's effect with the sum of its parts' effects."""
+    return section("Combinations and their parts", tiers.combinations(view), is_news=True)
 
 
 def questions(view: ReportView) -> Section:
-    """Return the five questions of the Scylla paper with their answers."""
+    """Return the section with the answers to the five questions of the Scylla paper."""
     answers = five_answers(view)
     items = [Markdown("**{}** *{}.* {}").fill(answer.question, answer.reading, answer.basis) for answer in answers]
     return section("Five questions", Bullets(items, range(1, len(items) + 1)), is_news=True)
 
 
 def failures(view: ReportView) -> Section:
-    """Return how trials ended, and why judged ones did not pass; news unless all passed."""
+    """Return the section on how trials ended and why judged trials failed; open unless all passed."""
     report = view.report
     if not report.failures and all(set(arm.outcomes) <= {"completed"} for arm in report.arms):
         return section("Failures")
     return section(
         "Failures",
-        *introduced("How trials ended:", outcomes.outcomes(view)),
-        *introduced("Why judged trials did not pass:", outcomes.failures(view)),
+        *table_after("How trials ended:", outcomes.outcomes(view)),
+        *table_after("Why judged trials did not pass:", outcomes.failures(view)),
         is_news=any(arm.passed != arm.counts.judged for arm in report.arms),
     )
 
 
 def not_possible(view: ReportView) -> Section:
-    """Return the scenarios that are not possible with the tools of a mode."""
+    """Return the section of scenarios that are not possible with the tools of a mode."""
     words = (
-        "No cell was planned for these. An arm's rates cover the scenarios of its own mode; two arms are compared on "
-        "the scenarios that both have."
+        "No cell was planned for these scenarios. An arm's rates cover the scenarios that its mode can solve; two arms "
+        "are compared on the scenarios that both have."
     )
     table = outcomes.not_possible(view)
-    return section("Not possible with these tools", *introduced(words, table), is_news=True)
+    return section("Not possible with these tools", *table_after(words, table), is_news=True)
 
 
 def excluded(view: ReportView) -> Section:
-    """Return the cells that are not in the rates, by outcome if there are many."""
+    """Return the section of cells that are not in the rates, with counts by outcome if some are left out."""
     table, cells = outcomes.excluded(view), view.report.excluded
     by_outcome = Counter(cell.outcome for cell in cells).most_common()
     counts = ", ".join(f"{count:,} {outcome}" for outcome, count in by_outcome)
@@ -236,32 +236,32 @@ def excluded(view: ReportView) -> Section:
 
 
 def warnings(view: ReportView, most: int = _MOST_WARNINGS) -> Section:
-    """Return the numbered warnings."""
+    """Return the section of numbered warnings."""
     numbered = notes(view)
     items = note_bullets(view, numbered[:most])
     return section(f"Warnings: {len(numbered):,}", items, more(len(numbered) - most, "warning"), is_news=True)
 
 
 def note_bullets(view: ReportView, numbered: list[ReportNote]) -> Bullets:
-    """Return warnings with their numbers, to which tables refer."""
+    """Return warnings as a list with the numbers to which tables refer."""
     return Bullets([note_text(view, note) for note in numbered], [note.number for note in numbered])
 
 
 def judges(view: ReportView) -> Section:
-    """Return how well judges agree; news if they do not, or if that is unknown."""
+    """Return the section on the judges' agreement; open if they agree poorly or it is unknown."""
     agreement = view.analysis.agreement if view.analysis else None
     if agreement is None:
         return section("Judges")
     unknown = sum(alpha is None for alpha in agreement.by_scenario.values())
     alphas = outcomes.scenario_alphas(agreement) if len(agreement.by_scenario) > 1 else Table()
-    without = f"{counted(unknown, 'scenario')} without an alpha: all scores are alike."
+    no_alpha = f"{counted(unknown, 'scenario')} without an alpha: all scores are equal."
     return section(
         "Judges",
         Markdown("\n".join(filter(None, (_agreement_words(agreement), _decisive_words(agreement))))),
         outcomes.agreement_measures(agreement),
-        *introduced("Differences between judges:", outcomes.judge_pairs(agreement)),
-        *introduced("Alpha of each scenario, least agreement first:", alphas),
-        without if unknown and alphas.rows else "",
+        *table_after("Differences between judges:", outcomes.judge_pairs(agreement)),
+        *table_after("Alpha of each scenario, least agreement first:", alphas),
+        no_alpha if unknown and alphas.rows else "",
         is_news=agreement.alpha is None or agreement.alpha < outcomes.ALPHA_FAIR,
     )
 
@@ -276,7 +276,7 @@ def _agreement_words(agreement: Agreement) -> str:
     if alpha >= outcomes.ALPHA_FAIR:
         return f"{scored} **They mostly agree** (Krippendorff's alpha {text}): good enough for careful conclusions."
     return (
-        f"{scored} **They do not agree well** (Krippendorff's alpha {text}): read what they wrote before you rely on "
+        f"{scored} **They do not agree well** (Krippendorff's alpha {text}): read their reasons before you rely on "
         "scores."
     )
 
@@ -287,18 +287,18 @@ def _decisive_words(agreement: Agreement) -> str:
     if agreement.decisive == 0:
         return "The consensus rule decided no pass: in every trial, all judges were on the same side of the threshold."
     return (
-        f"In {percent(agreement.decisive)} of them, judges were on both sides of the threshold: the rule of consensus "
-        "decided whether the trial passed."
+        f"In {percent(agreement.decisive)} of the trials, judges were on both sides of the threshold, so the consensus "
+        "rule decided whether the trial passed."
     )
 
 
 def scenarios(view: ReportView) -> Section:
-    """Return the matrix of scenarios and arms."""
+    """Return the section with the matrix of scenarios and arms."""
     return section("Scenarios", *matrix_blocks(outcomes.scenario_matrix(view)))
 
 
 def matrix_blocks(matrix: outcomes.ScenarioMatrix) -> tuple[Block, ...]:
-    """Return a matrix of scenarios and arms, after a sentence on its numbers; empty without scenarios."""
+    """Return a matrix of scenarios and arms after a sentence that explains it; empty if there are no scenarios."""
     if not matrix.table.rows:
         return ()
     hardest = f"The {len(matrix.table.rows)} hardest of {matrix.scenarios:,}.\n" if matrix.is_hardest else ""
@@ -306,49 +306,49 @@ def matrix_blocks(matrix: outcomes.ScenarioMatrix) -> tuple[Block, ...]:
 
 
 def _range_words(arms: int) -> str:
-    return f"Pass rates of all {counted(arms, 'arm')}; each arm's own are in report.json:"
+    return f"Pass rates of all {counted(arms, 'arm')}; report.json has them for each arm:"
 
 
 def kinds(view: ReportView) -> Section:
-    """Return pass rates by category, difficulty and size."""
+    """Return the section of pass rates by category, difficulty and size."""
     tables, arms = outcomes.kinds(view), len(view.report.arms)
     intro = "" if view.is_wide or not tables else Markdown(_range_words(arms))
     return section("Kinds of scenario", intro, *tables)
 
 
 def reliability(view: ReportView) -> Section:
-    """Return how far repetitions agree, if there are any."""
+    """Return the section on the agreement of repetitions; empty if nothing was repeated."""
     measured = (view.measure(arm.arm, "outcome_consistency") for arm in view.arms)
     if not any(measure is not None and measure.value is not None for measure in measured):
         return section("Reliability")
     tries = metrics.tries(view)
     words = "".join(f"{k}." for k in tries)
     if len(tries) > 1:
-        arms = "; ".join(f"{k} for {names(of_k)}" for k, of_k in tries.items())
-        words = f"k differs between arms, and columns with k cannot be compared between them: {arms}."
+        arms = "; ".join(f"{k} for {names(arms_with_k)}" for k, arms_with_k in tries.items())
+        words = f"k differs between arms, so columns with k cannot be compared between them: {arms}."
     return section("Reliability", Markdown(words), metrics.metric_table(view, _RELIABILITY))
 
 
 def tools(view: ReportView) -> Section:
-    """Return calls of tools, in all and by tool."""
+    """Return the section of tool calls, in all and by tool."""
     if view.analysis is None or not metrics.above_zero(view, "tool_calls"):
         return section("Tools")
-    by_tool = introduced("Calls per trial, by tool:", metrics.tool_calls(view))
+    by_tool = table_after("Calls per trial, by tool:", metrics.tool_calls(view))
     return section("Tools", metrics.metric_table(view, _TOOLS), *by_tool)
 
 
 def operations(view: ReportView) -> Section:
-    """Return operations on GitHub's API."""
+    """Return the section of operations on GitHub's API."""
     possible = ", on the scenarios that are possible in all modes" if view.report.not_possible else ""
     words = (
-        f"Mean operations per trial, by REST or GraphQL; a batch counts as the operations in it{possible}. git: "
-        "commands that reached GitHub."
+        f"Mean operations per trial, by REST or GraphQL{possible}; each operation in a batch counts. git: commands "
+        "that reached GitHub."
     )
-    return section("Operations on GitHub", *introduced(words, outcomes.api_operations(view)))
+    return section("Operations on GitHub", *table_after(words, outcomes.api_operations(view)))
 
 
 def time(view: ReportView) -> Section:
-    """Return the parts of a trial's time, if any was measured."""
+    """Return the section on the parts of a trial's time; empty if none was measured."""
     parts = ("first_byte_seconds", "generation_seconds", "tool_seconds")
     if not any(metrics.above_zero(view, part) for part in parts):
         return section("Time")
@@ -356,11 +356,11 @@ def time(view: ReportView) -> Section:
 
 
 def pass_costs(view: ReportView) -> Section:
-    """Return costs of a pass, requests to other models, and the cheapest arms."""
-    if not _is_used(view):
+    """Return the section of costs of a pass, requests to other models, and the cheapest arms."""
+    if not _has_usage(view):
         return section("Cost of a pass")
     side = [
-        Markdown("**{}**: {}, {} of its {}, went to other models than its own.").fill(
+        Markdown("**{}**: {} ({} of the arm's {}) went to other models than the arm's.").fill(
             view.name(arm.arm), counted(arm.side_requests, "request"), dollars(arm.side_usd), dollars(arm.usd)
         )
         for arm in view.arms
@@ -372,7 +372,7 @@ def pass_costs(view: ReportView) -> Section:
         "Cost of a pass",
         metrics.metric_table(view, _PASS_COSTS),
         Bullets([*side, *_frontier(view)]),
-        *introduced(words, shares),
+        *table_after(words, shares),
     )
 
 
@@ -382,7 +382,7 @@ def _frontier(view: ReportView) -> Iterator[Markdown]:
         return
     pooled = frontier.pooled
     note = f"; {pooled.note}" if pooled.note else ""
-    yield Markdown("**The cheapest arm's pass** costs {}: {}. Over the {} that all arms tried{}.").fill(
+    yield Markdown("**The cheapest arm's pass** costs {}: {} (over the {} that all arms tried{}).").fill(
         metrics.estimate(pooled),
         metrics.first_names(view, frontier.best),
         counted(pooled.scenarios, "scenario"),
@@ -390,7 +390,7 @@ def _frontier(view: ReportView) -> Iterator[Markdown]:
     )
     human = f"a person's price is known for {frontier.human}" if frontier.human else "no person's price is known"
     unsolved = f"; {frontier.unsolved} have neither a passing arm nor a known price" if frontier.unsolved else ""
-    yield Markdown("**Each scenario by its own cheapest arm**: {}, the mean over scenarios ({}{}).").fill(
+    yield Markdown("**Cheapest arm per scenario**: {}, the mean over scenarios ({}{}).").fill(
         metrics.value(frontier.per_scenario), human, unsolved
     )
     if frontier.pareto:
@@ -398,8 +398,8 @@ def _frontier(view: ReportView) -> Iterator[Markdown]:
 
 
 def tokens(view: ReportView) -> Section:
-    """Return shares of tokens, of the characters of requests, and tokens of the treatment."""
-    if not _is_used(view):
+    """Return the section of shares of tokens and of requests' characters, and of the treatment's tokens."""
+    if not _has_usage(view):
         return section("Tokens")
     requests = metrics.metric_table(view, tiers.REQUEST_SHARES, metrics.value)
     treatments = metrics.metric_table(view, tiers.TREATMENT, metrics.value)
@@ -407,12 +407,12 @@ def tokens(view: ReportView) -> Section:
         "Tokens",
         Markdown("Shares of all tokens:"),
         metrics.metric_table(view, _TOKENS, metrics.value),
-        *introduced("Shares of the characters of requests:", requests),
-        *introduced("Tokens of the treatment in the first request of a trial:", treatments),
+        *table_after("Shares of the characters of requests:", requests),
+        *table_after("Tokens of the treatment in the first request of a trial:", treatments),
     )
 
 
-def _is_used(view: ReportView) -> bool:
+def _has_usage(view: ReportView) -> bool:
     return metrics.above_zero(view, "usd") or metrics.above_zero(view, "tokens")
 
 
@@ -425,12 +425,12 @@ def statistics(view: ReportView) -> Iterator[Section]:
 
 
 def arm_table(view: ReportView, numbered: Sequence[ReportNote] = ()) -> Table:
-    """Return the main table; raised numbers refer to the warnings."""
-    noted = marks(numbered)
+    """Return the main table; raised numbers refer to the warnings `numbered`."""
+    note_numbers = marks(numbered)
     rows = []
     for arm in view.arms:
         name, *values = arm_row(view, arm, wide=True)
-        mark = f" <sup>{noted[arm.arm]}</sup>" if arm.arm in noted else ""
+        mark = f" <sup>{note_numbers[arm.arm]}</sup>" if arm.arm in note_numbers else ""
         rows.append((Markdown(f"{escape(name)}{mark}"), *values))
     headings = [f"{name} {metrics.LOWER_MARK}" if name in LOWER_IS_BETTER else name for name in HEADINGS]
     return Table(headings, rows, view.left_out, "arm")
@@ -439,5 +439,5 @@ def arm_table(view: ReportView, numbered: Sequence[ReportNote] = ()) -> Table:
 def counts_note(view: ReportView, *, is_marked: bool) -> Markdown:
     """Return the line below the main table; `is_marked`: raised numbers in it refer to warnings."""
     shared = Markdown("All arms: {}. ").fill(code(view.shared)) if view.shared else ""
-    marks = "; the small numbers are those of the warnings below" if is_marked else ""
+    marks = "; raised numbers refer to the warnings below" if is_marked else ""
     return Markdown("{}{}; ↓: lower is better{}.").fill(shared, COUNTS_NOTE, marks)

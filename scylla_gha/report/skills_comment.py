@@ -1,4 +1,4 @@
-"""Comment on a pull request about its Agent Skills: one row for each, changed ones and worse ones first."""
+"""Render the comment on a pull request about its Agent Skills: a row per skill, changed and worse skills first."""
 
 from typing import Final
 
@@ -24,7 +24,7 @@ def skills_comment(measurement: SkillMeasurement, run_url: str) -> str:
     parts = [
         f"{MARKER}\n> [!{_alert(measurement)}]\n> **{escape(_headline(measurement))}**",
         "\n".join(table) if rows else "",
-        f"{len(rows) - _MOST_ROWS} more skills are in the run." if len(rows) > _MOST_ROWS else "",
+        f"The run shows {len(rows) - _MOST_ROWS} more skills." if len(rows) > _MOST_ROWS else "",
         f"[The run]({run_url}) has all trials." if run_url else "",
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
@@ -49,8 +49,8 @@ def _headline(measurement: SkillMeasurement) -> str:
     changed = [row.name for row in measurement.rows if row.is_changed or row.is_new]
     measured = counted(sum(bool(row.sentences) for row in measurement.rows), "skill was", "skills were")
     if changed and measured.startswith("0 "):
-        return f"Changed, and nothing to measure: {first_of(changed, _MOST_NAMED)}"
-    return f"{measured} measured, and none of them is shown to do worse"
+        return f"Changed, but nothing to measure: {first_of(changed, _MOST_NAMED)}"
+    return f"{measured} measured; none is shown to do worse"
 
 
 def _line(row: SkillRow) -> str:

@@ -1,6 +1,6 @@
-"""Conclusions of a report: verdicts in words, headline, gate and main table, and the command that measures more.
+"""Draw conclusions from a report: verdicts in words, title, gate, rows of the main table, and the next command.
 
-All renderers use it: view, terminal and comment. The command's cost follows from the trials measured so far.
+All renderers use them. The cost of the command that measures more is estimated from the trials measured so far.
 """
 
 import math
@@ -40,18 +40,18 @@ _NOUNS: Final[dict[Verdict, str]] = {
 }
 WORST_FIRST: Final[tuple[Verdict, ...]] = ("worse", "not_enough_data", "equivalent", "better")
 _LEAST_REPETITIONS: Final = 5
-_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,300}")  # of an arm or a cell, in a command
+_SAFE_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,300}")  # id of an arm or a cell in a command
 
 
 def marked(verdict: str | None, text: str) -> str:
-    """Return `text` after the mark of a verdict, if it is one of ours."""
+    """Return `text` after the mark of a verdict; without a mark if the verdict is unknown."""
     mark = next((mark for known, mark in MARKS.items() if known == verdict), "")
     return f"{mark} {text}".strip()
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictLine:
-    """One verdict: its kind, the statement, and the numbers behind it."""
+    """A verdict, the statement in words, and the numbers behind it."""
 
     verdict: Verdict
     statement: str
@@ -59,7 +59,7 @@ class VerdictLine:
 
     @property
     def mark(self) -> str:
-        """Sign of the verdict."""
+        """Sign of the verdict, such as ✓."""
         return MARKS[self.verdict]
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class VerdictLine:
 
 def verdict_lines(view: ReportView, most: int) -> Iterator[VerdictLine]:
     """Yield at most `most` verdicts, the clearest first."""
-    ranked = sorted(view.report.answer, key=lambda comparison: _weight(view, comparison))
+    ranked = sorted(view.report.answer, key=lambda comparison: _clarity(view, comparison))
     for comparison in ranked[:most]:
         yield VerdictLine(comparison.verdict, _statement(view, comparison), _why(view, comparison))
 
@@ -83,10 +83,11 @@ def verdict_counts(view: ReportView, most: int) -> str:
     parts = ", ".join(f"{kinds[kind]} {noun}" for kind, noun in _NOUNS.items())
     if report.family != FAMILIES["baseline"]:
         return f"Of {counted(len(comparisons), 'comparison')}, {report.family}: {parts}."
-    return f"Of {counted(len(comparisons), 'arm')} against {view.name(view.baseline) or 'what each changes'}: {parts}."
+    baseline = view.name(view.baseline) or "the version before each change"
+    return f"Of {counted(len(comparisons), 'arm')} against {baseline}: {parts}."
 
 
-def _weight(view: ReportView, comparison: Comparison) -> tuple[int, float, float]:
+def _clarity(view: ReportView, comparison: Comparison) -> tuple[int, float, float]:
     change = view.answers.get((comparison.arm, comparison.baseline))
     p = 1.0 if change is None or change.p_adjusted is None else change.p_adjusted
     size = 0.0 if change is None else abs(change.value or 0.0)
@@ -108,7 +109,7 @@ def _why(view: ReportView, comparison: Comparison) -> str:
     passes = f"passes {known[0]} against {known[1]}, " if len(known) == len(rates) else ""
     change = view.answers.get((comparison.arm, comparison.baseline))
     dropped = counted(change.dropped, "scenario") if change and change.dropped else ""
-    return f"{passes}{comparison.why}{f'; left out: {dropped} that only one of the two has' if dropped else ''}"
+    return f"{passes}{comparison.why}{f'; left out: {dropped} that only one arm has' if dropped else ''}"
 
 
 def hypothesis_line(report: Report) -> str:
@@ -133,14 +134,14 @@ _CONCLUSIONS: Final[dict[Overall, Literal["success", "failure", "neutral"]]] = {
     "better": "success",
     "equivalent": "success",
 }
-_MOST_FAULTS: Final = 5  # arms that the message of a failed gate names
+_MOST_FAULTS: Final = 5  # arms named in the message of a failed gate
 NO_BASELINE: Final = "There is no baseline to compare with yet"
 
 
 def overall(report: Report) -> Overall:
-    """Return one verdict on all comparisons: worse if any is; better or equivalent only if enough is known of all."""
+    """Return one verdict on all comparisons: worse if any is worse; better or equivalent only if none lacks data."""
     verdicts = {comparison.verdict for comparison in report.answer}
-    if report.family == FAMILIES["models"]:  # which of two models stands first means nothing
+    if report.family == FAMILIES["models"]:  # the order of two models has no meaning, so neither is worse
         verdicts = {"better" if verdict == "worse" else verdict for verdict in verdicts}
     return next((verdict for verdict in OVERALL if verdict in verdicts), "no_baseline")
 
@@ -162,10 +163,10 @@ def leading_verdict(report: Report) -> Overall:
 
 
 def title(report: Report) -> str:
-    """Return the verdict of a single comparison in one line; of several, how many of each kind.
+    """Return the verdict in one line: of a single comparison, or the number of verdicts of each kind.
 
-    If no arm is worse, the winner with the lowest adjusted p comes first. Winners are compared with the baseline, and
-    not with each other.
+    If no arm is worse, the winner with the lowest adjusted p comes first. Winners are compared with the baseline, not
+    with each other.
     """
     verdict = leading_verdict(report)
     if verdict == "no_baseline":
@@ -193,7 +194,7 @@ def require_gate(experiment: Experiment, report: Report) -> None:
         more = f"; and {counted(others, 'more arm')}" if others > 0 else ""
         raise GateError(
             f"gate {experiment.gate} does not hold: {'; '.join(failed[:_MOST_FAULTS])}{more}; "
-            "the report is written, and lists all of them"
+            "the report, which is written, lists all arms"
         )
 
 
@@ -209,9 +210,9 @@ def _gate_faults(experiment: Experiment, report: Report) -> Iterator[str]:
 
 
 def _passes(experiment: Experiment, ruling: Ruling) -> bool:
-    """Return whether an arm is better, or not worse: its one-sided 95 % limit lies above -margin.
+    """Return whether an arm is better, or for the gate `not_worse`, its lower one-sided 95 % limit lies above -margin.
 
-    All arms must pass, so their number needs no adjustment: each is another chance to fail.
+    All arms must pass, so the limit needs no adjustment for their number: each arm is another chance to fail.
     """
     if ruling.verdict == "better":
         return True
@@ -225,23 +226,23 @@ def _gate_limit(experiment: Experiment, ruling: Ruling | None) -> str:
     if experiment.gate == "better" or ruling is None or ruling.is_withheld or ruling.contrast.inner_low is None:
         return ""
     return (
-        f"; at worst {100 * ruling.contrast.inner_low:+.1f} points (one-sided 95 %), and "
-        f"{-100 * ruling.margin:+.1f} is allowed"
+        f"; the lower limit is {100 * ruling.contrast.inner_low:+.1f} points (one-sided 95 %), and must be above "
+        f"{-100 * ruling.margin:+.1f}"
     )
 
 
 HEADINGS = ("arm", "n", "pass", "95 %", "score", "grades", "USD", "USD/pass", "time", "tokens")
 LOWER_IS_BETTER: Final = frozenset({"USD", "USD/pass", "time", "tokens"})  # of the headings
-COUNTS_NOTE = "n: planned/ran/judged/scored, or one number where the four are equal"
+COUNTS_NOTE = "n: planned/ran/judged/scored, or one number if the four are equal"
 
 
 def arm_row(view: ReportView, arm: ArmSummary, *, wide: bool = False) -> tuple[str, ...]:
     """Return the cells of one arm, in the order of `HEADINGS`; means over scenarios if known, else over trials.
 
     Args:
-        view: where measures are looked up.
+        view: view with the arm's measures.
         arm: the arm.
-        wide: whether there is room for the interval of the cost of a pass.
+        wide: True: include the interval of the cost of a pass.
     """
     score, time = view.measure(arm.arm, "score"), view.measure(arm.arm, "seconds")
     cost, between = pass_cost(view, arm)
@@ -259,19 +260,19 @@ def arm_row(view: ReportView, arm: ArmSummary, *, wide: bool = False) -> tuple[s
 
 
 def pass_rate(view: ReportView, arm: ArmSummary) -> tuple[str, str]:
-    """Return the pass rate of an arm and its interval."""
+    """Return the texts of an arm's pass rate and of its interval."""
     rate = view.measure(arm.arm, PASS)
     text, between = (percent(arm.pass_rate), interval(arm)) if rate is None else (value(rate), limits(rate))
     return text + bounds(arm), between
 
 
 def pass_cost(view: ReportView, arm: ArmSummary) -> tuple[str, str]:
-    """Return the cost of a pass and its interval, which is empty if there is none."""
+    """Return the texts of the cost of a pass and of its interval; the latter is empty if it is unknown."""
     cost = view.measure(arm.arm, "cost_of_pass")
     if cost is None:
         return cost_of_pass(arm), ""
     if value(cost) == INFINITE and not arm.usd:
-        return UNDEFINED, ""  # nothing was spent, and nothing came of it
+        return UNDEFINED, ""  # nothing was spent, and nothing passed
     between = limits(cost)
     return value(cost), "" if between == UNDEFINED else between
 
@@ -281,10 +282,10 @@ class NextCommand:
     """Options of a command that measures more, with its number of trials and its cost.
 
     Attributes:
-        command: `evaluate` on this machine, with the branch if the report compares a change.
-        options: of `evaluate` and of the slash commands.
+        command: `evaluate` command for this machine; it names a branch if the report compares a change.
+        options: options of `evaluate` and of the slash commands.
         trials: number of trials that are not stored yet.
-        usd: their cost, if each costs as much as the arm's trials so far; None: unknown.
+        usd: cost of these trials in USD, from the mean cost of the arm's trials so far; None: unknown.
     """
 
     command: str
@@ -299,18 +300,21 @@ class NextCommand:
 
 
 def next_command(report: Report) -> NextCommand:
-    """Return the options that repeat all trials more often."""
+    """Return the command that repeats all trials more often."""
     return _more_trials(report, [arm.arm for arm in report.arms])
 
 
 def command_for_more_data(report: Report) -> NextCommand | None:
-    """Return the next command if the data is not enough, and more of it can be measured; else None."""
+    """Return the next command if the data is not enough and more can be measured; else None."""
     has_measured = report.analysis is not None and not report.imported and not report.replayed
     return next_command(report) if has_measured and overall(report) == "not_enough_data" else None
 
 
 def narrowed_command(report: Report) -> NextCommand | None:
-    """Return the options that repeat only the arm with the worst verdict and its baseline; None if these are all."""
+    """Return the command that repeats only the arm with the worst verdict and its baseline; None if they are all arms.
+
+    Also None if nothing is compared, or if an id cannot stand in a command.
+    """
     worst = min(report.comparisons, key=lambda pair: WORST_FIRST.index(pair.verdict), default=None)
     arms = (worst.arm, worst.baseline) if worst else ()
     if not arms or len(report.arms) <= len(arms) or not all(map(is_safe_id, arms)):
@@ -319,12 +323,12 @@ def narrowed_command(report: Report) -> NextCommand | None:
 
 
 def is_safe_id(name: str) -> bool:
-    """Tell whether the id of an arm or a cell can stand in a command."""
-    return bool(_ID.fullmatch(name))
+    """Return whether an arm's or a cell's id can be put into a command."""
+    return bool(_SAFE_ID.fullmatch(name))
 
 
 def _more_trials(report: Report, arms: Collection[str], only: str = "") -> NextCommand:
-    """Plan twice the repetitions of the run, and at least 5: fewer or as many would find all results stored."""
+    """Return the command for twice the repetitions, at least 5; repetitions that are stored are not run again."""
     planned = max((arm.counts.planned for arm in report.arms), default=0)
     done = max(1, math.ceil(planned / max(1, len(report.scenarios))))
     repetitions = max(_LEAST_REPETITIONS, 2 * done)
@@ -340,7 +344,7 @@ def _more_trials(report: Report, arms: Collection[str], only: str = "") -> NextC
 
 
 def local_command(report: Report) -> str:
-    """Return the command that makes this report on a machine; the reader puts the branch of a change in its place."""
+    """Return the command that makes this report on the reader's machine, with BRANCH for the branch of a change."""
     return f"scylla-gha evaluate {report.experiment}{' --head BRANCH' if report.change else ''}"
 
 
@@ -350,5 +354,5 @@ def _cost(arm: ArmSummary, trials: int, judging: float | None) -> float | None:
 
 
 def _mean(usd: float | None, trials: int) -> float | None:
-    """Return the cost of a trial; None if it is unknown, or nothing was measured."""
+    """Return the mean cost of a trial in USD; None if the cost is unknown or there was no trial."""
     return None if usd is None or not trials else usd / trials

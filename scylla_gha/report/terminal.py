@@ -1,7 +1,6 @@
-"""Text in a terminal: reports, comparisons of result sets, judging summaries, and building blocks of other views.
+"""Print reports, comparisons of result sets and judging summaries in a terminal; building blocks for other views.
 
-Untrusted text can neither control the terminal nor forge headings: it is always indented, even in a terminal that is
-too narrow for it.
+Untrusted text can neither control the terminal nor forge headings: it is always indented, even if it wraps.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,13 +32,13 @@ _PATCH_STYLES: Final = {"+": "green", "-": "red", "@": "cyan", "d": "bold"}
 
 @dataclass(frozen=True, slots=True)
 class TextBlock:
-    """Text with an indentation: wrapped for a terminal, and line by line as it is for a file or a pipe."""
+    """Indented text: wrapped in a terminal, but with unchanged lines in a file or a pipe."""
 
     text: Text
     indent: int = 0
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Rich's protocol."""
+        """Yield the text for Rich, which calls this method."""
         if console.is_terminal:
             yield Padding(self.text, (0, 0, 0, self.indent), expand=False)
             return
@@ -59,22 +58,22 @@ def line(words: str, indent: int = STEP, style: str = "") -> TextBlock:
 
 
 def field(name: str, words: str, style: str = "") -> TextBlock:
-    """Return a named value."""
+    """Return a line with a name and a value."""
     return TextBlock(Text(f"{name:<10}", overflow="fold").append(one_line(words), style=style), STEP)
 
 
 def passage(words: str, indent: int, room: int | None, style: str = "") -> TextBlock:
-    """Return untrusted text; it is cut above `room` characters, None: never."""
-    whole = visible(words.strip("\n"))
-    return TextBlock(Text(whole if room is None else head_and_tail(whole, room), style=style, overflow="fold"), indent)
+    """Return untrusted text, cut to `room` characters (None: uncut)."""
+    text = visible(words.strip("\n"))
+    return TextBlock(Text(text if room is None else head_and_tail(text, room), style=style, overflow="fold"), indent)
 
 
 def patch(words: str) -> TextBlock:
-    """Return a whole patch, with coloured added and deleted lines."""
+    """Return an uncut patch with coloured lines."""
     text = Text(overflow="fold")
-    for each in visible(words.rstrip("\n")).split("\n"):
-        is_name = each.startswith(("+++ ", "--- "))
-        text.append(each + "\n", style="bold" if is_name else _PATCH_STYLES.get(each[:1], ""))
+    for patch_line in visible(words.rstrip("\n")).split("\n"):
+        is_name = patch_line.startswith(("+++ ", "--- "))
+        text.append(patch_line + "\n", style="bold" if is_name else _PATCH_STYLES.get(patch_line[:1], ""))
     text.right_crop(1)
     return TextBlock(text, STEP)
 
@@ -83,18 +82,18 @@ _MOST_ARMS: Final = 10
 _MOST_VERDICTS: Final = 4
 _MOST_EXCLUDED: Final = 3
 _MOST_NOTES: Final = 5
-_LEAST_NAME: Final = 16  # columns of an arm's name
+_LEAST_NAME: Final = 16  # minimum width of an arm's name in characters
 _GAP: Final = 2
-_SPARED: Final = ("tokens", "grades", "score", "time", "USD")  # first to go in a narrow terminal
+_HIDDEN_FIRST: Final = ("tokens", "grades", "score", "time", "USD")  # columns that a narrow terminal hides, in order
 
 
 def _text(words: str) -> Text:
-    """Return one line with its indentation."""
+    """Return text as one line, with its indentation kept."""
     return Text(" " * (len(words) - len(words.lstrip(" "))) + one_line(words))
 
 
 def _grid(table: Table, title: str = "", *, fold_all: bool = False) -> Grid:
-    """Return a table in which the names of arms take several lines if there is no room, or all columns do."""
+    """Return a table for Rich; if it is too wide, arms' names wrap, or with `fold_all`, all columns."""
     grid = Grid(
         title=_text(title) if title else None,
         title_justify="left",
@@ -110,13 +109,13 @@ def _grid(table: Table, title: str = "", *, fold_all: bool = False) -> Grid:
 
 
 def terminal_report(report: Report, console: Console) -> None:
-    """Print the verdicts, the arms, the counts, what is excluded, and the warnings."""
+    """Print the verdicts, the arms, the counts, the excluded cells, and the warnings."""
     view = report_view(report, _MOST_ARMS)
     rows = [dict(zip(HEADINGS, arm_row(view, arm), strict=True)) for arm in view.arms]
     headings = _fitting(rows, console.width)
     table = _grid(Table(headings, [[row[name] for name in headings] for row in rows]))
-    spared = [name for name in HEADINGS if name not in headings]
-    room = [f"no room in {console.width} columns for: {', '.join(spared)}; report.md has them"] if spared else []
+    hidden = [name for name in HEADINGS if name not in headings]
+    room = [f"no room in {console.width} columns for: {', '.join(hidden)}; report.md has them"] if hidden else []
     console.print(Group(*map(_text, _before(view)), table, *map(_text, (*room, *_after(view)))))
 
 
@@ -133,7 +132,7 @@ def _before(view: ReportView) -> Iterator[str]:
 
 def _after(view: ReportView) -> Iterator[str]:
     if view.left_out:
-        yield f"the best and the worst arms; {view.left_out:,} more, in report.json"
+        yield f"only the best and the worst arms are shown; {view.left_out:,} more are in report.json"
     yield COUNTS_NOTE
     if view.shared:
         yield f"all arms: {view.shared}"
@@ -147,13 +146,13 @@ def _after(view: ReportView) -> Iterator[str]:
 
 
 def _fitting(rows: Sequence[dict[str, str]], width: int) -> list[str]:
-    """Return the columns that fit, so that no number is cut; names of arms may take several lines."""
+    """Return the columns that fit without cutting a number; names of arms may wrap."""
     widths = {name: max(cell_len(one_line(text)) for text in (name, *(row[name] for row in rows))) for name in HEADINGS}
     widths["arm"] = min(widths["arm"], _LEAST_NAME)
     headings = list(HEADINGS)
-    for spared in _SPARED:
+    for column in _HIDDEN_FIRST:
         if sum(widths[name] + _GAP for name in headings) > width:
-            headings.remove(spared)
+            headings.remove(column)
     return headings
 
 
@@ -162,13 +161,13 @@ def _more(left_out: int, where: str) -> Iterator[str]:
         yield f"and {left_out:,} more {where}"
 
 
-_OTHERS: Final = {"usd": "usd", "usd per pass": "cost_of_pass", "seconds": "seconds", "tokens": "tokens"}
+_OTHER_METRICS: Final = {"usd": "usd", "usd per pass": "cost_of_pass", "seconds": "seconds", "tokens": "tokens"}
 _COMPARISON_NOTE: Final = "A, B: passed of judged; p: adjusted for all rows (Holm); +/=/-: scenarios won, tied, lost"
 _MOST_FLIPS: Final = 20
 
 
 def render_comparison(comparison: ResultComparison, console: Console) -> None:
-    """Print the verdicts, what changed scenario by scenario, and the warnings."""
+    """Print the verdicts, the scenarios that were fixed or broken, and the warnings."""
     title = f"{comparison.b} against {comparison.a}, by {comparison.metric}"
     table = _grid(table_of(comparison.pairs, COMPARED), title)
     lines = [_COMPARISON_NOTE]
@@ -207,12 +206,12 @@ COMPARED: Final[Columns[ArmPair]] = {
 
 
 def _other_metrics(pair: ArmPair) -> str:
-    """Format cost, time and tokens: geometric means of ratios over scenarios, or differences if one is 0.
+    """Format changes of cost, time and tokens: geometric means of ratios over scenarios, or differences if one is 0.
 
-    The cost of a pass is the ratio of both arms' own.
+    The change of the cost of a pass is the ratio of the two arms' costs of a pass.
     """
     known = {contrast.metric: contrast for contrast in (*pair.others, pair.ruling.contrast)}
-    return ", ".join(f"{name} {_change(known.get(metric))}" for name, metric in _OTHERS.items())
+    return ", ".join(f"{name} {_change(known.get(metric))}" for name, metric in _OTHER_METRICS.items())
 
 
 def _change(contrast: Contrast | None) -> str:
@@ -233,10 +232,10 @@ _HOLDS: Final = {True: "yes", False: "NO", None: "undecided"}
 
 
 def judge_summary(summary: JudgingSummary, console: Console) -> None:
-    """Print the panels, the trials that they part on, and the controls."""
+    """Print the panels, the trials on whose pass they disagree, and the controls of judges."""
     flips = [cell for panel in summary.panels for cell in panel.flips]
     parts: list[RenderableType] = [_grid(table_of(summary.panels, _PANELS), fold_all=True)]
-    parts += [_text(f"passes by one and not by the other: {cell}") for cell in flips]
+    parts += [_text(f"the panels disagree on whether it passes: {cell}") for cell in flips]
     if summary.probes:
         rows = [row for probe in summary.probes for row in _controls(probe)]
         parts.append(_grid(Table(("judge", "control", "on", "holds", "found", "USD"), rows), fold_all=True))
@@ -260,7 +259,7 @@ _PANELS: Final[Columns[PanelSummary]] = {
 
 
 def _controls(probe: JudgeControl) -> list[tuple[str, ...]]:
-    """Return one row for each control; the first shows the judge's cost."""
+    """Return a row for each control; the first row shows the judge's cost."""
     results = [(control.kind.replace("_", " "), _HOLDS[control.holds], control.why) for control in probe.controls]
     if probe.error:
         results.append((UNDEFINED, _HOLDS[None], probe.error))

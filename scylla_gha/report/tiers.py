@@ -1,7 +1,7 @@
-"""Tables of tiers, and the five questions of the Scylla paper (section 2), answered by them and by the verdicts.
+"""Build tables of tiers and interactions, and answer the five questions of the Scylla paper (section 2).
 
-Each answer names its numbers, or the missing data. "Yes" and "no" are based on verdicts or on
-intervals that exclude no difference; the sign of a difference alone answers nothing.
+Each answer names its numbers or the missing data. "Yes" and "no" need a verdict or an interval that excludes "no
+difference"; the sign of a difference is not enough.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from scylla_gha.report.metrics import change, change_limits, estimate, heading, 
 from scylla_gha.report.view import ReportView
 
 _COST: Final = "cost_of_pass"
-_MOST_WHOLES: Final = 20
+_MOST_INTERACTIONS: Final = 20
 REQUEST_SHARES: Final = (
     ("system prompt", "system_prompt_share"),
     ("tool schemas", "tool_schemas_share"),
@@ -41,9 +41,9 @@ _UNKNOWN: Final = "Not enough data"
 
 
 def tiers(view: ReportView) -> Table:
-    """Return pass rate and cost of a pass of each tier, and its sub-test with the cheapest pass.
+    """Return the table of tiers: pass rate, cost of a pass, and the sub-test with the cheapest pass.
 
-    The rate is over the scenarios that all its sub-tests tried; undefined without any.
+    The rate covers the scenarios that all sub-tests of the tier tried; it is undefined if there are none.
     """
     rates = {tier.name: tier.rate for tier in _tiers(view)}
     arms = {tier.tier: tier.arms for tier in view.analysis.tiers} if view.analysis else {}
@@ -76,7 +76,7 @@ def _tier_measures(view: ReportView, tier: str) -> dict[str, Measure]:
 
 
 def cheapest(view: ReportView, arms: Sequence[str]) -> str:
-    """Return the arm with the lowest cost of a pass, and that cost; undefined if no arm has one above 0."""
+    """Return the arm with the lowest cost of a pass, and that cost; `-` if no arm has a cost above 0."""
     measures = view.analysis.measures if view.analysis else ()
     costs = [
         (measure.value, arm.arm, measure)
@@ -92,13 +92,13 @@ def cheapest(view: ReportView, arms: Sequence[str]) -> str:
 
 
 def tier_steps(view: ReportView) -> Table:
-    """Return the comparisons of each tier with the one before."""
+    """Return the comparisons of each tier with the previous tier."""
     steps = [contrast for contrast in pass_contrasts(view) if contrast.family == FAMILIES["tiers"]]
     return pass_rate_steps(view, steps)
 
 
 def best_subtests(view: ReportView) -> Table:
-    """Return the best sub-test of each tier."""
+    """Return the best sub-test of each tier, chosen on one half of the data and measured on the other."""
     columns: Columns[BestSubtest] = {
         "tier": lambda best: best.tier,
         "sub-tests": lambda best: str(best.of),
@@ -115,7 +115,7 @@ def tier_tokens(view: ReportView) -> Table:
 
 
 def tier_treatments(view: ReportView) -> Table:
-    """Return the tokens of each tier's treatments by part, and the share of trials that used the declared parts."""
+    """Return the tokens of each tier's treatments by part, and the share of trials that used the treatment."""
     return _by_tier(view, (*TREATMENT, ("trials that used it", "uptake")))
 
 
@@ -131,15 +131,15 @@ def _by_tier(view: ReportView, columns: Sequence[tuple[str, str]]) -> Table:
     return Table(("tier", *(heading(text, metric) for text, metric in known)), rows if known else ())
 
 
-def wholes(view: ReportView) -> Table:
-    """Return configurations, each beside the sum of its parts' effects; those with the most parts come first."""
+def combinations(view: ReportView) -> Table:
+    """Return each combination's effect beside the sum of its parts' effects; those with the most parts first."""
     return _interactions_table(
-        view, ranked_wholes(view), ("together", "parts", "sum of the parts' effects"), "configuration"
+        view, ranked_combinations(view), ("together", "parts", "sum of the parts' effects"), "configuration"
     )
 
 
 def modes_by_models(view: ReportView) -> Table:
-    """Return modes with models, each beside the sum of the mode's own and the model's own effect."""
+    """Return the effect of each mode with a model beside the sum of the mode's and the model's effects alone."""
     return _interactions_table(view, _crossed(view), ("mode and model", "each alone", "sum of both alone"), "arm")
 
 
@@ -152,47 +152,47 @@ def _interactions_table(
         parts_heading: lambda whole: part_names(view, whole),
         "effect": lambda whole: points(whole.effect),
         sum_heading: lambda whole: points(whole.sum_of_parts),
-        "difference": lambda whole: f"{arrow(whole.contrast, whole_reading(whole))}{change(whole.contrast)}",
+        "difference": lambda whole: f"{arrow(whole.contrast, interaction_reading(whole))}{change(whole.contrast)}",
         "95 %": lambda whole: change_limits(whole.contrast),
-        "reading": whole_reading,
+        "reading": interaction_reading,
         "p adjusted": lambda whole: p_value(whole.contrast.p_adjusted),
     }
-    return table_of(interactions, columns, _MOST_WHOLES, noun)
+    return table_of(interactions, columns, _MOST_INTERACTIONS, noun)
 
 
 def mode_by_model_line(view: ReportView) -> str:
     """Return in one line whether effects of modes depend on the model; empty if modes and models were not crossed."""
     known = [whole for whole in _crossed(view) if whole.contrast.value is not None]
     parts = [
-        f"{view.name(whole.whole)} {change(whole.contrast)} {change_limits(whole.contrast)}, {whole_reading(whole)}"
-        for whole in known[:_NAMED]
+        f"{view.name(arm.whole)} {change(arm.contrast)} {change_limits(arm.contrast)}, {interaction_reading(arm)}"
+        for arm in known[:_NAMED]
     ]
     more = f"; and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
-    return f"Mode x model, beyond what each alone changes: {'; '.join(parts)}{more}" if parts else ""
+    return f"Mode x model, beyond the sum of both effects alone: {'; '.join(parts)}{more}" if parts else ""
 
 
 def _crossed(view: ReportView) -> list[Interaction]:
     return [whole for whole in _interactions(view) if whole.contrast.family == MODE_BY_MODEL]
 
 
-def ranked_wholes(view: ReportView) -> list[Interaction]:
-    """Return the wholes of several parts of a treatment, those with the most parts first."""
-    wholes = [whole for whole in _interactions(view) if whole.contrast.family != MODE_BY_MODEL]
-    return sorted(wholes, key=lambda whole: -len(whole.parts))
+def ranked_combinations(view: ReportView) -> list[Interaction]:
+    """Return the combinations of several parts of a treatment, those with the most parts first."""
+    combined = [arm for arm in _interactions(view) if arm.contrast.family != MODE_BY_MODEL]
+    return sorted(combined, key=lambda arm: -len(arm.parts))
 
 
 def _interactions(view: ReportView) -> Sequence[Interaction]:
     return view.analysis.interactions if view.analysis else ()
 
 
-def whole_reading(whole: Interaction) -> str:
-    """Return whether the whole does more or less than the sum of its parts, or that this is unclear."""
-    words = family_reading(whole.contrast)
+def interaction_reading(combination: Interaction) -> str:
+    """Return `more` or `less` if the combination does so than the sum of its parts; else, for example, `unclear`."""
+    words = family_reading(combination.contrast)
     return {"better": "more", "worse": "less"}.get(words, words)
 
 
 def part_names(view: ReportView, whole: Interaction) -> str:
-    """Return the names of a whole's parts, the first of many."""
+    """Return the names of a combination's first parts, and the number of others."""
     names = ", ".join(view.name(part) for part in whole.parts[:_NAMED])
     others = len(whole.parts) - _NAMED
     return f"{names} and {others} more" if others > 0 else names
@@ -206,7 +206,7 @@ def points(effect: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One question, its answer in a few words, and the numbers or the missing data behind it."""
+    """A question, its answer in a few words, and the numbers or the missing data behind it."""
 
     question: str
     reading: str
@@ -214,11 +214,11 @@ class Answer:
 
 
 def five_answers(view: ReportView) -> tuple[Answer, ...]:
-    """Return the five answers; none if a report has neither two tiers, nor wholes with parts, nor two models."""
+    """Return the five answers; empty if a report has neither two tiers, nor combinations of parts, nor two models."""
     if view.analysis is None:
         return ()
     tiers = [part for part in view.analysis.slices if part.by == "tier"]
-    if len(tiers) < _TWO and not ranked_wholes(view) and not _models(view):
+    if len(tiers) < _TWO and not ranked_combinations(view) and not _models(view):
         return ()
     return (_efficiency(view), _sum_of_parts(view), _generic(view), _secondary_effects(view), _model(view))
 
@@ -238,24 +238,24 @@ def _efficiency(view: ReportView) -> Answer:
     best = f" The cheapest arm's pass costs {estimate(frontier.pooled)}." if frontier else ""
     basis = (
         f"Clear differences of the cost of a pass from the baseline: {len(clear)} of {counted(len(known), 'arm')} "
-        f"(95 % intervals, each by itself): {shown}.{best}"
+        f"(95 % intervals, not adjusted): {shown}.{best}"
     )
     return Answer(question, "Yes" if clear else _UNKNOWN, basis)
 
 
 def _sum_of_parts(view: ReportView) -> Answer:
     question = "Is the sum of a prompt more than its parts?"
-    every_whole = _known(ranked_wholes(view))
-    wholes = [whole for whole in every_whole if whole.kinds == _PROMPT] or every_whole
-    if not wholes:
+    known = _known(ranked_combinations(view))
+    combined = [combination for combination in known if combination.kinds == _PROMPT] or known
+    if not combined:
         needs = (
             "This needs an arm with several parts, each part alone as an arm, and an arm without any of them; the "
             "experiment prompt-blocks has them."
         )
         return Answer(question, _MISSING, needs)
-    whole = next((whole for whole in wholes if whole_reading(whole) in _CLAIMS), wholes[0])
-    words = {"more": "Yes", "less": "No, it is less"}.get(whole_reading(whole), _UNKNOWN)
-    return Answer(question, words, f"{_whole(view, whole)}.{_others(wholes)}")
+    first = next((arm for arm in combined if interaction_reading(arm) in _CLAIMS), combined[0])
+    words = {"more": "Yes", "less": "No, it is less"}.get(interaction_reading(first), _UNKNOWN)
+    return Answer(question, words, f"{_interaction_text(view, first)}.{_reading_counts(combined)}")
 
 
 def _generic(view: ReportView) -> Answer:
@@ -272,8 +272,8 @@ def _generic(view: ReportView) -> Answer:
             question,
             _MISSING,
             (
-                f"{len(better)} of {size} better, on scenarios of one category; scenarios of several categories are "
-                "needed."
+                f"{len(better)} of {size} did better, but all scenarios are in one category; this needs several "
+                "categories."
             ),
         )
     texts = {comparison.arm: _losses(view, comparison) for comparison in better}
@@ -284,7 +284,7 @@ def _generic(view: ReportView) -> Answer:
     )
     word = "Nothing speaks against it" if generic else "Not for all"
     basis = (
-        f"Of {size}, {len(better)} better than the baseline over all, {len(generic)} of them with no lower rate "
+        f"{len(better)} of {size} did better than the baseline over all scenarios, {len(generic)} without a lower rate "
         f"in any of {counted(len(categories), 'category', 'categories')}: {shown}."
     )
     return Answer(question, word, basis)
@@ -292,16 +292,16 @@ def _generic(view: ReportView) -> Answer:
 
 def _secondary_effects(view: ReportView) -> Answer:
     question = "Do techniques have secondary effects on other techniques?"
-    pairs = [whole for whole in _known(ranked_wholes(view)) if len(whole.parts) == _TWO]
+    pairs = [pair for pair in _known(ranked_combinations(view)) if len(pair.parts) == _TWO]
     if not pairs:
         needs = (
             "This needs two parts alone, both together, and neither, as four arms; the experiment prompt-blocks "
             "has them."
         )
         return Answer(question, _MISSING, needs)
-    clear = [pair for pair in pairs if whole_reading(pair) in _CLAIMS]
-    shown = "; ".join(_whole(view, pair) for pair in (clear or pairs)[:_NAMED])
-    basis = f"Clear differences from a plain sum: {len(clear)} of {counted(len(pairs), 'pair')} of parts: {shown}."
+    clear = [pair for pair in pairs if interaction_reading(pair) in _CLAIMS]
+    shown = "; ".join(_interaction_text(view, pair) for pair in (clear or pairs)[:_NAMED])
+    basis = f"Clear differences from the sum: {len(clear)} of {counted(len(pairs), 'pair')} of parts: {shown}."
     return Answer(question, "Yes" if clear else _UNKNOWN, basis)
 
 
@@ -333,24 +333,24 @@ def _against(view: ReportView, contrast: Contrast) -> str:
     )
 
 
-def _whole(view: ReportView, whole: Interaction) -> str:
+def _interaction_text(view: ReportView, arm: Interaction) -> str:
     return (
-        f"{view.name(whole.whole)} is {points(whole.effect)} from {view.name(whole.without)}, and its "
-        f"{counted(len(whole.parts), 'part')} ({part_names(view, whole)}) add up to {points(whole.sum_of_parts)}: "
-        f"{change(whole.contrast)} {change_limits(whole.contrast)}"
+        f"{view.name(arm.whole)} differs from {view.name(arm.without)} by {points(arm.effect)}, and its "
+        f"{counted(len(arm.parts), 'part')} ({part_names(view, arm)}) add up to {points(arm.sum_of_parts)}: "
+        f"{change(arm.contrast)} {change_limits(arm.contrast)}"
     )
 
 
-def _known(wholes: Sequence[Interaction]) -> list[Interaction]:
-    """Return the wholes with a scenario that all of their arms tried."""
-    return [whole for whole in wholes if whole.contrast.value is not None]
+def _known(interactions: Sequence[Interaction]) -> list[Interaction]:
+    """Return the interactions with a scenario that all of their arms tried."""
+    return [interaction for interaction in interactions if interaction.contrast.value is not None]
 
 
-def _others(wholes: Sequence[Interaction]) -> str:
-    counts = {word: sum(whole_reading(whole) == word for whole in wholes) for word in ("more", "less")}
+def _reading_counts(combined: Sequence[Interaction]) -> str:
+    counts = {word: sum(interaction_reading(arm) == word for arm in combined) for word in ("more", "less")}
     return (
-        f" Of {counted(len(wholes), 'configuration')} with their parts, {counts['more']} more and {counts['less']} "
-        "less than the sum."
+        f" Of {counted(len(combined), 'configuration')}, {counts['more']} did more and {counts['less']} less than the "
+        "sum of their parts."
     )
 
 

@@ -1,4 +1,4 @@
-"""One trial in all its parts, as text: what happened, checks, judges, costs, and its messages."""
+"""Show a trial as text: outcome, conversation, diff, checks, judges, costs, and traffic."""
 
 import datetime
 import json
@@ -25,12 +25,12 @@ from scylla_gha.report.document import number, percent, seconds, tokens
 from scylla_gha.report.terminal import STEP, TextBlock, field, heading, line, passage, patch
 
 _MOST_EVIDENCE: Final = 1_000  # characters of a check's or a judge's evidence that are shown
-_MOST_LINE: Final = 110
+_MOST_LINE: Final = 110  # characters of a check and its evidence in one line
 _MOST_AGENT_FILES: Final = 10
 
 
 def verdict_text(judgment: Judgment, *, full: bool) -> Iterator[TextBlock]:
-    """Yield checks, rubric items and judges, in the order in which they decide."""
+    """Yield checks, rubric items and judges' answers."""
     room = None if full else _MOST_EVIDENCE
     conditions = [check for check in judgment.checks if check.role == "condition"]
     checks = [check for check in judgment.checks if check.role != "condition"]
@@ -55,17 +55,17 @@ def _holding(checks: list[CheckResult]) -> str:
 
 
 def _check(check: CheckResult, room: int | None) -> Iterator[TextBlock]:
-    part = f", {100 * check.value:.0f} % of it" if not check.holds and check.value else ""
+    part = f", {100 * check.value:.0f} % reached" if not check.holds and check.value else ""
     optional = ", not required" if check.role in {"scored", "progress"} else ""
     what = f": {check.what}" if check.what else ""
     fails = "does not hold" if check.role == "condition" else "fails"
     head = f"{'holds' if check.holds else fails} {check.id}{part}{optional} ({seconds(check.seconds)}){what}"
-    seen = check.evidence.strip()
-    is_short = not what and "\n" not in seen and len(head) + len(seen) < _MOST_LINE
+    evidence = check.evidence.strip()
+    is_short = not what and "\n" not in evidence and len(head) + len(evidence) < _MOST_LINE
     style = "" if check.role == "condition" else "green" if check.holds else "red"
-    yield line(f"{head}: {seen}" if seen and is_short else head, style=style)
-    if seen and not is_short:
-        yield passage(seen, 4 * STEP, room)
+    yield line(f"{head}: {evidence}" if evidence and is_short else head, style=style)
+    if evidence and not is_short:
+        yield passage(evidence, 4 * STEP, room)
 
 
 def _category(judgment: Judgment, name: str) -> Iterator[TextBlock]:
@@ -109,7 +109,7 @@ def _answer(answer: JudgeAnswer, room: int | None) -> Iterator[TextBlock]:
     if answer.steps:
         yield line(f"steps achieved: {', '.join(answer.steps)}", 2 * STEP)
     if answer.unknown:
-        yield line(f"items that it made up: {', '.join(answer.unknown)}", 2 * STEP, "yellow")
+        yield line(f"items that the rubric lacks: {', '.join(answer.unknown)}", 2 * STEP, "yellow")
 
 
 def _score(score: JudgeScore, room: int | None) -> Iterator[TextBlock]:
@@ -124,15 +124,15 @@ def _score(score: JudgeScore, room: int | None) -> Iterator[TextBlock]:
 
 
 MOST_TEXT: Final = 3_000  # characters of a text that are shown
-_MOST_ARGUMENT: Final = 1_500  # of an argument, and of a result
-_MOST_CHANGED: Final = 30
+_MOST_ARGUMENT: Final = 1_500  # characters of an argument or a result that are shown
+_MOST_CHANGED: Final = 30  # files
 
 
 def trajectory(work: AttemptRecord, *, full: bool) -> Iterator[TextBlock]:
     """Yield the conversation, step by step."""
     if work.trajectory is None:
         yield heading(f"Trajectory of attempt {work.number}")
-        yield line("none is stored: a built-in agent has none, nor has an agent that never answered")
+        yield line("none is stored: built-in agents, and agents that never answered, have none")
         return
     steps, requests = steps_after_task(work), step_requests(work)
     start = min((request.asked.at for request in model_requests(work)), default=None)
@@ -147,7 +147,7 @@ def trajectory(work: AttemptRecord, *, full: bool) -> Iterator[TextBlock]:
 
 
 def _step_cost(request: LoggedRequest | None, start: datetime.datetime | None) -> str:
-    """Return when a step began after the first one, how long its answer took, its tokens and its cost."""
+    """Return a step's start relative to the first request, the time of its answer, its tokens and its cost."""
     if request is None or start is None or request.answer is None or request.answer.tokens is None:
         return ""
     counts = request.answer.tokens
@@ -178,7 +178,7 @@ def _call(call: ToolCall, room: int | None) -> Iterator[TextBlock]:
         else:
             yield passage(f"{name}: {text}", 3 * STEP, None)
     if call.result is None:
-        yield line("no answer came", 3 * STEP, "yellow")
+        yield line("no result came", 3 * STEP, "yellow")
         return
     yield line("failed:" if call.failed else "result:", 3 * STEP, "red" if call.failed else "")
     yield passage(call.result, 4 * STEP, room)
@@ -194,7 +194,7 @@ def change(work: AttemptRecord, *, full: bool, diff: bool) -> Iterator[TextBlock
     stat = work.attempt.diff if work.attempt else None
     if stat is None:
         yield heading("Diff")
-        yield line("none is stored: the attempt ended before its changes were read")
+        yield line("none is stored: the attempt ended before its diff was made")
         return
     yield heading(
         f"Diff: {counted(len(stat.files), 'file')}, {counted(stat.added, 'line')} added, {stat.deleted} deleted"
@@ -210,7 +210,7 @@ def change(work: AttemptRecord, *, full: bool, diff: bool) -> Iterator[TextBlock
 
 @dataclass(frozen=True, slots=True)
 class TrialViewOptions:
-    """Options of the view: uncut text, the patch, and the number of the attempt (None: the last)."""
+    """Options of the view: show uncut text, show the patch, and the attempt's number (None: the last)."""
 
     full: bool = False
     diff: bool = False
@@ -219,7 +219,7 @@ class TrialViewOptions:
 
 @dataclass(frozen=True, slots=True)
 class TrialFact:
-    """A named fact of a trial, with the style that it has in a terminal."""
+    """A named fact of a trial, with its style in a terminal."""
 
     name: str
     words: str
@@ -227,10 +227,10 @@ class TrialFact:
 
 
 def trial_text(record: CellRecord, options: TrialViewOptions) -> Iterator[TextBlock]:
-    """Yield all parts in order, each for `Console.print`.
+    """Yield all parts of a cell's record in order, for `Console.print`.
 
     Raises:
-        KeyError: the attempt does not exist.
+        KeyError: the attempt of `options` does not exist.
     """
     yield line(f"{record.id} of {record.experiment}", 0, "bold")
     yield from _head(record)
@@ -258,7 +258,7 @@ def _head(record: CellRecord) -> Iterator[TextBlock]:
 
 
 def trial_facts(record: CellRecord) -> Iterator[TrialFact]:
-    """Yield the facts at the head of a cell: verdict, outcome, agent, delivery, cost, tokens and time."""
+    """Yield a cell's main facts: verdict, outcome, agent, delivery, uses, cost, tokens and time."""
     trial = record.trial
     if trial is None:
         yield TrialFact(
@@ -288,7 +288,7 @@ def trial_facts(record: CellRecord) -> Iterator[TrialFact]:
 
 
 def _uses(uses: Uses) -> str:
-    """Return the uses of each declared resource in a line."""
+    """Return in one line how often each declared resource was used, read or refused."""
     counts = [f"{name} {count}" for name, count in uses.counts.items() if count]
     parts = [f"{', '.join(counts)} (first in turn {uses.first_turn})"] if counts else []
     unused = [name for name, count in uses.counts.items() if not count and name not in uses.read]
@@ -301,7 +301,7 @@ def _uses(uses: Uses) -> str:
 
 
 def _delivery(delivery: Delivery) -> str:
-    """Describe whether the agent had what its variant declares, and what was observed."""
+    """Return whether the agent had what its variant declares, and what was observed."""
     parts = ["proved" if delivery.proved else delivery.shortfall, *_tool_forms(delivery)]
     if delivery.system_prompt_bytes is not None:
         parts.append(f"{counted(delivery.system_prompt_bytes, 'byte')} of system prompt")
@@ -310,7 +310,7 @@ def _delivery(delivery: Delivery) -> str:
 
 
 def _tool_forms(delivery: Delivery) -> Iterator[str]:
-    """Yield how many tools the model was given, by form."""
+    """Yield how many tools the model got in full and by name only; nothing if that is unknown."""
     if delivery.tools is None:
         return
     loaded = f" ({', '.join(delivery.loaded_tools)} loaded later)" if delivery.loaded_tools else ""
@@ -327,7 +327,7 @@ def _verdict(record: CellRecord, trial: Trial) -> TrialFact:
     elif judgment is None:
         missing = f"none yet; {judge} it"
     elif judgment.trial_key != trial.key:
-        missing = f"none: the stored judgment is of another trial; {judge} this one"
+        missing = f"none: the stored judgment belongs to another trial; {judge} this one"
     elif judgment.result is None:
         missing = f"none: it could not be judged: {judgment.error or judgment.unjudged}"
     if missing or judgment is None or judgment.result is None:
@@ -341,7 +341,7 @@ def _verdict(record: CellRecord, trial: Trial) -> TrialFact:
 
 
 def _meaning(judgment: Judgment) -> str:
-    """Return the sentence of the check or item with whose id the reason begins; empty: there is none."""
+    """Return the description of the check or item whose id begins the result's reason; empty if there is none."""
     texts = {**{check.id: check.what for check in judgment.checks}, **{item.id: item.text for item in judgment.items}}
     text = texts.get(judgment.result.why.partition(" ")[0]) if judgment.result else None
     return f'"{text}"; ' if text else ""
@@ -379,14 +379,14 @@ def attempt_words(work: AttemptRecord) -> str:
     attempt = work.attempt
     if attempt is None:
         return "no record: it is running, or the harness was killed during it; its cost is unknown"
-    again = ", may be repeated" if attempt.retryable else ""
+    again = ", can be retried" if attempt.retryable else ""
     return f"{attempt.outcome}: {attempt.reason} ({dollars(attempt.usage.usd)}, {seconds(attempt.seconds)}{again})"
 
 
 def _traffic(work: AttemptRecord) -> Iterator[TextBlock]:
     yield heading(f"Traffic of attempt {work.number}")
     if not work.traffic and not work.judge_traffic:
-        yield line("none: no model was asked")
+        yield line("none: no request was sent to a model")
     for role, traffic in (("agent", work.traffic), ("judges", work.judge_traffic)):
         if traffic:
             yield from _requests(role, traffic_summary(traffic))
@@ -396,7 +396,7 @@ def _traffic(work: AttemptRecord) -> Iterator[TextBlock]:
                 counts = ", ".join(f"{host} {count}" for host, count in hosts.items())
                 yield field("network", f"{access}: {counts}", style)
     if work.attempt and (github := work.attempt.github):
-        gaps = f"; {counted(github.gaps, 'gap')} of the hub" if github.gaps else ""
+        gaps = f"; {counted(github.gaps, 'request')} for features that the hub lacks" if github.gaps else ""
         clients = ", ".join(f"{name} {count}" for name, count in github.clients.items())
         by = f" ({clients})" if clients else ""
         counts = f"{counted(github.requests, 'request')}{by}, {counted(github.writes, 'change')} made{gaps}"
@@ -414,4 +414,4 @@ def _requests(role: str, summary: TrafficSummary) -> Iterator[TextBlock]:
     total = sum(summary.characters.values())
     if total:
         shares = sorted(summary.characters.items(), key=lambda share: -share[1])
-        yield field("", "of what was sent: " + ", ".join(f"{part} {percent(count / total)}" for part, count in shares))
+        yield field("", "sent characters: " + ", ".join(f"{part} {percent(count / total)}" for part, count in shares))

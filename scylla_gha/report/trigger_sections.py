@@ -1,4 +1,4 @@
-"""The report of triggers: one sentence for each skill, and sections that terminal, Markdown and page render."""
+"""Report when skills trigger: a sentence for each skill, and sections for terminal, Markdown and page."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -32,11 +32,11 @@ _PERCENT: Final = 100
 
 
 def trigger_sentence(skill: SkillTriggers) -> str:
-    """Return the answer for a skill in one sentence; a warning about its last version comes first."""
+    """Return the answer for a skill in one sentence, after a warning if it does worse than its last version."""
     if skill.not_run:
         return f"Its queries were not run: {skill.not_run}."
     if skill.should is None and skill.should_not is None:
-        return "No query of it has a trial, so it is not known when it fires."
+        return "None of its queries has a trial, so it is not known when it fires."
     parts = []
     if skill.should:
         parts.append(f"on {skill.should.fired} of {counted(skill.should.trials, 'ask')}{limits_text(skill.should)}")
@@ -53,14 +53,14 @@ def trigger_sentence(skill: SkillTriggers) -> str:
 
 
 def limits_text(rate: FiringRate) -> str:
-    """Return the interval after a space, in percent; empty if it is not known."""
+    """Return a space and the interval in percent; empty if the interval is unknown."""
     if rate.low is None or rate.high is None:
         return ""
     return f" ({_PERCENT * rate.low:.0f}-{_PERCENT * rate.high:.0f} %)"
 
 
 def trigger_sections(report: TriggerReport) -> tuple[Section, ...]:
-    """Return the sections of a report, the answer first."""
+    """Return the sections of a trigger report, the answer first."""
     return (
         section("Triggers", *_answer(report), is_news=True),
         section("Which skill was used first", *_confusion(report)),
@@ -128,7 +128,7 @@ def _change_lines(skill: SkillTriggers) -> Iterator[str]:
     if change.warning:
         yield marked("worse", change.warning)
     if change.should is None and change.should_not is None:
-        yield "against its last version: no query has trials of both"
+        yield "against its last version: no query has trials of both versions"
     if change.should:
         yield _ruling("fires when it should", change.should)
     if change.should_not:
@@ -145,7 +145,7 @@ def _confusion(report: TriggerReport) -> Iterator[Block]:
         return
     yield _confusion_table(report.confusion)
     swaps = [
-        f"{swap.used} in the place of {swap.expected}: {swap.trials} of {counted(swap.of, 'trial')}"
+        f"{swap.used} instead of {swap.expected}: {swap.trials} of {counted(swap.of, 'trial')}"
         for swap in report.swaps[:_MOST_SWAPS]
     ]
     yield Bullets(swaps)
@@ -176,7 +176,7 @@ def _queries(skill: SkillTriggers, report: TriggerReport) -> Section:
 
 
 def _wrong(query: QueryCounts) -> float:
-    """Return the share of trials that did not do what the label says."""
+    """Return the share of trials whose result differs from the query's label."""
     if not query.trials:
         return 0.0
     rate = query.fired / query.trials
@@ -190,12 +190,12 @@ def _legend(report: TriggerReport) -> Iterator[str]:
         f"A skill has triggered if it was {used}, as the gateway saw it."
     )
     yield (
-        "A rate is the mean of the queries' rates; its 95 % interval counts queries, not trials. The two classes are "
-        "never put into one number: a skill that never triggers is right on half of a balanced file."
+        "A rate is the mean of the queries' rates; its 95 % interval counts queries, not trials. The two rates are not "
+        "merged: a skill that never triggers is right on half of a balanced file."
     )
     yield (
         f"A trial ends when the expected skills were called, or after {counted(report.turns, 'answer')}. "
         "If many first uses come late, or many trials are undecided, raise --trigger-turns."
     )
     if any(skill.is_validation for skill in report.skills):
-        yield "The description was written with queries of the split train, so the rates are those of validation alone."
+        yield "The description was written with the queries of split `train`, so the rates cover only `validation`."

@@ -1,4 +1,4 @@
-"""The section on uses of declared skills, MCP servers and sub-agents: what an arm had, and how often it used it."""
+"""Build the section on the use of declared skills, MCP servers and sub-agents, by arm and resource."""
 
 from typing import Final
 
@@ -9,10 +9,10 @@ from scylla_gha.report.document import (
     Columns,
     Section,
     Table,
-    introduced,
     number,
     percent,
     section,
+    table_after,
     table_of,
 )
 from scylla_gha.report.metrics import metric_table, title, unit
@@ -24,23 +24,23 @@ _MOST_ROWS: Final = 60
 
 
 def uptake(view: ReportView) -> Section:
-    """Return how many trials used what their arm declares, in all and by resource; news if something was never used."""
+    """Return the section on how often trials used what their arm declares; open if a resource was never used."""
     table = resource_table(view)
     if not table.rows:
         return section(TITLE)
     words = (
-        "Trials that used at least one of the arm's skills, MCP servers or sub-agents. Rates and verdicts are over all "
-        "trials, used or not."
+        "Trials that used at least one of the arm's skills, MCP servers or sub-agents. Rates and verdicts cover all "
+        "trials, with or without a use."
     )
     where_used = (
-        "Effect where it was used: the difference of all trials divided by the difference of the shares that used it. "
-        "It assumes that a treatment that is not used changes nothing:"
+        "Effect where used: the difference over all trials, divided by the difference of the shares of trials with a "
+        "use. This assumes that an unused treatment changes nothing:"
     )
     return section(
         TITLE,
-        *introduced(words, metric_table(view, _UPTAKE)),
-        *introduced(where_used, used_effects(view)),
-        *introduced("Each resource, over the judged trials whose uses are known:", table),
+        *table_after(words, metric_table(view, _UPTAKE)),
+        *table_after(where_used, used_effects(view)),
+        *table_after("Each resource, over the judged trials whose uses are known:", table),
         is_news=any(not use.used for arm in view.report.arms for use in arm.uses),
     )
 
@@ -54,7 +54,7 @@ def resource_table(view: ReportView) -> Table:
 
 
 def used_effects(view: ReportView) -> Table:
-    """Return the effects of arms where their treatment was used; they are known only with enough scenarios and uses."""
+    """Return the effects of arms in trials that used the treatment; known only with enough scenarios and uses."""
     columns: Columns[UsedEffect] = {
         "comparison": lambda effect: f"{view.name(effect.arm)} against {view.name(effect.baseline)}",
         "metric": lambda effect: title(effect.metric),
@@ -81,7 +81,7 @@ def _resource_row(use: ResourceUse) -> tuple[str, ...]:
 
 
 def uptake_line(view: ReportView) -> str:
-    """Return in one line how many resources of each arm some trial used; empty if no arm declares one."""
+    """Return in one line how many of each arm's resources were used in any trial; empty if no arm declares any."""
     arms = [arm for arm in view.arms if arm.uses]
     parts = [f"{view.name(arm.arm)} {sum(use.used > 0 for use in arm.uses)} of {len(arm.uses)}" for arm in arms]
-    return f"skills, MCP servers and sub-agents that some trial used: {', '.join(parts)}" if parts else ""
+    return f"skills, MCP servers and sub-agents used in any trial: {', '.join(parts)}" if parts else ""

@@ -1,4 +1,4 @@
-"""Index of a report for rendering: the arms that fit, their short names and measures, and numbered warnings."""
+"""Index a report for rendering: the arms to show, their short names and measures, and numbered warnings."""
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ class ReportView:
     """A report with indexes for rendering.
 
     Attributes:
-        report: the whole of it.
-        arms: those that tables show, in the report's order where all of them fit, else by pass rate, best first.
-        names: short ones, of all arms.
-        shared: the part of their names that all arms share, and that short names leave out.
-        measures: by arm and metric; of tiers, and of arms neither shown nor the baseline, the pass rate.
-        changes: pass rates against the baseline, by arm.
-        answers: pass rates in the comparisons that answer the question, by their two sides.
-        trial: shows a trial by its cell's id, as a link if the rendering has an address for it.
+        report: the complete report.
+        arms: arms that tables show: all in the report's order if they fit, else a selection by pass rate, best first.
+        names: short names of all arms, by arm.
+        shared: part of the id that all arms share and that short names leave out.
+        measures: by arm and metric; only the pass rate for tiers, and for hidden arms other than a baseline.
+        changes: changes of the pass rate against the baseline, by arm.
+        answers: changes of the pass rate that answer the question, by arm and baseline.
+        trial: function that shows the trial of a cell id: a link, or plain text for imported rows.
     """
 
     report: Report
@@ -44,7 +44,7 @@ class ReportView:
 
     @property
     def baseline(self) -> str:
-        """The arm that all others are compared with; empty if there is none, or more than one."""
+        """The arm that all others are compared with; empty if there is no baseline or more than one."""
         return next(iter(self.baselines)) if len(self.baselines) == 1 else ""
 
     @property
@@ -53,11 +53,11 @@ class ReportView:
         return _baselines(self.report)
 
     @property
-    def against(self) -> str:
-        """The other side of all comparisons, in words."""
+    def baseline_text(self) -> str:
+        """What arms are compared with, in words."""
         if self.baseline:
             return self.name(self.baseline)
-        return "the baseline's mode" if self.report.paired_by == "modes" else "what each arm changes"
+        return "the baseline's mode" if self.report.paired_by == "modes" else "the version before each change"
 
     @property
     def left_out(self) -> int:
@@ -66,7 +66,7 @@ class ReportView:
 
     @property
     def is_wide(self) -> bool:
-        """True if all arms fit beside each other."""
+        """True if a table has room for a column per arm."""
         return len(self.report.arms) <= MOST_COLUMNS
 
     def name(self, arm: str) -> str:
@@ -83,8 +83,8 @@ def report_view(report: Report, most: int = MOST_ARMS, artifacts: str = "") -> R
 
     Args:
         report: the report.
-        most: arms that there is room for.
-        artifacts: URL of the artifacts that contain the trials; empty: their folders lie beside the report.
+        most: maximum number of arms in tables.
+        artifacts: URL of the artifacts that contain the trials; empty: the trials' folders lie beside the report.
     """
     analysis = report.analysis
     measures = (
@@ -132,7 +132,7 @@ def _baselines(report: Report) -> frozenset[str]:
 def _chosen(
     arms: Sequence[ArmSummary], rate: Callable[[ArmSummary], float], baselines: Set[str], most: int
 ) -> tuple[ArmSummary, ...]:
-    """Return all arms if they fit; else the best, a quarter of the room for the worst, and a single baseline."""
+    """Return all arms if they fit; else the best three quarters, the worst quarter, and a single baseline."""
     if len(arms) <= most:
         return tuple(arms)
     ranked = sorted(arms, key=rate, reverse=True)
@@ -149,7 +149,7 @@ _NAMED: Final = 3  # arms that a note names before it counts the others
 
 @dataclass(frozen=True, slots=True)
 class ReportNote:
-    """One warning and its arms; without arms, it concerns the whole report."""
+    """A warning and its arms; no arms: it concerns the whole report."""
 
     number: int
     arms: tuple[str, ...]
@@ -157,7 +157,7 @@ class ReportNote:
 
 
 def notes(view: ReportView) -> list[ReportNote]:
-    """Return the warnings as numbered notes; equal warnings of several arms become one; general ones come first."""
+    """Return numbered warnings, general ones first; equal warnings of several arms are merged."""
     names = {arm.arm for arm in view.report.arms}
     arms_of: dict[str, list[str]] = {}
     general: list[str] = []
@@ -172,7 +172,7 @@ def notes(view: ReportView) -> list[ReportNote]:
 
 
 def note_text(view: ReportView, note: ReportNote) -> str:
-    """Return a note in one line."""
+    """Return a note, after the names of its arms, in one line."""
     if not note.arms:
         return note.text
     if len(note.arms) > 1 and len(note.arms) == len(view.report.arms):
@@ -183,9 +183,9 @@ def note_text(view: ReportView, note: ReportNote) -> str:
 
 
 def marks(numbered_notes: Sequence[ReportNote]) -> dict[str, str]:
-    """Return the numbers of the notes of each arm."""
+    """Return each arm's note numbers, joined by commas."""
     numbers: dict[str, list[str]] = {}
     for note in numbered_notes:
         for arm in note.arms:
             numbers.setdefault(arm, []).append(str(note.number))
-    return {arm: ", ".join(of_arm) for arm, of_arm in numbers.items()}
+    return {arm: ", ".join(arm_numbers) for arm, arm_numbers in numbers.items()}

@@ -137,7 +137,7 @@ def test_where_panels_part_the_trial_is_named(tmp_path: Path) -> None:
     with judged_repository(tmp_path, lambda body: harsh(body) if body["model"] == "other" else fair(body)) as room:
         room.judge("--no-controls")
         said = room.judge("--judge", "other", "--yes", "--no-controls")
-    assert f"passes by one and not by the other: {ORACLE}" in said.out.replace("\n", " ")
+    assert f"the panels disagree on whether it passes: {ORACLE}" in said.out.replace("\n", " ")
 
 
 def test_another_prompt_is_what_the_judges_read(room: JudgedRepository, tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_the_messages_of_a_trial_that_goes_on_are_followed(tmp_path: Path) -> No
     address = f"/demo/{cells[0].id}/live"
     with served(tmp_path / "runs") as port:
         assert f'<a href="{cells[0].id}/live">messages</a>' in get(port, "/demo/")[1]
-        assert "The agent is not at work" in get(port, address)[1]
+        assert "The agent is not working" in get(port, address)[1]
         assert get(port, f"/demo/{cells[1].id}/live")[0] == 404
         with at_work(folder):
             page = get(port, address)[1]

@@ -1,4 +1,4 @@
-"""Wholes and their parts: which arms make up which, and whether the whole differs from the sum."""
+"""Combinations and their parts: which arms make up which, and whether the whole differs from the sum."""
 
 import pytest
 

@@ -60,7 +60,7 @@ def test_cost_against_pass_rate_names_each_arm_with_its_numbers_and_says_whose_c
     assert discs["1"].x > discs["2"].x > discs["3"].x
     unknown = cost_pass(report_view(without_cost(report, "t1-01-skill.cli.m")))
     assert unknown
-    assert "Not drawn, since their cost is not known: t1-01-skill." in unknown.alternative
+    assert "Not drawn, since their cost or pass rate is unknown: t1-01-skill." in unknown.alternative
     assert "t1-01-skill" not in " ".join(texts(unknown))
     for arm in report.arms:
         report = without_cost(report, arm.arm)
@@ -86,7 +86,7 @@ def test_the_map_of_scenarios_leads_with_those_that_no_arm_passed_and_names_what
     assert lines[3:11] == ["✗ 900-broken", "0/3", "0/3", "0/3", "004-new-module", "0/2", "0/3", "1/3"]
     assert sum(line.endswith("/3") for line in lines) > 3 * 59 - 8
     assert "No arm passed 900-broken, marked ✗." in chart.alternative
-    assert "Not drawn, as they pass most: easy-" in chart.alternative
+    assert "Not drawn, with the highest pass rates: easy-" in chart.alternative
     assert scenario_map(report_view(report.model_copy(update={"scenarios": ()}))) is None
 
 

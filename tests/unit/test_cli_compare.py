@@ -285,7 +285,7 @@ def test_it_is_a_table_for_people_and_rows_alone_will_do(aa_folder: Path) -> Non
     (aa_folder / "runs/demo/results.jsonl").rename(aa_folder / "rows.jsonl")
     said = aa(aa_folder, "rows.jsonl", "--resamples", "20")
     assert said.code == 0
-    assert said.out.splitlines()[0] == "demo: each arm against itself; whatever a verdict finds is false"
+    assert said.out.splitlines()[0] == "demo: each arm against itself; a verdict of better or worse is false"
     assert "each p is multiplied by 1, the comparisons of the experiment; the margin is 5 points" in said.out
 
 

@@ -20,7 +20,9 @@ def test_the_summary_has_a_line_for_each_dimension_and_the_limits() -> None:
     lines = readiness_lines(readiness_report())
     head = r"readiness 67 \[\d+, \d+\]  1 of 4 dimensions, 24 of 24 anchors, "
     assert re.fullmatch(head + r"claude-haiku-5-5 in claude-code 2\.1\.197", lines[0])
-    assert re.fullmatch(r" Intent Clarity           67 \[\d+, \d+\] +24  900 tokens, 4 calls a hit", lines[1])
+    assert re.fullmatch(
+        r" Intent Clarity           67 \[\d+, \d+\] +24  900 tokens, 4 calls per solved anchor", lines[1]
+    )
     assert lines[4].startswith(" Semantic Completeness    n/a ")
     assert "cost: $0.25" in lines
     assert sum(line.startswith("  - ") for line in lines) == len(readiness_report().limits)
@@ -30,7 +32,7 @@ def test_without_an_agent_the_summary_says_why_and_what_could_be_asked() -> None
     lines = readiness_lines(readiness_report(score=None, usd=None, unavailable="claude is not on PATH"))
     assert lines[0] == "readiness unavailable: claude is not on PATH"
     assert " counts: functions: 1,234" in lines
-    assert "cost: $0.00; nothing was asked" in lines
+    assert "cost: $0.00; no agent was asked" in lines
     sides = readiness_lines(readiness_report(score=None, unavailable="no key", facts=(FACTS, *copies("names", "docs"))))
     assert [line for line in sides if line in {"code:", "names:", "docs:"}] == ["code:", "names:", "docs:"]
 

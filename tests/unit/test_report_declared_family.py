@@ -82,7 +82,7 @@ def test_the_title_counts_comparisons_of_the_family() -> None:
 def test_changes_against_the_baseline_follow_the_tiers_and_say_that_they_are_not_the_answer() -> None:
     text = markdown(tier_report(LADDER, family="tiers"))
     assert text.index("## Tiers") < text.index("## Changes against")
-    assert "The answer above is of other comparisons (each tier against the previous one)" in text
+    assert "The answer above is based on other comparisons (each tier against the previous one)" in text
 
 
 def test_a_model_that_is_worse_is_no_failure_as_neither_stands_first() -> None:

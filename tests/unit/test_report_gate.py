@@ -59,7 +59,7 @@ def test_a_gate_holds_where_every_arm_is_shown_to_pass(gate: str, report: Report
 def test_the_message_names_arm_verdict_and_why() -> None:
     said = held("not_worse", FEW) or ""
     assert said.startswith("gate not_worse does not hold: same: not_enough_data: +0.0 points")
-    assert "points (one-sided 95 %), and -5.0 is allowed" in said
+    assert "points (one-sided 95 %), and must be above -5.0" in said
     assert (held("better", WORSE) or "").startswith("gate better does not hold: bad: worse: -100.0 points")
 
 

@@ -162,7 +162,7 @@ def test_every_rendering_says_what_is_compared_and_whether_it_depends_on_the_mod
     terminal_report(of, console)
     view = report_view(of)
     html = page(view, PageParts((), trial_table(view, (), (), has_files=False), ()))
-    line = "Mode x model, beyond what each alone changes: mcp.b +87.5 points [+"
+    line = "Mode x model, beyond the sum of both effects alone: mcp.b +87.5 points [+"
     texts = {"comment": comment(of, facts()), "page": html, "terminal": console.export_text(), "report": markdown(of)}
     for name, text in texts.items():
         plain = " ".join(text.replace("\\", "").split())

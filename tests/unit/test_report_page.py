@@ -189,4 +189,4 @@ def test_facts_name_what_is_missing_and_all_attempts() -> None:
     )
     assert [name for name, _ in planned] == ["trial"]
     assert [name for name, _ in whole[-2:]] == ["attempt 1", "attempt 2"]
-    assert whole[-2][1] == "provider_error: 529 overloaded ($0.00, 0.50 s, may be repeated)"
+    assert whole[-2][1] == "provider_error: 529 overloaded ($0.00, 0.50 s, can be retried)"

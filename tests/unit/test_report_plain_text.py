@@ -29,9 +29,9 @@ def test_the_table_marks_what_sees_the_effect_for_the_least_money() -> None:
         "scenarios  repetitions  smallest effect  trials     USD  minutes",
         "5                    5             none      50   $1.50      5.0",
         "100                  5       9.4 points    1000  $30.00    100.0  <- cheapest",
-        "smallest effect: the difference of pass rates that is detected in 4 of 5 experiments; none: no difference is",
-        "minutes: of agents, one trial after the other; USD at the pilot's costs, judges included; ? and -: not known",
-        "cheapest to see 10 points: 100 scenarios x 5 repetitions, 1,000 trials",
+        "smallest effect: the difference of pass rates that 4 of 5 experiments detect; none: too little data for any",
+        "minutes: agents' time, one trial after the other; USD: at the pilot's costs, with judges; ? and -: unknown",
+        "cheapest to detect 10 points: 100 scenarios x 5 repetitions, 1,000 trials",
         "the 20 scenarios at hand cannot",
     ]
 
@@ -40,11 +40,11 @@ def test_without_costs_it_is_the_fewest_trials_and_unknown_is_not_0() -> None:
     free = SEEN.model_copy(update={"usd": None, "minutes": None})
     lines = design_table(POWER.model_copy(update={"designs": (free,), "cheapest": free})).splitlines()
     assert lines[3].split() == ["100", "5", "9.4", "points", "1000", "?", "-", "<-", "fewest", "trials"]
-    assert lines[6].startswith("fewest trials to see 10 points")
+    assert lines[6].startswith("fewest trials to detect 10 points")
 
 
 def test_where_no_design_sees_it_that_is_said() -> None:
-    assert "no design of this table detects 10 points" in design_table(POWER.model_copy(update={"cheapest": None}))
+    assert "no design in this table detects 10 points" in design_table(POWER.model_copy(update={"cheapest": None}))
 
 
 SHARES = FalseVerdictShares(
@@ -57,14 +57,15 @@ AA_TEST = EqualArms(experiment="demo", family=2, margin=0.05, resamples=500, arm
 
 def test_it_says_how_often_and_what_that_means() -> None:
     assert equal_arms_text(AA_TEST).splitlines() == [
-        "demo: each arm against itself; whatever a verdict finds is false",
+        "demo: each arm against itself; a verdict of better or worse is false",
         "arm   scenarios  repetitions  as run  halves  false  95 % interval  equivalent   flips",
         "base         20      5 to 10   worse     500  1.0 %   0.4 to 2.3 %      25.0 %  39.0 %",
         "all                                      500  1.0 %   0.4 to 2.3 %      25.0 %  39.0 %",
-        "as run: odd against even repetitions; halves: random ones; false: better or worse",
+        "as run: odd against even repetitions; halves: number of random splits; false: share of better or worse",
         "flips: the chance that two verdicts on random halves differ",
-        "each p is multiplied by 2, the comparisons of the experiment; the margin is 5 points",
-        "base: odd repetitions came out worse than even ones: -20 points; by chance, or something changed while it ran",
+        "each p is multiplied by 2, the experiment's number of comparisons; the margin is 5 points",
+        "base: odd repetitions did worse than even ones: -20 points; "
+        "by chance, or because something changed during the run",
         "once: left out, since no scenario has two judged repetitions",
         "meaning: silent",
     ]
@@ -112,7 +113,8 @@ def test_each_arm_has_a_curve_a_table_and_what_was_found() -> None:
         "  drift down of the pass rate: signal at friday, since about tuesday (CUSUM)",
         "  note: n",
         "",
-        "baseline: monday; at worst: the one-sided 95 % limit in points, not worse above -5; each verdict is by itself",
+        "baseline: monday; at worst: the lower one-sided 95 % limit in points, not worse above -5; "
+        "verdicts are not adjusted for their number",
         "note: short",
     ]
 

@@ -41,16 +41,19 @@ def test_efficiency_needs_costs() -> None:
 def test_a_whole_that_is_more_than_its_parts() -> None:
     found = answers(tier_report(SIDES))
     assert found[SUM].reading == found[SECONDARY].reading == "Yes"
-    assert ("t0-04-ab is +100.0 points from t0-01-vanilla, and its 2 parts (t0-02-a, t0-03-b) add up to +50.0 points: "
-            "+50.0 points [") in found[SUM].basis  # fmt: skip
-    assert "Clear differences from a plain sum: 1 of 1 pair of parts" in found[SECONDARY].basis
+    assert ("t0-04-ab differs from t0-01-vanilla by +100.0 points, and its 2 parts (t0-02-a, t0-03-b) "
+            "add up to +50.0 points: +50.0 points [") in found[SUM].basis  # fmt: skip
+    assert "Clear differences from the sum: 1 of 1 pair of parts" in found[SECONDARY].basis
 
 
 def test_the_question_about_prompts_is_answered_by_prompts_if_there_are_any() -> None:
     agents = [TierArm(f"T3/0{at}-x", [0] * 12, Treatment(agents=names)) for at, names in
               enumerate((("x",), ("y",), ("z",), ("x", "y", "z")))]  # fmt: skip
-    assert answers(tier_report([*SIDES, *agents]))[SUM].basis.startswith("t0-04-ab is +100.0 points")
-    assert answers(tier_report([SIDES[0], *agents]))[SUM].basis.startswith("t3-03-x is +0.0 points")
+    assert answers(tier_report([*SIDES, *agents]))[SUM].basis.startswith(
+        "t0-04-ab differs from t0-01-vanilla by +100.0 points"
+    )
+    basis = answers(tier_report([SIDES[0], *agents]))[SUM].basis
+    assert basis.startswith("t3-03-x differs from t0-01-vanilla by +0.0 points")
 
 
 def test_wholes_without_a_common_scenario_are_missing_data() -> None:
@@ -100,12 +103,12 @@ def test_models_are_compared_on_the_same_arms() -> None:
                          ids=["one tier", "no statistics"])  # fmt: skip
 def test_other_reports_have_no_such_section(report: Report) -> None:
     assert answers(report) == ()
-    assert section(report, "Five questions") == section(report, "Wholes and their parts") == []
+    assert section(report, "Five questions") == section(report, "Combinations and their parts") == []
 
 
 def test_report_md_has_the_answers_and_the_wholes() -> None:
     report = tier_report(SIDES)
     lines = section(report, "Five questions")
     assert [line[:2] for line in lines] == ["1.", "2.", "3.", "4.", "5."]
-    row = next(line for line in section(report, "Wholes and their parts") if line.startswith("| t0-04-ab"))
+    row = next(line for line in section(report, "Combinations and their parts") if line.startswith("| t0-04-ab"))
     assert "| t0-02-a, t0-03-b | +100.0 points | +50.0 points | ↑ +50.0 points |" in row

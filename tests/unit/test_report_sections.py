@@ -126,7 +126,7 @@ def test_shrunk_rates_are_told_where_there_are_any() -> None:
     one = ShrunkRate(arm=report.arms[0].arm, rate=0.25, low=0.1, high=0.5)
     changed = report.model_copy(update={"analysis": report.analysis.model_copy(update={"shrunk": (one,)})})
     assert "| t0-00-empty | 25 % | \\[10, 50\\] |" in section(
-        changed, "Statistics: pass rates drawn towards each other"
+        changed, "Statistics: pass rates shrunk towards each other"
     )
 
 
@@ -203,7 +203,7 @@ def said(**given: Any) -> str:
         ({"alpha": 0.1}, "**They do not agree well** (Krippendorff's alpha 0.10)"),
         ({"alpha": None}, "Agreement is unknown"),
         ({"decisive": 0.0}, "decided no pass"),
-        ({"decisive": 0.25}, "In 25 % of them"),
+        ({"decisive": 0.25}, "In 25 % of the trials"),
         ({"kappa": None}, "| kappa | - |"),
         ({"by_scenario": {"a": None, "b": 0.5}}, "1 scenario without an alpha"),
     ],
@@ -260,7 +260,7 @@ def test_what_other_models_than_the_arms_cost_is_told_where_there_are_any() -> N
     assert "other models" not in "\n".join(section(report, MONEY))
     first = first.model_copy(update={"usd": 2.0, "side_requests": 1200, "side_usd": 0.5})
     text = "\n".join(section(report.model_copy(update={"arms": (first, *others)}), MONEY))
-    assert "1,200 requests, $0.50 of its $2.00, went to other models than its own." in text
+    assert "1,200 requests ($0.50 of the arm's $2.00) went to other models than the arm's." in text
 
 
 @pytest.mark.parametrize(

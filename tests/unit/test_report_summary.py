@@ -56,7 +56,7 @@ def test_rates_stand_before_the_difference_and_scenarios_left_out_after_it() -> 
     changed = report.model_copy(update={"analysis": report.analysis.model_copy(update={"rulings": ruled})})
     (one, _) = verdict_lines(report_view(changed), 9)
     assert one.why.startswith("passes ")
-    assert one.why.endswith("; left out: 2 scenarios that only one of the two has")
+    assert one.why.endswith("; left out: 2 scenarios that only one arm has")
 
 
 def test_a_row_has_a_value_for_every_heading() -> None:

@@ -125,7 +125,7 @@ def test_of_many_arms_the_best_and_the_worst_are_shown() -> None:
         "a01",
         "a00",
     ]
-    assert "the best and the worst arms; 30 more, in report.json" in lines
+    assert "only the best and the worst arms are shown; 30 more are in report.json" in lines
 
 
 def panel(**given: Any) -> PanelSummary:

@@ -57,8 +57,8 @@ def test_an_attempt_without_a_record_goes_on_or_was_killed() -> None:
 def test_a_built_in_agent_has_no_trajectory_and_asked_no_model() -> None:
     attempt = make_attempt()
     text = shown(make_dossier(AttemptRecord(number=1, attempt=attempt), trial=make_trial(CELL, attempt)))
-    assert "none is stored: a built-in agent has none" in text
-    assert "Traffic of attempt 1\n  none: no model was asked" in text
+    assert "none is stored: built-in agents, and agents that never answered" in text
+    assert "Traffic of attempt 1\n  none: no request was sent to a model" in text
     assert "Diff\n  none is stored" in text
 
 
@@ -73,7 +73,8 @@ UNJUDGED = make_judgment(CELL, result=None, error="2 judges are missing")
         pytest.param({"judgment": make_judgment(CELL)}, "provider_error",
                      "none: provider_error does not measure the agent; excluded from rates, and counted", id="none"),
         pytest.param({"judgment": OTHER}, "completed",
-                     "none: the stored judgment is of another trial; `scylla-gha judge demo` judges this one", id="x"),
+                     "none: the stored judgment belongs to another trial; `scylla-gha judge demo` judges this one",
+                     id="x"),
         pytest.param({"judgment": UNJUDGED}, "completed",
                      "none: it could not be judged: 2 judges are missing", id="unjudged"),
         pytest.param({"judgment": make_judgment(CELL)}, "timeout",
@@ -153,7 +154,7 @@ def test_hosts_that_were_sought_are_shown_by_name() -> None:
     assert "network   refused: a.org 1, b.org:22 2\n" in text
     attempt = make_attempt(github=GitHubUse(requests=5, writes=1, gaps=2, clients={"gh": 4, "git": 1}))
     text = shown(make_dossier(AttemptRecord(number=1, attempt=attempt), trial=make_trial(CELL, attempt)))
-    assert "GitHub    5 requests (gh 4, git 1), 1 change made; 2 gaps of the hub\n" in text
+    assert "GitHub    5 requests (gh 4, git 1), 1 change made; 2 requests for features that the hub lacks\n" in text
     silent = make_attempt(network=HostContact())
     assert "network" not in shown(make_dossier(AttemptRecord(number=1, attempt=silent), trial=make_trial(CELL, silent)))
 
@@ -165,7 +166,7 @@ def decided(made: Judgment, view: TrialViewOptions | None = None) -> str:
 def test_checks_say_whether_they_hold_and_what_was_seen() -> None:
     text = decided(judgment())
     assert "Checks: 1 of 2 hold\n  holds done (0.10 s): It greets\n        as expected: Hello\n" in text
-    assert "  fails kept, 50 % of it (0.00 s): Earlier files are kept\n        exit code 1:\n" in text
+    assert "  fails kept, 50 % reached (0.00 s): Earlier files are kept\n        exit code 1:\n" in text
     assert "Conditions: 0 of 1 hold; they only decide which rubric items apply\n  does not hold has-tests" in text
 
 

@@ -82,7 +82,7 @@ def test_each_rendering_shows_the_uses() -> None:
     assert any(line.startswith("| t1-01-skill | skill/tally | ") for line in lines), lines
     screen = io.StringIO()
     terminal_report(report, Console(file=screen, width=200))
-    assert "skills, MCP servers and sub-agents that some trial used: " in screen.getvalue()
+    assert "skills, MCP servers and sub-agents used in any trial: " in screen.getvalue()
 
 
 def test_without_resources_there_is_no_section() -> None:

@@ -110,7 +110,7 @@ def test_the_overview_shows_the_latest_measured_run_of_the_branch(small: tuple[P
     text = small[1]["index.html"]
     assert "<strong>t1-01-skill is better than t0-00-empty</strong>" in text
     assert "1 experiment, 4 runs, and 1 run of pull requests" in text
-    assert "Of run house-style/9002-1" in text
+    assert "From run house-style/9002-1" in text
     assert text.count('id="part-2-chart-history"') == 1
     assert "replay: nothing was measured" in text
     reason = "report.json: does not match its manifest (SHA-256 differs); it was changed"
@@ -178,7 +178,7 @@ def test_reports_that_contradict_themselves_are_named() -> None:
     assert report_fault(report) == ""
     row = report.scenarios[0].model_copy(update={"passed": {"other": (0, 1)}})
     twice = report.model_copy(update={"arms": (*report.arms, report.arms[0])})
-    assert report_fault(twice) == "its report has an arm twice"
+    assert report_fault(twice) == "the report has an arm twice"
     assert "other arms" in report_fault(report.model_copy(update={"scenarios": (row, *report.scenarios[1:])}))
     lost = report.failures[0].model_copy(update={"cells": ()})
     assert "no trial" in report_fault(report.model_copy(update={"failures": (lost,)}))
@@ -191,7 +191,7 @@ def test_rows_of_another_version_leave_the_report(tmp_path: Path) -> None:
     branch.add(site_plan(), site_rows(change=lambda row: row.model_copy(update={"schema_version": 2})))
     branch.old_rows()
     files = built(branch.push(), tmp_path)
-    assert "The rows of this run cannot be read, so its trials are not shown." in files[PATHS.scenario("003-rename")]
+    assert "The results of this run cannot be read, so its trials are not shown." in files[PATHS.scenario("003-rename")]
     assert "t1-01-skill is better than t0-00-empty" in files["index.html"]
     assert broken_links(files) == []
 

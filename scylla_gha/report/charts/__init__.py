@@ -1,4 +1,4 @@
-"""Charts of a report, by name: each is a function that returns None if there is nothing to show."""
+"""Draw the charts of a report. A chart's function returns None if the report has no data for it."""
 
 from collections.abc import Callable
 from typing import Final

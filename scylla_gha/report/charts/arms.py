@@ -1,4 +1,4 @@
-"""Charts of arms: changes against the baseline as a forest plot, and cost against pass rate."""
+"""Draw charts of arms: a forest plot of changes against the baseline, and pass rate over cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from scylla_gha.report.charts.theme import (
     by_row,
     finish,
     first_few,
-    ground,
-    listed,
+    name_list,
     not_drawn,
-    own_color,
     paint,
+    row_color,
     row_text,
     short,
     signed_axis,
+    single_layer,
     table,
 )
 from scylla_gha.report.metrics import change_limits, value
@@ -31,8 +31,8 @@ from scylla_gha.report.view import PASS, ReportView
 if TYPE_CHECKING:
     import altair as alt
 
-_WIDTH: Final = 270  # of the scale, in pixels
-_ROW: Final = 38  # two lines
+_WIDTH: Final = 270  # pixels of the forest plot's scale
+_ROW: Final = 38  # pixels; two lines of text
 _SHAPES: Final[dict[Verdict, str]] = {
     "better": "triangle-up",
     "worse": "triangle-down",
@@ -48,12 +48,12 @@ _COLORS: Final[dict[Verdict, Color]] = {
 _COST_PASS_WIDTH: Final = 400
 _HEIGHT: Final = 240
 _KEY_ROW: Final = 22
-_FEW: Final = 8  # arms whose intervals do not hide each other
+_FEW: Final = 8  # with more arms, intervals would hide each other
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One arm; numbers are points of percentage, and None if they are unknown."""
+    """An arm in the forest plot; numbers are percentage points, None if unknown."""
 
     row: int
     name: str
@@ -71,14 +71,14 @@ def forest(view: ReportView) -> Chart | None:
     rulings = _rulings(view)
     if not any(ruling.contrast.value is not None for ruling in rulings):
         return None
-    against = short(view.against) if view.baseline or view.report.paired_by == "modes" else "its baseline"
+    compared_with = short(view.baseline_text) if view.baseline or view.report.paired_by == "modes" else "its baseline"
     rows = [_row(view, at, ruling) for at, ruling in enumerate(rulings)]
-    title = f"Change of the pass rate against {against}"
+    title = f"Change of the pass rate against {compared_with}"
     return finish(_draw(rows, 100 * rulings[0].margin), "forest", title, _alternative(view, rows, title))
 
 
 def _rulings(view: ReportView) -> list[Ruling]:
-    """Return the verdicts on the shown arms, the largest gain first."""
+    """Return the verdicts on the arms in `view.arms`, largest gain first."""
     shown = {arm.arm for arm in view.arms}
     rulings = [ruling for ruling in (view.analysis.rulings if view.analysis else ()) if ruling.arm in shown]
     return sorted(
@@ -114,15 +114,15 @@ def _draw(rows: Sequence[_Row], margin: float) -> "alt.TopLevelMixin":
         axis=signed_axis("+d"),
         title=f"difference in points, 95 % interval; grey band: ±{margin:g} count as equal",
     )
-    data, once, beside = table(rows), ground(), _WIDTH + GAP
+    data, once, beside = table(rows), single_layer(), _WIDTH + GAP
     intervals = data.transform_filter("datum.low !== null && datum.high !== null")
     return alt.layer(
         once.mark_rect(color=paint("band")).encode(x=alt.datum(-margin), x2=alt.datum(margin)),
         once.mark_rule(color=paint("text"), strokeDash=[4, 3]).encode(x=alt.datum(0)),
-        intervals.mark_rule(strokeWidth=2.5).encode(x=alt.X("low:Q"), x2=alt.X2("high"), y=by_row(), color=own_color()),
+        intervals.mark_rule(strokeWidth=2.5).encode(x=alt.X("low:Q"), x2=alt.X2("high"), y=by_row(), color=row_color()),
         data.transform_filter("datum.value !== null")
         .mark_point(size=110, filled=True, opacity=1)
-        .encode(x=x, y=by_row(), color=own_color(), shape=alt.Shape("shape:N", scale=None)),
+        .encode(x=x, y=by_row(), color=row_color(), shape=alt.Shape("shape:N", scale=None)),
         row_text(data, "name", -GAP),
         row_text(data, "reading", beside, dy=-8, bold=True, color=None),
         row_text(data, "numbers", beside, dy=8),
@@ -137,7 +137,7 @@ def _alternative(view: ReportView, rows: Sequence[_Row], title: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """One arm; rates in percent."""
+    """An arm in the chart of pass rate over cost; rates are in percent, costs in USD per trial."""
 
     row: int
     number: str
@@ -154,7 +154,7 @@ class _Point:
 
 
 def cost_pass(view: ReportView) -> Chart | None:
-    """Draw cost against pass rate; None if the cost of no arm is known and above 0."""
+    """Draw pass rate over cost; None if no arm has a known cost above 0."""
     known = {arm.arm: pair for arm in view.arms if (pair := _rate_and_cost(view, arm.arm))}
     if not any(usd.value for _, usd in known.values()):
         return None
@@ -165,7 +165,7 @@ def cost_pass(view: ReportView) -> Chart | None:
         _draw_front(points),
         "cost_pass",
         "Pass rate and cost of a trial",
-        _alternative_of_front(view, points, unknown),
+        _front_alternative(view, points, unknown),
     )
 
 
@@ -230,27 +230,27 @@ def _whiskers(data: "alt.Chart", x: "alt.X", y: "alt.Y") -> list["alt.Chart"]:
     rates = data.transform_filter("datum.rate_low !== null && datum.rate_high !== null")
     costs = data.transform_filter("datum.usd_low !== null && datum.usd_high !== null")
     return [
-        rates.mark_rule(opacity=0.6).encode(x=x, y=alt.Y("rate_low:Q"), y2=alt.Y2("rate_high"), color=own_color()),
-        costs.mark_rule(opacity=0.6).encode(x=alt.X("usd_low:Q"), x2=alt.X2("usd_high"), y=y, color=own_color()),
+        rates.mark_rule(opacity=0.6).encode(x=x, y=alt.Y("rate_low:Q"), y2=alt.Y2("rate_high"), color=row_color()),
+        costs.mark_rule(opacity=0.6).encode(x=alt.X("usd_low:Q"), x2=alt.X2("usd_high"), y=y, color=row_color()),
     ]
 
 
 def _numbered(data: "alt.Chart", x: "alt.X | None", y: "alt.Y") -> list["alt.Chart"]:
-    """Draw numbered discs, without `x` in a column."""
+    """Draw numbered discs; in a column if `x` is None."""
     import altair as alt
 
     channels = {"x": x, "y": y} if x else {"y": y}
     return [
-        data.mark_circle(size=260, opacity=1).encode(**channels, color=own_color()),
+        data.mark_circle(size=260, opacity=1).encode(**channels, color=row_color()),
         data.mark_text(color=paint("surface"), fontWeight="bold").encode(**channels, text=alt.Text("number:N")),
     ]
 
 
-def _alternative_of_front(view: ReportView, points: Sequence[_Point], unknown: Sequence[str]) -> str:
+def _front_alternative(view: ReportView, points: Sequence[_Point], unknown: Sequence[str]) -> str:
     parts = [f"Pass rate and mean cost of a trial: {first_few([point.label for point in points])}"]
     front = [point.name for point in points if point.in_front]
     if front:
-        parts.append(f"Highest pass rate for the cost: {listed(front)}.")
+        parts.append(f"Highest pass rate for the cost: {name_list(front)}.")
     if unknown:
-        parts.append(f"Not drawn, since their cost is not known: {listed(unknown)}.")
+        parts.append(f"Not drawn, since their cost or pass rate is unknown: {name_list(unknown)}.")
     return " ".join([*parts, *not_drawn(view.left_out, "arm")])

@@ -1,4 +1,4 @@
-"""Charts of histories: pass rates of arms over result sets, and scores of readiness over runs."""
+"""Draw charts of histories: pass rates of arms over result sets, and readiness scores over runs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from scylla_gha.report.charts.theme import (
     finish,
     first_few,
     not_drawn,
-    own_color,
     paint,
+    row_color,
     short,
     table,
 )
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 _WIDTH: Final = 520
 _HEIGHT: Final = 130
 _MOST_ARMS: Final = 8
-_MOST_SETS: Final = 60  # the newest
+_MOST_SETS: Final = 60  # newest result sets
 _MOST_NAMES: Final = 15  # below the axis
-_NAME: Final = 18
+_NAME: Final = 18  # characters
 _LINE: Final = 14  # pixels between texts of neighbouring changes
 _WORDS: Final = {"up": "rises", "down": "drops"}
-_MOST_RUNS: Final = 30  # the newest
+_MOST_RUNS: Final = 30  # newest runs
 
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """An arm in a result set; rates in percent."""
+    """An arm in a result set; rates are in percent."""
 
     at: int
     name: str
@@ -50,7 +50,7 @@ class _Point:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A change of level, or a signal of drift."""
+    """A change of level or a signal of drift, at a position among the result sets."""
 
     at: float
     text: str
@@ -58,7 +58,7 @@ class _Change:
 
 
 def history(history: History) -> Chart | None:
-    """Draw the arms over time; None if no arm has two known pass rates."""
+    """Draw the pass rates of arms over time; None if no arm has two known pass rates."""
     drawn = [series for series in history.series if sum(point.rate is not None for point in series.points) > 1]
     if not drawn:
         return None
@@ -106,7 +106,7 @@ def _points(series: Series, baseline: str) -> Iterator[_Point]:
 
 
 def _changes(series: Series) -> Iterator[_Change]:
-    """Yield changes, half a step before the first result set that shows them; signals of drift, at their result set."""
+    """Yield changes, half a step before the first result set that shows them, and drift signals at their result set."""
     names = _names(series.points[-_MOST_SETS:])
     for shift in _shifts(series):
         if shift.run in names:
@@ -134,11 +134,11 @@ def _panel(series: Series, baseline: str) -> "alt.LayerChart | alt.FacetChart":
         at = alt.X("at:Q")
         marked = table(changes)
         layers += [
-            marked.mark_rule(strokeDash=[5, 3]).encode(x=at, color=own_color()),
+            marked.mark_rule(strokeDash=[5, 3]).encode(x=at, color=row_color()),
             *(
                 table([change])
                 .mark_text(align="left", dx=4, y=8 + _LINE * (number % 3))
-                .encode(x=at, text=alt.Text("text:N"), color=own_color())
+                .encode(x=at, text=alt.Text("text:N"), color=row_color())
                 for number, change in enumerate(changes)
             ),
         ]
@@ -147,7 +147,7 @@ def _panel(series: Series, baseline: str) -> "alt.LayerChart | alt.FacetChart":
 
 
 def _names_below(points: Sequence[_Point], x: "alt.X") -> "alt.Chart":
-    """Write names of result sets below the scale: at equal distances if there are many."""
+    """Write names of result sets below the scale; only every nth name if there are many."""
     import altair as alt
 
     step = -(-len(points) // _MOST_NAMES)
@@ -159,7 +159,7 @@ def _names_below(points: Sequence[_Point], x: "alt.X") -> "alt.Chart":
 
 @dataclass(frozen=True, slots=True)
 class _ScorePoint:
-    """Score of a run and the ends of its interval, all limited to 0 to 100."""
+    """Score of a run and its interval, all clamped to 0 to 100."""
 
     at: int
     name: str
@@ -171,9 +171,9 @@ class _ScorePoint:
 
 
 def readiness_history(runs: Sequence[tuple[str, ReadinessReport]]) -> Chart | None:
-    """Draw the scores of runs with labels, oldest first; None if fewer than two have a score.
+    """Draw the scores of labelled runs, oldest first; None if fewer than two have a score.
 
-    A line joins the scores of one agent and model, since scores of others cannot be compared.
+    A line joins scores of the same agent and model; scores of different ones cannot be compared.
     """
     points = list(_readiness_points(runs))[-_MOST_RUNS:]
     if len(points) < 2:  # noqa: PLR2004 a line needs two points

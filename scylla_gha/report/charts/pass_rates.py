@@ -1,4 +1,4 @@
-"""Charts of pass rates: the ladder of tiers, and scenarios by arms."""
+"""Draw charts of pass rates: by tier, and by scenario and arm."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from scylla_gha.report.charts.theme import (
     by_row,
     finish,
     first_few,
-    listed,
+    name_list,
     not_drawn,
     paint,
     row_text,
@@ -33,11 +33,11 @@ _ROW: Final = 38
 _MAP_ROW: Final = 24
 _MOST_SCENARIOS: Final = 60
 _FEW: Final = 5  # arms with room for names in one line
-_WIDE: Final = 112  # of a column, with few arms
-_NARROW: Final = 36
+_WIDE: Final = 112  # pixels of a column, with few arms
+_NARROW: Final = 36  # pixels of a column, with many arms
 _SHORT_NAME: Final = 15
 _SLANTED_NAME: Final = 22
-_BROKEN: Final = "✗"
+_NEVER_PASSED: Final = "✗"
 _LEVELS: Final[dict[str, Color]] = {
     "none": "level-none",
     "less than half": "level-few",
@@ -49,7 +49,7 @@ _LEVELS: Final[dict[str, Color]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Tier:
-    """One tier; rates in percent."""
+    """A tier; rates are in percent."""
 
     row: int
     name: str
@@ -121,7 +121,7 @@ def _draw(rows: Sequence[_Tier]) -> "alt.TopLevelMixin":
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A scenario and an arm."""
+    """A field of the map: the passed trials of an arm on a scenario."""
 
     row: int
     column: int
@@ -143,7 +143,7 @@ class _Arm:
 
 
 def scenario_map(view: ReportView) -> Chart | None:
-    """Draw passes by scenario and arm; None if nothing was judged."""
+    """Draw the passed trials by scenario and arm; None if nothing was judged."""
     arms = [arm.arm for arm in view.arms]
     rows = sorted((row for row in view.report.scenarios if _judged(row, arms)), key=lambda row: _rank(row, arms))
     if not rows:
@@ -161,7 +161,7 @@ def _passed(row: ScenarioRow, arms: Sequence[str]) -> int:
 
 
 def _rank(row: ScenarioRow, arms: Sequence[str]) -> tuple[float, str]:
-    """Order scenarios by their pass rate over all shown arms, lowest first: those that no arm passed lead."""
+    """Return the sort key of a scenario: lowest pass rate over all shown arms first."""
     return _passed(row, arms) / _judged(row, arms), row.scenario
 
 
@@ -201,7 +201,7 @@ def _draw_map(view: ReportView, rows: Sequence[ScenarioRow], arms: Sequence[str]
 
 
 def _arm_names(names: Sequence[str], x: "alt.X", *, is_wide: bool) -> "alt.Chart":
-    """Write the names above the columns, slanted if these are narrow."""
+    """Write the names of arms above the columns, slanted if the columns are narrow."""
     import altair as alt
 
     data = table([_Arm(at, short(name, _SHORT_NAME if is_wide else _SLANTED_NAME)) for at, name in enumerate(names)])
@@ -213,15 +213,17 @@ def _arm_names(names: Sequence[str], x: "alt.X", *, is_wide: bool) -> "alt.Chart
 def _scenario(row: int, scenario: ScenarioRow, arms: Sequence[str]) -> _Scenario:
     if _passed(scenario, arms):
         return _Scenario(row, short(scenario.scenario), paint("text"))
-    return _Scenario(row, f"{_BROKEN} {short(scenario.scenario)}", paint("worse"))
+    return _Scenario(row, f"{_NEVER_PASSED} {short(scenario.scenario)}", paint("worse"))
 
 
 def _alternative(view: ReportView, rows: Sequence[ScenarioRow], arms: Sequence[str]) -> str:
-    broken = [row.scenario for row in rows if not _passed(row, arms)]
+    unsolved = [row.scenario for row in rows if not _passed(row, arms)]
     solved = sum(_passed(row, arms) == _judged(row, arms) for row in rows)
-    order = "Passed of judged trials by scenario and arm, the scenario that passes least first."
-    total = f"{solved:,} of {counted(len(rows), 'scenario')} passed always."
-    worst = f"No arm passed {listed(broken)}, marked {_BROKEN}." if broken else "Each was passed by some arm."
+    order = "Passed of judged trials by scenario and arm, scenarios with the lowest pass rate first."
+    total = f"{solved:,} of {counted(len(rows), 'scenario')} passed in all trials."
+    worst = (
+        f"No arm passed {name_list(unsolved)}, marked {_NEVER_PASSED}." if unsolved else "Each was passed by an arm."
+    )
     later = [row.scenario for row in rows[_MOST_SCENARIOS:]]
-    more = [f"Not drawn, as they pass most: {listed(later)}."] if later else []
+    more = [f"Not drawn, with the highest pass rates: {name_list(later)}."] if later else []
     return " ".join([order, total, worst, *more, *not_drawn(view.left_out, "arm")])

@@ -1,4 +1,4 @@
-"""Chart record, palette, parts of specifications, and conversion to SVG with the colours of light and dark pages."""
+"""Define the chart record, palette and parts of specifications; convert charts to SVG for light and dark pages."""
 
 import re
 from collections.abc import Sequence
@@ -35,16 +35,16 @@ Color = Literal[
     "level-most",
     "level-all",
 ]
-FONT: Final = "Arial, 'Liberation Sans', Helvetica, sans-serif"  # their widths are those that Vega measures
-FONT_SIZE: Final = 12
+FONT: Final = "Arial, 'Liberation Sans', Helvetica, sans-serif"  # as wide as the font with which Vega measures texts
+FONT_SIZE: Final = 12  # pixels
 _NAME_LENGTH: Final = 28
 _MOST_NAMED: Final = 8
 _MOST_STATEMENTS: Final = 6
-# A reader's font can be wider than the one that Vega measures texts with.
+# Space, since a reader's font can be wider than the font with which Vega measures texts
 _PADDING: Final = {"left": 10, "right": 18, "top": 10, "bottom": 4}
 _SVG: Final = "http://www.w3.org/2000/svg"
 
-# Light and dark. tests/unit/test_charts_theme.py computes contrasts, and distances as colour-blind people see them.
+# Light and dark. tests/unit/test_charts_theme.py checks contrasts, and distances as colour-blind people see them.
 PALETTE: Final[dict[Color, tuple[str, str]]] = {
     "text": ("#1f2328", "#e6edf3"),
     "muted": ("#59636e", "#9198a1"),
@@ -65,7 +65,7 @@ PALETTE: Final[dict[Color, tuple[str, str]]] = {
     "level-most": ("#d6e6f5", "#16304a"),
     "level-all": ("#8fbfe8", "#175a96"),
 }
-# Placeholders that Vega copies to the picture unchanged, and that `_with_variables` replaces.
+# Placeholders that Vega copies to the picture unchanged, and that `_page_svg` replaces by variables
 _MARKERS: Final[dict[Color, str]] = {color: f"#0c0f{at:02x}" for at, color in enumerate(PALETTE)}
 _VARIABLES: Final = {marker: f"var(--chart-{color},{PALETTE[color][0]})" for color, marker in _MARKERS.items()}
 _DECIMALS: Final = re.compile(r"-?\d+\.\d{3,}(?:e-?\d+)?")
@@ -78,7 +78,7 @@ _DEFAULTS: Final = {
 }
 _INHERITED: Final = ("fill", "fill-opacity", "stroke", "stroke-width", "text-anchor", "font-weight", "font-size")
 _DRAWN_COORDINATES: Final = {"d", "transform", "x", "y", "x1", "x2", "y1", "y2", "width", "height"}
-_LOG_FROM: Final = 20  # times that the highest amount is the lowest
+_LOG_FROM: Final = 20  # ratio of the highest to the lowest amount from which a scale is logarithmic
 GAP: Final = 14  # pixels between the scale and the texts beside it
 
 
@@ -90,7 +90,7 @@ class Chart:
         name: identifier, for file names and anchors.
         title: heading for people.
         svg: one `<svg>` element without script, style, link or id.
-        alternative: what the picture says, in words.
+        alternative: text that describes the picture.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Chart:
 
     @property
     def file(self) -> str:
-        """The picture as a file of its own: with a background, dark if the reader's system is."""
+        """The picture as a separate file, with a background; it is dark if the reader's system is."""
         style = f"svg{{{palette_css('light')}}}@media(prefers-color-scheme:dark){{svg{{{palette_css('dark')}}}}}"
         background = f'<rect width="100%" height="100%" fill="{_VARIABLES[_MARKERS["surface"]]}"/>'
         head, end, body = self.svg.partition("</desc>")
@@ -108,7 +108,7 @@ class Chart:
 
 
 def palette_css(theme: Theme) -> str:
-    """Return the declarations of all colour variables, for a rule of a style sheet."""
+    """Return the CSS declarations of all colour variables."""
     at = ("light", "dark").index(theme)
     return "".join(f"--chart-{color}:{values[at]};" for color, values in PALETTE.items())
 
@@ -128,19 +128,19 @@ def short(name: str, most: int = _NAME_LENGTH) -> str:
 
 
 def first_few(statements: Sequence[str]) -> str:
-    """Return the first of the statements as one sentence, and the number of the others; the report's table has all."""
+    """Return the first statements, and the number of the others, as one sentence."""
     others = len(statements) - _MOST_STATEMENTS
     return f"{'; '.join(statements[:_MOST_STATEMENTS])}{f'; and {others:,} more' if others > 0 else ''}."
 
 
-def listed(names: Sequence[str]) -> str:
-    """Return the first of the names in one line, and the number of the others."""
+def name_list(names: Sequence[str]) -> str:
+    """Return the first names, and the number of the others, in one line."""
     others = len(names) - _MOST_NAMED
     return f"{', '.join(map(short, names[:_MOST_NAMED]))}{f' and {others:,} more' if others > 0 else ''}"
 
 
 def not_drawn(count: int, noun: str) -> list[str]:
-    """Return a sentence that names what did not fit; empty if everything is drawn."""
+    """Return a sentence on the number of rows that are not drawn; empty if all are drawn."""
     return [f"{counted(count, f'more {noun} is', f'more {noun}s are')} not drawn."] if count > 0 else []
 
 
@@ -175,7 +175,7 @@ def _config() -> dict[str, object]:
 
 
 def _page_svg(svg: str, title: str, alternative: str) -> str:
-    """Return Vega's SVG with variables for colours, with title and description, without unneeded parts."""
+    """Return Vega's SVG with colour variables, title and description, and without unneeded attributes."""
     ElementTree.register_namespace("", _SVG)
     root = ElementTree.fromstring(svg)  # noqa: S314 Vega wrote it, with all text escaped
     for element in root.iter():
@@ -196,7 +196,7 @@ def _page_svg(svg: str, title: str, alternative: str) -> str:
 
 
 def _hoist(group: ElementTree.Element) -> None:
-    """Move inherited attributes that all children of a group share to the group, which halves large pictures."""
+    """Move inherited attributes that all children share to their group; this halves large pictures."""
     children = list(group)
     for name in _INHERITED if len(children) > 1 else ():
         values = {child.get(name) for child in children}
@@ -211,40 +211,40 @@ def _rounded(number: "re.Match[str]") -> str:
 
 
 def table(rows: Sequence["DataclassInstance"]) -> "alt.Chart":
-    """Return a chart without marks, whose data are the rows."""
+    """Return a chart without marks, with the rows as its data."""
     import altair as alt
 
-    # Altair copies lists at each step, and tuples never.
+    # A tuple, since Altair copies lists at each step
     return alt.Chart(alt.InlineData(values=tuple(asdict(row) for row in rows)))
 
 
-def ground() -> "alt.Chart":
-    """Return a chart without marks, for what is drawn once: zero lines, bands."""
+def single_layer() -> "alt.Chart":
+    """Return a chart without marks or data, for zero lines and bands, which are drawn once."""
     import altair as alt
 
     return alt.Chart(alt.InlineData(values=[{}]))
 
 
 def by_row() -> "alt.Y":
-    """Return the vertical place of a row: the field `row`, without an axis."""
+    """Return the vertical position of a row, from the field `row`, without an axis."""
     import altair as alt
 
     return alt.Y("row:O", axis=None)
 
 
-def own_color() -> "alt.Color":
-    """Return the colour that the field `color` holds."""
+def row_color() -> "alt.Color":
+    """Return the encoding that paints each row in the colour of its field `color`."""
     import altair as alt
 
     return alt.Color("color:N", scale=None, legend=None)
 
 
 def amount_x(field: str, amounts: Sequence[float], title: str) -> "alt.X":
-    """Return a horizontal scale for amounts that are not below 0, logarithmic if they differ by much.
+    """Return a horizontal scale for amounts that are not negative; it is logarithmic if they differ by much.
 
     Args:
         field: the field with the amount.
-        amounts: all that are drawn.
+        amounts: all amounts in the chart.
         title: title of the axis.
     """
     import altair as alt
@@ -261,7 +261,7 @@ def amount_x(field: str, amounts: Sequence[float], title: str) -> "alt.X":
 
 
 def signed_axis(number_format: str, ticks: int = 6) -> "alt.Axis":
-    """Return an axis for differences: numbers have a sign, and zero has none."""
+    """Return an axis for differences: all numbers except zero have a sign."""
     import altair as alt
 
     return alt.Axis(grid=False, tickCount=ticks, format=number_format, labelExpr="datum.value == 0 ? '0' : datum.label")
@@ -270,15 +270,15 @@ def signed_axis(number_format: str, ticks: int = 6) -> "alt.Axis":
 def row_text(
     data: "alt.Chart", field: str, x: float, *, dy: int = 0, bold: bool = False, color: Color | None = "text"
 ) -> "alt.Chart":
-    """Write a field beside each row: right-aligned if it is left of the scale.
+    """Return a layer that writes a field beside each row; right-aligned if `x` is negative.
 
     Args:
         data: rows with the field `row`.
-        field: what is written.
+        field: name of the field to write.
         x: pixels from the left end of the scale.
         dy: pixels below the middle of the row.
         bold: whether the text is bold.
-        color: color of the text; None: the one that the field `color` holds.
+        color: color of the text; None: the color in the field `color`.
     """
     import altair as alt
 
@@ -292,4 +292,4 @@ def row_text(
         color=paint(color or "text"),
     )
     texts: alt.Chart = mark.encode(y=by_row(), text=alt.Text(f"{field}:N"))
-    return texts if color else texts.encode(color=own_color())
+    return texts if color else texts.encode(color=row_color())

@@ -1,4 +1,4 @@
-"""Charts of trials by arm: times and costs of each, tokens by kind, and how far pairs of judges agree."""
+"""Draw charts of trials by arm: times, costs, and tokens by kind; and of the agreement of pairs of judges."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from scylla_gha.report.charts.theme import (
     by_row,
     finish,
     first_few,
-    ground,
     not_drawn,
     paint,
     row_text,
     short,
     signed_axis,
+    single_layer,
     table,
 )
-from scylla_gha.report.document import tokens as written
+from scylla_gha.report.document import tokens as tokens_text
 from scylla_gha.report.outcomes import alpha_text
 from scylla_gha.report.view import ReportView
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 _WIDTH: Final = 270
 _ROW: Final = 34
 _TIMEOUT: Final = "✕"
-_WHOLE_SECONDS: Final = 10
+_WHOLE_SECONDS: Final = 10  # from here, times are shown without decimals
 _PAIR_WIDTH: Final = 180
 _PAIR_ROW: Final = 30
 _MOST_PAIRS: Final = 20
-_WITHIN: Final = 1.96  # standard deviations: 95 % of differences, if these are normal (Bland and Altman 1986)
+_WITHIN: Final = 1.96  # standard deviations with 95 % of normal differences (Bland and Altman 1986)
 _NAME: Final = 18
 _TOKENS_WIDTH: Final = 330
 _TOKENS_ROW: Final = 28
@@ -60,7 +60,7 @@ _COMPONENTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One arm: the middle half of its trials."""
+    """An arm: quartiles of its trials, and the texts beside them."""
 
     row: int
     name: str
@@ -79,12 +79,12 @@ class _Trial:
 
 
 def times(view: ReportView) -> Chart | None:
-    """Draw how long trials took; None if no time is known."""
+    """Draw the times of trials; None if no time is known and above 0."""
     return _chart(view, "seconds", "Time of single trials", "seconds", _seconds)
 
 
 def costs(view: ReportView) -> Chart | None:
-    """Draw what trials cost; None if no cost is known and above 0."""
+    """Draw the costs of trials; None if no cost is known and above 0."""
     return _chart(view, "usd", "Cost of single trials", "USD", dollars)
 
 
@@ -150,7 +150,7 @@ def _draw(rows: Sequence[_Row], trials: Sequence[_Trial], x: "alt.X") -> "alt.To
 
 @dataclass(frozen=True, slots=True)
 class _PairRow:
-    """A pair of judges; differences are of scores between 0 and 1."""
+    """A pair of judges; differences are between scores from 0 to 1."""
 
     row: int
     name: str
@@ -161,7 +161,7 @@ class _PairRow:
 
 
 def judges(view: ReportView) -> Chart | None:
-    """Draw the differences of each pair of judges; None without a panel."""
+    """Draw the differences between the scores of each pair of judges; None if there is no pair."""
     agreement = view.analysis.agreement if view.analysis else None
     if agreement is None or not agreement.pairs:
         return None
@@ -207,7 +207,7 @@ def _draw_pairs(rows: Sequence[_PairRow]) -> "alt.TopLevelMixin":
     )
     data, color = table(rows), paint("better")
     return alt.layer(
-        ground().mark_rule(color=paint("text"), strokeDash=[4, 3]).encode(x=alt.datum(0)),
+        single_layer().mark_rule(color=paint("text"), strokeDash=[4, 3]).encode(x=alt.datum(0)),
         data.transform_filter("datum.low !== null")
         .mark_rule(strokeWidth=2, color=color)
         .encode(x=alt.X("low:Q"), x2=alt.X2("high"), y=by_row()),
@@ -219,7 +219,7 @@ def _draw_pairs(rows: Sequence[_PairRow]) -> "alt.TopLevelMixin":
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A stretch of an arm's bar."""
+    """A segment of an arm's bar."""
 
     row: int
     part: str
@@ -230,7 +230,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Arm:
-    """An arm's bar: the length of its parts, by name."""
+    """An arm's bar: its length `total`, and the shares of its segments by name."""
 
     row: int
     name: str
@@ -240,7 +240,7 @@ class _Arm:
 
 
 def tokens(view: ReportView) -> Chart | None:
-    """Draw tokens by kind and requests by component; None if neither is known."""
+    """Draw tokens by kind and requests' characters by component; None if neither is known."""
     kinds, components = list(_arms(view, _KINDS, "tokens")), list(_arms(view, _COMPONENTS))
     panels = [
         _panel(arms, names, title)
@@ -256,7 +256,7 @@ def tokens(view: ReportView) -> Chart | None:
 
     statements = [f"{arm.name}: {arm.numbers}, {_largest(arm)}".replace(": , ", ": ") for arm in (*kinds, *components)]
     alternative = [
-        f"Tokens of a trial and what they are spent on. {first_few(statements)}",
+        f"Tokens of a trial by kind, and characters of requests by component. {first_few(statements)}",
         *not_drawn(view.left_out, "arm"),
     ]
     chart = alt.vconcat(*panels, spacing=28).resolve_scale(color="independent")
@@ -264,7 +264,7 @@ def tokens(view: ReportView) -> Chart | None:
 
 
 def _arms(view: ReportView, names: Mapping[str, str], total_metric: str = "") -> Iterator[_Arm]:
-    """Yield the arms whose shares are known; totals are 100 (percent) without a metric for them."""
+    """Yield the arms whose shares are known; without `total_metric`, each total is 100 (percent)."""
     rows = 0
     for arm in view.arms:
         measures = view.measures.get(arm.arm, {})
@@ -276,7 +276,9 @@ def _arms(view: ReportView, names: Mapping[str, str], total_metric: str = "") ->
         measure = measures.get(total_metric)
         total = 100.0 if not total_metric else measure.value if measure else None
         if shares and total:
-            yield _Arm(rows, short(view.name(arm.arm)), total, written(round(total)) if total_metric else "", shares)
+            yield _Arm(
+                rows, short(view.name(arm.arm)), total, tokens_text(round(total)) if total_metric else "", shares
+            )
             rows += 1
 
 

@@ -1,8 +1,7 @@
-"""The page as HTML: a template, one style sheet and one script, allowed by their hashes and nothing else.
+"""Render a report as an HTML page, whose policy allows only its style sheet and its script, by their hashes.
 
-It begins with the answer in a few figures: the best arm, how sure that is, and what a pass costs. All text of agents,
-scenarios, models and judges is hostile. In the template it is escaped; trials and the table of them are data that the
-script puts into the page as text only.
+The page begins with key figures: the best arm, how certain that is, and the cost of a pass. Text of agents, scenarios,
+models and judges is untrusted. The template escapes it; the script inserts the data of trials as text only.
 """
 
 from collections import Counter
@@ -17,7 +16,7 @@ from scylla_gha.model.report import ArmSummary, Comparison, Report
 from scylla_gha.report.charts.theme import Chart
 from scylla_gha.report.comparisons import reading
 from scylla_gha.report.document import Section, link
-from scylla_gha.report.page.html import PagePlace, html, packed, sections_html
+from scylla_gha.report.page.html import PageLocation, html, packed, sections_html
 from scylla_gha.report.page.readiness_answer import readiness_answer
 from scylla_gha.report.page.trials import EmbeddedTrial, TrialTable, trial_columns
 from scylla_gha.report.sections import excluded, failures, headline, not_possible, questions, warnings
@@ -26,7 +25,7 @@ from scylla_gha.report.uptake import uptake
 from scylla_gha.report.view import PASS, ReportView, marks, notes
 from scylla_gha.stats import format_p
 
-_NAMED: Final = 3  # arms that share the best rate
+_NAMED: Final = 3  # arms with the best rate that are named
 _VERDICTS: Final[dict[Verdict, str]] = {
     "better": "better than {}",
     "worse": "worse than {}",
@@ -38,7 +37,7 @@ _MOST_VERDICTS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class KeyFigure:
-    """One figure of the answer, with its label and a note."""
+    """A figure of the answer, with its title and a note."""
 
     title: str
     figure: str
@@ -46,7 +45,7 @@ class KeyFigure:
 
 
 def key_figures(view: ReportView) -> Iterator[KeyFigure]:
-    """Yield the best pass rate, its distance from the baseline, and the cost of a pass; only what is known."""
+    """Yield the known ones of: the best pass rate, its certainty, and the cost of a pass."""
     ranked = sorted(
         (arm for arm in view.report.arms if _rate(view, arm) is not None),
         key=lambda arm: (-(_rate(view, arm) or 0.0), _cost(view, arm)),
@@ -73,7 +72,7 @@ def _rate(view: ReportView, arm: ArmSummary) -> float | None:
 
 
 def _cost(view: ReportView, arm: ArmSummary) -> float:
-    """Return the cost of a pass for sorting; infinite if there is none."""
+    """Return the cost of a pass for sorting; infinite if it is unknown or nothing passed."""
     measure = view.measure(arm.arm, "cost_of_pass")
     known = arm.cost_of_pass if measure is None else measure.value
     return float("inf") if known is None else known
@@ -87,15 +86,15 @@ def _certainty(view: ReportView, best: ArmSummary) -> Iterator[KeyFigure]:
             "How sure is that?", _VERDICTS[comparison.verdict].format(view.name(comparison.baseline)), comparison.why
         )
     elif best.arm in view.baselines:
-        others_of = (comparison for comparison in view.report.comparisons if comparison.baseline == best.arm)
-        verdicts = Counter(comparison.verdict.replace("_", " ") for comparison in others_of)
+        against_best = (comparison for comparison in view.report.comparisons if comparison.baseline == best.arm)
+        verdicts = Counter(comparison.verdict.replace("_", " ") for comparison in against_best)
         figure = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
         note = f"verdicts on the other arms, compared with {view.name(best.arm)}, the baseline"
         yield KeyFigure("How sure is that?", figure, note)
 
 
 def _measured_certainty(view: ReportView, comparison: Comparison) -> KeyFigure | None:
-    """Return by how many points an arm is better or worse, with its interval; None if that is not known."""
+    """Return by how many points an arm is better or worse; None if it has no such verdict, or no interval."""
     change = view.changes.get(comparison.arm)
     if comparison.verdict not in {"better", "worse"} or change is None or change.low is None or change.high is None:
         return None
@@ -117,8 +116,8 @@ def _costs(view: ReportView, ranked: list[ArmSummary]) -> Iterator[KeyFigure]:
         others[cheapest.arm] = f"{others.get(cheapest.arm, view.name(cheapest.arm))}, the cheapest"
     for arm in ranked[1:]:
         if arm.arm in others:
-            apart = " (difference unclear)" if _is_unclear(view, best.arm, arm.arm) else ""
-            note += f"; {others[arm.arm]}: {pass_cost(view, arm)[0]}{apart}"
+            unclear = " (difference unclear)" if _is_unclear(view, best.arm, arm.arm) else ""
+            note += f"; {others[arm.arm]}: {pass_cost(view, arm)[0]}{unclear}"
     total = [arm.usd for arm in view.report.arms]
     known = sum(cost for cost in total if cost is not None)
     spent = f"{'at least ' if None in total else ''}{dollars(known)}"
@@ -126,7 +125,7 @@ def _costs(view: ReportView, ranked: list[ArmSummary]) -> Iterator[KeyFigure]:
 
 
 def _is_unclear(view: ReportView, arm: str, baseline: str) -> bool:
-    """Return whether the costs of a pass of two arms were compared, and do not differ for sure."""
+    """Return whether two arms' costs of a pass were compared without a clear difference."""
     contrasts = view.analysis.contrasts if view.analysis else ()
     return any(
         (contrast.metric, contrast.arm, contrast.baseline) == ("cost_of_pass", arm, baseline)
@@ -140,11 +139,11 @@ class PageParts:
     """Parts of the page besides the report.
 
     Attributes:
-        charts: pictures in their order; none without the extra `report`.
+        charts: charts in order; empty if the extra `report` is not installed.
         table: the table of trials.
-        trials: those that are inside the page.
-        readiness: the measurement that the run is of, with whose answer the page begins; None: of none.
-        answer: sections with which the page begins, if the run answers another question than its experiment.
+        trials: trials whose data is embedded in the page.
+        readiness: readiness report with which the page begins; None: the run does not measure readiness.
+        answer: sections with which the page begins, if the run answers a question of its own, such as on a skill.
     """
 
     charts: Sequence[Chart]
@@ -156,23 +155,23 @@ class PageParts:
 
 @dataclass(frozen=True, slots=True)
 class SiteLinks:
-    """Links of a page of the site, which has no files of the run beside it.
+    """Links of a report page on the site, where the run's files are not beside it.
 
     Attributes:
         location: location of the page.
         glossary: address of the glossary.
-        facts: facts of the run, such as its commit.
-        run: address of its workflow run; empty: unknown.
+        facts: facts about the run, such as its commit.
+        run: address of the workflow run; empty: unknown.
     """
 
-    location: PagePlace
+    location: PageLocation
     glossary: str
     facts: str
     run: str
 
 
 def page(view: ReportView, parts: PageParts, site: SiteLinks | None = None) -> str:
-    """Return the whole page; with `site`, as a page of a site."""
+    """Return the page as HTML; with `site`, for the site, where the data of the table of trials is a separate file."""
     report, answer = view.report, headline(view, _MOST_VERDICTS)
     names = {row.cell: f"{row.scenario} r{row.repetition:02d}" for row in parts.table.rows}
     by_scenario = {row.scenario: row.cell for row in reversed(parts.table.rows)}
@@ -208,7 +207,7 @@ def _trial(cell: str, names: Mapping[str, str]) -> str:
 
 
 def _sections(view: ReportView) -> dict[str, Section]:
-    """Return the sections below the charts, by their anchor."""
+    """Return the sections below the charts, by anchor."""
     return {
         "questions": questions(view),
         "failures": failures(view),

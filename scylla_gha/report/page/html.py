@@ -1,6 +1,6 @@
-"""HTML from templates, and sections of a report as HTML: sanitised, and with tables that can be scrolled by keyboard.
+"""Render HTML pages from templates, and sections of a report as sanitised HTML with accessible tables.
 
-A template's values are escaped, and a policy allows its style and script by their hashes.
+Template values are escaped. A content security policy allows the page's style and script by their hashes.
 """
 
 import base64
@@ -30,25 +30,25 @@ _TEXT_TAGS: Final = {"a", "br", "code", "em", "h2", "h3", "li", "ol", "p", "stro
 _TABLE_TAGS: Final = {"table", "tbody", "td", "th", "thead", "tr"}
 _TABLE: Final = re.compile(r"<table>.*?</table>", re.DOTALL)
 _TAG: Final = re.compile(r"<[^>]*>")
-_ESCAPED: Final = ["<", "~", "|"]  # by `document.escape`, beside those that the package knows
+_ESCAPED: Final = ["<", "~", "|"]  # characters that `document.escape` escapes and the package `markdown` does not know
 _INLINE: Final = re.compile(
     r"\\(?P<escaped>[\\`*_\[\]<>|&~])|<!-- -->|`(?P<code>[^`]+)`"
     r"|\[(?P<words>(?:\\.|[^\]\\])+)\]\((?P<address>[^)\s]+)\)|\*\*(?P<strong>(?:\\.|[^*\\])+)\*\*|\*(?P<em>(?:\\.|[^*\\])+)\*"
 )
-_ADDRESS: Final = re.compile(r"https?://|#|\.{0,2}/(?!/)|[\w.-]+(?:[/#?]|$)")  # not another scheme or host
+_ADDRESS: Final = re.compile(r"https?://|#|\.{0,2}/(?!/)|[\w.-]+(?:[/#?]|$)")  # HTTP or relative, no other scheme
 _EMPHASIS: Final = frozenset({"strong", "em"})
-_LONGEST_NUMBER: Final = 26  # characters; longer cells are words, which may wrap
+_LONGEST_NUMBER: Final = 26  # characters; columns with longer texts may wrap
 
 
 @dataclass(frozen=True, slots=True)
-class PagePlace:
-    """Place of a page among others: a trail of links to those above it, and the file of its data.
+class PageLocation:
+    """Location of a page on a site: breadcrumbs to the pages above it, and the script with its data.
 
     Attributes:
-        name: name of the page in the trail.
+        name: name of the page in the breadcrumbs.
         trail: names and addresses of the pages above it.
         data: address of the script with its data; empty: none.
-        nonce: value by which the policy allows that script. Nobody who wrote a part of the data can know it beforehand.
+        nonce: value by which the policy allows that script; authors of the data cannot predict it.
     """
 
     name: str
@@ -57,13 +57,13 @@ class PagePlace:
     nonce: str = ""
 
 
-def html(template: str, *scripts: str, location: PagePlace | None = None, **values: Any) -> str:  # noqa: ANN401 values of the template
-    """Fill a template with its values, the style sheet of all pages, and scripts.
+def html(template: str, *scripts: str, location: PageLocation | None = None, **values: Any) -> str:  # noqa: ANN401 values of the template
+    """Render a template with its values, the common style sheet, scripts and a security policy.
 
     Args:
-        template: its name in the folder `templates`.
-        scripts: names of scripts there, which become one; without any, the page has none.
-        location: where the page is among others; None: it stands alone.
+        template: name of the template in the folder `templates`.
+        scripts: names of scripts in that folder, which are joined; none: the policy forbids scripts.
+        location: location of the page on a site; None: a single page.
         values: values of the template.
     """
     style = _source("page.css").replace("/*light*/", palette_css("light")).replace("/*dark*/", palette_css("dark"))
@@ -83,12 +83,12 @@ def html(template: str, *scripts: str, location: PagePlace | None = None, **valu
 
 
 def packed(value: object) -> str:
-    """Return plain data or dataclasses as base64 of compressed JSON, so no text of it is read as HTML or script."""
+    """Return plain data or dataclasses as base64 of gzipped JSON, so that no text in it is read as HTML or script."""
     return base64.b64encode(gzip.compress(orjson.dumps(value), 6, mtime=0)).decode()
 
 
 def data_script(value: object) -> str:
-    """Return the script that hands data to a page; a page in a file may load scripts, but not fetch."""
+    """Return a script that passes data to a page. Pages opened from a file may load scripts, but not fetch data."""
     return f'globalThis.scyllaData = "{packed(value)}";\n'
 
 
@@ -130,15 +130,15 @@ def sections_html(sections: Mapping[str, Section]) -> dict[str, tuple[str, str]]
 
 
 def blocks_html(blocks: Iterable[Block], label: str) -> str:
-    """Return paragraphs, lists and tables as HTML; `label` says to screen readers what the tables are about."""
+    """Return paragraphs, lists and tables as HTML; `label` names the tables for screen readers."""
     regions = _Regions(label)
     return "\n".join(html for block in blocks if not is_empty(block) for html in _block(block, regions))
 
 
 def inline_html(text: str) -> str:
-    """Return text as HTML: plain text escaped, of `Markdown` its emphasis, code and links, which the base can show too.
+    """Return text as HTML: plain text is escaped; emphasis, code and links of `Markdown` are converted.
 
-    Links lead to pages and places of the site, or to other hosts by HTTP; others are shown as text.
+    It needs no extra. Links to relative addresses and by HTTP are kept; other links become text.
     """
     if not isinstance(text, Markdown):
         return escape(one_line(text), quote=False)
@@ -166,11 +166,11 @@ def _mark_up(mark: re.Match[str]) -> str:
 
 
 def markdown_html(text: str) -> str:
-    """Return the sanitised HTML of Markdown in which values are escaped; HTML in it is shown as text."""
+    """Return the sanitised HTML of Markdown with escaped values; HTML tags in it are shown as text."""
     import nh3
 
-    # The empty comments break mentions on GitHub, and would be read as text elsewhere. The package takes `&lt;` for an
-    # entity even if its ampersand is escaped.
+    # The empty comments break mentions on GitHub; here they would be shown. `markdown` takes `&lt;` for an entity even
+    # if its ampersand is escaped.
     html = _converter().reset().convert(text.replace("<!-- -->", "").replace("\\&", "&amp;"))
     return nh3.clean(html, tags=_TEXT_TAGS | _TABLE_TAGS, attributes={"a": {"href"}}, url_schemes={"https", "http"})
 
@@ -190,21 +190,21 @@ def _block(block: Block, regions: "_Regions") -> Iterator[str]:
 
 
 class _Regions:
-    """Names of the tables of a section, which differ, so that screen readers can list them."""
+    """Wrap the tables of a section in regions with unique names, which screen readers can list."""
 
     def __init__(self, label: str) -> None:
         self._label = one_line(label)
         self._numbers = itertools.count(1)
 
     def wrap(self, table: str) -> str:
-        """Return a table that can be scrolled by keyboard."""
+        """Return a table in a named region that can be scrolled by keyboard."""
         number = next(self._numbers)
         name = escape(f"{self._label}, table {number}" if number > 1 else self._label)
         return f'<div class="scroll" role="region" aria-label="{name}" tabindex="0">{table}</div>'
 
 
 def _table(table: Table) -> str:
-    """Return a table with marks on the cells that are headings and on columns of words."""
+    """Return a table as HTML, with scopes on heading cells and classes on text columns."""
     rows = [[inline_html(cell) for cell in row] for row in table.rows]
     marks = [_mark([unescape(_TAG.sub("", row[at])) for row in rows]) for at in range(len(table.headings))]
     head = _row([inline_html(heading) for heading in table.headings], marks, 'th scope="col"', 'th scope="col"')
@@ -219,7 +219,7 @@ def _row(cells: Sequence[str], marks: Sequence[str], first: str, others: str) ->
 
 
 def _mark(column: list[str]) -> str:
-    """Return the class of a column: words, which may wrap, or names; none for numbers."""
+    """Return the class attribute of a column: `words` (may wrap), `name`, or empty for numbers."""
     if any(len(text) > _LONGEST_NUMBER for text in column):
         return ' class="words"'
     letters = any(sum(map(str.isalpha, text)) > len(text) / 2 for text in column)

@@ -1,4 +1,4 @@
-"""Pages of `scylla-gha view --serve`: the runs of a folder, and the cells of one run while it goes on."""
+"""Render the pages of `scylla-gha view --serve`: the runs of a folder, a run's cells, and running trials."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,12 +13,12 @@ from scylla_gha.report.trial import value_text
 CellState = Literal["waiting", "working", "judging", "passed", "failed", "unjudged", "excluded", "unreadable"]
 _DONE: Final[frozenset[CellState]] = frozenset({"passed", "failed", "unjudged", "excluded"})
 _REFRESH_SECONDS: Final = 2
-_MOST_TEXT: Final = 3_000  # characters of one text of a trial that goes on
+_MOST_TEXT: Final = 3_000  # characters of a text in a running trial
 
 
 @dataclass(frozen=True, slots=True)
 class CellProgress:
-    """State of one planned cell, as the records on disk tell it."""
+    """State of a planned cell according to the records on disk."""
 
     cell: str
     state: CellState
@@ -35,7 +35,7 @@ class LiveMessage:
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """State of one run: its cells, whether a command works in its folder, and whether it has a page."""
+    """State of a run: its cells, whether a command works in its folder, and whether its report page exists."""
 
     name: str
     cells: tuple[CellProgress, ...]
@@ -44,12 +44,12 @@ class RunProgress:
 
     @property
     def done(self) -> int:
-        """Number of cells on which nothing is left to do."""
+        """Number of cells that need no more work."""
         return sum(cell.state in _DONE for cell in self.cells)
 
     @property
     def summary(self) -> str:
-        """Number of cells in each state."""
+        """Number of cells in each state, as text."""
         states = Counter(cell.state for cell in self.cells)
         parts = ", ".join(f"{count} {state}" for state, count in states.most_common())
         return f"{self.done} of {counted(len(self.cells), 'cell')} done{f': {parts}' if parts else ''}"
@@ -60,13 +60,13 @@ class LiveTrial:
     """Newest part of a trial's conversation, and the cost of its requests so far.
 
     Attributes:
-        cell: id of its cell.
-        task: text of the task; None: the agent has not been started.
+        cell: id of the trial's cell.
+        task: text of the task; None: the agent has not started.
         steps: number of all steps so far.
-        newest: the last of them, in their order.
+        newest: the last steps, oldest first.
         requests: number of requests to models so far.
-        usd: their cost so far; None: unknown.
-        is_running: whether the agent still works on it.
+        usd: cost of these requests in USD; None: unknown.
+        is_running: whether the agent still works.
     """
 
     cell: str
@@ -79,19 +79,19 @@ class LiveTrial:
 
     @property
     def summary(self) -> str:
-        """Number of steps and requests, and their cost."""
-        state = "The agent works" if self.is_running else "The agent is not at work"
+        """State of the agent, number of steps and requests, and their cost, as text."""
+        state = "The agent is working" if self.is_running else "The agent is not working"
         cost = f"{counted(self.requests, 'request')}, {dollars(self.usd)}"
         return f"{state}: {counted(self.steps, 'step')}, {cost} so far."
 
     def messages(self) -> Iterator[LiveMessage]:
-        """Yield the newest steps, the last one first, with the texts of each: message, tool calls and results."""
+        """Yield the newest steps, latest first, with their texts: message, tool calls and results."""
         for back, step in enumerate(reversed(self.newest)):
             yield LiveMessage(self.steps - back, step.source, tuple(_texts(step)))
 
 
 def _texts(step: Step) -> Iterator[tuple[str, str]]:
-    """Yield labels and texts of a step, shortened."""
+    """Yield labels and shortened texts of a step."""
     if step.text.strip():
         yield "", head_and_tail(step.text, _MOST_TEXT)
     for call in step.tool_calls:
@@ -111,12 +111,12 @@ def live_page(trial: LiveTrial) -> str:
 
 
 def runs_page(runs: Sequence[RunProgress]) -> str:
-    """Return the list of runs."""
+    """Return the page that lists runs."""
     return _page("Runs", runs, ())
 
 
 def run_progress_page(run: RunProgress) -> str:
-    """Return the progress page of one run, with the state of each cell."""
+    """Return the progress page of a run, with the state of each cell."""
     return _page(run.name, (run,), run.cells)
 
 

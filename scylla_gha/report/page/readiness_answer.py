@@ -1,6 +1,6 @@
-"""The answer of a readiness measurement at the head of its page: score bars, flipped and missed anchors, limits.
+"""Render the readiness answer at the top of its page: score bars, flipped and missed anchors, limits.
 
-Each anchor leads to the trials of its session, which the same page holds.
+Each anchor links to the trial of its session, which is on the same page.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from scylla_gha.model.readiness import (
     scenario_id,
 )
 from scylla_gha.report.document import Columns, Markdown, Section, escape, section, table_of
-from scylla_gha.report.page.html import PagePlace, html, sections_html
+from scylla_gha.report.page.html import PageLocation, html, sections_html
 from scylla_gha.report.readiness_text import (
     associations,
     change_text,
@@ -38,7 +38,7 @@ _PERCENT: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class ScoreBar:
-    """A dimension's row: its texts, and the ends of bar and interval within 0 to 100."""
+    """A dimension's row: its texts, and score and interval clamped to 0 to 100 (None: unknown)."""
 
     cells: tuple[str, str, str, str]
     score: float | None
@@ -53,7 +53,7 @@ class ScoreBar:
 
 @dataclass(frozen=True, slots=True)
 class ReadinessAnswer:
-    """The top of the page, and its sections by anchor: title and HTML."""
+    """Texts at the top of the page, and its sections (title and HTML) by HTML anchor."""
 
     report: ReadinessReport
     headline: str
@@ -69,7 +69,7 @@ def readiness_answer(report: ReadinessReport, cells: Mapping[str, str]) -> Readi
 
     Args:
         report: report of the measurement.
-        cells: cells that the page has, by scenario.
+        cells: cells on the page, by scenario.
     """
     sections = {
         "flipped": flipped(report, _MOST_FLIPPED, lambda change: _trials_of(report, change, cells)),
@@ -92,12 +92,12 @@ def readiness_answer(report: ReadinessReport, cells: Mapping[str, str]) -> Readi
 
 
 def unavailable_page(report: ReadinessReport) -> str:
-    """Return the page of a measurement in which no agent was asked: it has no trials."""
+    """Return the page of a measurement without trials, since no agent was asked."""
     return html(
         "readiness.html.j2",
         "basics.js",
         "plain.js",
-        location=PagePlace("readiness"),
+        location=PageLocation("readiness"),
         banner="",
         site=None,
         readiness=readiness_answer(report, {}),
@@ -105,7 +105,7 @@ def unavailable_page(report: ReadinessReport) -> str:
 
 
 def _anchors(report: ReadinessReport, cells: Mapping[str, str]) -> dict[str, Section]:
-    """Return the missed anchors and all others, the lowest score first, each with a link to its trial."""
+    """Return sections of the missed anchors and of all others, lowest score first, with links to their trials."""
     columns: Columns[tuple[AnchorScore, str]] = {
         "anchor": lambda row: _anchor_name(*row, cells),
         "dimension": lambda row: DIMENSIONS[row[0].dimension],

@@ -1,6 +1,6 @@
-"""Trials in the page: a row of the table for each planned cell, and the records of cells as compressed JSON.
+"""Embed trials in the page: a table row for each planned cell, and the records of cells as compressed JSON.
 
-Records are cut until they fit into a budget of bytes.
+Records are cut until they fit into the page's budget of bytes.
 """
 
 import base64
@@ -37,17 +37,17 @@ TrialStatus = Literal["failed", "passed", "unjudged", "excluded", "missing"]
 _MOST_WORDS: Final = 300  # characters of a reason
 _TEXTS: Final = ("scenario", "arm", "status", "outcome", "why", "grade")
 _NUMBERS: Final = ("repetition", "score", "usd", "seconds", "tokens")
-PAGE_BYTES: Final = 1_000_000  # of all trials in a page
-TRIAL_BYTES: Final = 60_000  # of one of them
-_LEAST_BYTES: Final = 2_000  # below which no further trial is tried
+PAGE_BYTES: Final = 1_000_000  # maximum of all trials in a page, in base64
+TRIAL_BYTES: Final = 60_000  # maximum of a trial
+_LEAST_BYTES: Final = 2_000  # with less left, no further trial is embedded
 _MOST_FILES: Final = 40
-# Characters of one text, and entries of one list: the first pair with which a trial fits is used.
-_ROOMS: Final = ((100_000, 2_000), (20_000, 400), (4_000, 200), (1_000, 100), (200, 30))
+# Maximum characters of a text and entries of a list: the first pair with which a trial fits is used.
+_CUTS: Final = ((100_000, 2_000), (20_000, 400), (4_000, 200), (1_000, 100), (200, 30))
 
 
 @dataclass(frozen=True, slots=True)
 class TrialRow:
-    """One cell, with what the table shows of its trial; None is unknown."""
+    """A cell, and its trial's values in the table; None: unknown."""
 
     cell: str
     scenario: str
@@ -65,13 +65,13 @@ class TrialRow:
 
 @dataclass(frozen=True, slots=True)
 class TrialTable:
-    """All rows of a run, and the short names of its arms.
+    """Rows of a run's table of trials, and the short names of its arms.
 
     Attributes:
-        rows: one for each planned cell.
+        rows: a row for each planned cell.
         arms: short names by id, in the report's order.
-        has_files: whether the folders of trials lie beside the page.
-        is_site: whether the page is one of a site, which has rows only.
+        has_files: whether the folders of trials are beside the page.
+        is_site: whether the page belongs to a site, which has rows but no records of trials.
     """
 
     rows: tuple[TrialRow, ...]
@@ -82,7 +82,7 @@ class TrialTable:
 
 @dataclass(frozen=True, slots=True)
 class TextColumn:
-    """A column of texts: each text once, and for each row the place of its text among them."""
+    """A column of texts: each distinct text, and the index of its text for each row."""
 
     texts: list[str | None]
     rows: list[int]
@@ -90,13 +90,13 @@ class TextColumn:
 
 @dataclass(frozen=True, slots=True)
 class TrialColumns:
-    """A table of trials by columns, which browsers read several times faster than rows with names.
+    """A table of trials by columns, which browsers read several times faster than rows with field names.
 
     Attributes:
-        arms: arms as in `TrialTable`.
-        has_files: flag as in `TrialTable`.
-        is_site: flag as in `TrialTable`.
-        cells: ids; None if the id consists of scenario, arm and repetition.
+        arms: short names by id, as in `TrialTable`.
+        has_files: as in `TrialTable`.
+        is_site: as in `TrialTable`.
+        cells: ids of cells; None if the id follows from scenario, arm and repetition.
         texts: columns of `TrialRow` by name.
         numbers: columns of `TrialRow` by name.
     """
@@ -110,7 +110,7 @@ class TrialColumns:
 
 
 def trial_columns(table: TrialTable) -> TrialColumns:
-    """Return a table by columns; page.js makes rows of them."""
+    """Return a table by columns, from which page.js builds rows."""
     return TrialColumns(
         table.arms,
         table.has_files,
@@ -127,9 +127,9 @@ def _text_column(texts: list[str | None]) -> TextColumn:
 
 
 def trial_table(view: ReportView, results: Iterable[Result], cells: Sequence[Cell], *, has_files: bool) -> TrialTable:
-    """Return a row for each result, and one for each cell without a trial, if the plan has it.
+    """Return a row for each result, and for each planned cell without a trial.
 
-    The results are read once, one at a time, so that they need not all be in memory.
+    The results are read one at a time, so they need not all be in memory.
     """
     report = view.report
     reasons = {cell.cell: cell.reason for cell in report.excluded}
@@ -139,7 +139,7 @@ def trial_table(view: ReportView, results: Iterable[Result], cells: Sequence[Cel
 
 
 def failing_first(view: ReportView, table: TrialTable) -> list[str]:
-    """Return the cells with a trial in reading order: failures with a reason, other failures, the rest."""
+    """Return the cells with a trial: examples of failures first, then failed, unjudged, excluded and passed ones."""
     examples = [cell for failure in view.report.failures for cell in failure.cells]
     statuses: tuple[TrialStatus, ...] = ("failed", "unjudged", "excluded", "passed")
     others = [row.cell for status in statuses for row in table.rows if row.status == status]
@@ -193,7 +193,7 @@ def _rounded(value: float | None, digits: int) -> float | None:
 
 
 class PageRequest(Record):
-    """One request to a model: its time, the seconds of its answer, and its cost."""
+    """A request to a model: seconds since the first request, duration, tokens, cost and error; None: unknown."""
 
     second: float
     seconds: float | None = None
@@ -206,9 +206,9 @@ class PageRequest(Record):
 
 
 class PageTrial(Record):
-    """Parts of a cell's records that the page shows; the attempt is the last one.
+    """Parts of a cell's records that the page shows, from its last attempt.
 
-    `step_requests` has an entry for each step: the request that the step answers, or None if that is unknown.
+    `step_requests` has an entry for each step: the request whose answer it is, or None if unknown.
     """
 
     cell: str
@@ -228,7 +228,7 @@ class PageTrial(Record):
 
 @dataclass(frozen=True, slots=True)
 class UnreadableCell:
-    """A cell whose records cannot be read, and why; the page says so in its place."""
+    """A cell whose records cannot be read, and why; the page shows the reason."""
 
     id: str
     reason: str
@@ -236,14 +236,14 @@ class UnreadableCell:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedTrial:
-    """A trial as text of a script element: base64 of compressed JSON, so no text of it is read as HTML."""
+    """A trial as text of a script element: base64 of gzipped JSON, so that no text in it is read as HTML."""
 
     cell: str
     data: str
 
 
 def embedded_trials(records: Iterable[CellRecord | UnreadableCell]) -> Iterator[EmbeddedTrial]:
-    """Yield as many trials, in this order, as the budget of the page has room for; read no further record then."""
+    """Yield trials in this order until the page's budget is used up; further records are not read."""
     left = PAGE_BYTES
     for record in records:
         data = _fitting(page_trial(record), min(TRIAL_BYTES, left))
@@ -283,7 +283,7 @@ def page_trial(record: CellRecord | UnreadableCell) -> PageTrial:
 
 
 def _facts(record: CellRecord) -> Iterator[tuple[str, str]]:
-    """Yield the facts at the head of the trial, and each attempt if there are several."""
+    """Yield the trial's main facts, and each attempt if there are several."""
     yield from ((fact.name, fact.words) for fact in trial_facts(record))
     if len(record.works) > 1:
         yield from ((f"attempt {work.number}", attempt_words(work)) for work in record.works)
@@ -305,7 +305,7 @@ def _page_request(request: LoggedRequest, start: datetime.datetime) -> PageReque
 
 
 def _files(record: CellRecord) -> Iterator[str]:
-    """Yield the paths of a cell's records, from the folder of the page."""
+    """Yield the paths of a cell's files, relative to the page."""
     yield from (
         f"{record.id}/{name}.json"
         for name, part in (("trial", record.trial), ("judgment", record.judgment))
@@ -317,9 +317,9 @@ def _files(record: CellRecord) -> Iterator[str]:
 
 
 def _fitting(trial: PageTrial, room: int) -> str:
-    """Return the trial as base64 of at most `room` characters, with its texts cut as little as needed; else nothing."""
+    """Return the trial as base64 of at most `room` characters, cut as little as possible; empty if it cannot fit."""
     tree = trial.model_dump(mode="json")
-    for text_room, list_room in _ROOMS:
+    for text_room, list_room in _CUTS:
         data = base64.b64encode(gzip.compress(orjson.dumps(_cut(tree, text_room, list_room)), mtime=0)).decode()
         if len(data) <= room:
             return data
@@ -327,7 +327,7 @@ def _fitting(trial: PageTrial, room: int) -> str:
 
 
 def _cut(tree: Any, text_room: int, list_room: int) -> Any:  # noqa: ANN401 plain data of any shape
-    """Return plain data with long texts and lists shortened in the middle, and hidden characters as their codes."""
+    """Return plain data with long texts and lists cut in the middle, and hidden characters shown as codes."""
     if isinstance(tree, str):
         return visible(head_and_tail(tree, text_room))
     if isinstance(tree, dict):

@@ -1,6 +1,6 @@
-"""A page of the site: its path, its sections with charts, and tables that scripts fill.
+"""Build a page of the site: its path, its sections with charts, and tables that scripts fill.
 
-Names of experiments and scenarios may be hostile, so only safe ones become a part of a path.
+Names of experiments and scenarios are untrusted, so unsafe names are replaced by hashes in paths.
 """
 
 import base64
@@ -16,7 +16,7 @@ from scylla_gha.model.publication import CommentFacts, RunName
 from scylla_gha.report.charts.theme import Chart
 from scylla_gha.report.document import Markdown, Section, escape
 from scylla_gha.report.page import KeyFigure
-from scylla_gha.report.page.html import PagePlace, blocks_html, data_script, html
+from scylla_gha.report.page.html import PageLocation, blocks_html, data_script, html
 
 OVERVIEW: Final = "index.html"
 GLOSSARY: Final = "glossary.html"
@@ -35,7 +35,7 @@ _SCRIPTS: Final[dict[Widget, tuple[str, ...]]] = {
 
 
 def file_name(name: str) -> str:
-    """Return a name that is safe on every file system, and that no other name gets."""
+    """Return a unique file name for a name, safe on every file system."""
     if len(name) <= _MOST_CHARACTERS and _SAFE.fullmatch(name) and not _LIKE_HASHED.fullmatch(name):
         return name
     readable = slug(name)[:_MOST_READABLE].strip("-.").replace("..", ".") or "name"
@@ -43,7 +43,7 @@ def file_name(name: str) -> str:
 
 
 def relative(target: str, page: str) -> str:
-    """Return the address of a file of the site for a link in one of its pages."""
+    """Return the relative address of a site's file for a link in `page`."""
     return posixpath.relpath(target, posixpath.dirname(page) or ".")
 
 
@@ -59,13 +59,13 @@ def data_path(page: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentPaths:
-    """Paths of one experiment's pages."""
+    """Paths of an experiment's pages on the site."""
 
     experiment: str
 
     @property
     def home(self) -> str:
-        """Path of the experiment's own page."""
+        """Path of the experiment's main page."""
         return self._path("index")
 
     @property
@@ -96,7 +96,7 @@ class ExperimentPaths:
 
 
 def report_page(facts: CommentFacts) -> str:
-    """Return the address of the run's page on the site; empty if there is no site, or the run is not published."""
+    """Return the address of the run's page on the site; empty if there is no site or the run is not published."""
     folder = _RUN_FOLDER.fullmatch(facts.folder)
     if folder is None or not facts.site:
         return ""
@@ -106,7 +106,7 @@ def report_page(facts: CommentFacts) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SiteFile:
-    """A file of the site, by its path inside it."""
+    """A file of the site, with its path relative to the site."""
 
     path: str
     content: bytes
@@ -117,10 +117,10 @@ class SiteSection:
     """A section of a page.
 
     Attributes:
-        content: with its title.
-        charts: below the content.
-        widget: a table that a script fills.
-        figures: below the heading.
+        content: title and blocks.
+        charts: charts below the blocks.
+        widget: table that a script fills; empty: none.
+        figures: key figures below the heading.
     """
 
     content: Section
@@ -130,23 +130,23 @@ class SiteSection:
 
 
 def site_section(content: Section, *charts: Chart | None, widget: Widget = "") -> SiteSection:
-    """Return a section with its charts; None stands for a missing chart."""
+    """Return a section with its charts; None (no data for the chart) is skipped."""
     return SiteSection(content, tuple(chart for chart in charts if chart), widget)
 
 
 @dataclass(frozen=True, slots=True)
 class SitePage:
-    """A page of sections.
+    """A page of the site, made of sections.
 
     Attributes:
-        path: inside the site.
+        path: path relative to the site.
         title: heading of the page.
-        name: in the trail of links.
-        trail: names and paths of the pages between the overview and this one.
-        sections: parts of the page.
-        lead: a line below the heading.
-        banner: what a reader must know before any number; empty: nothing.
-        data: for the page's script; None: it has none.
+        name: name of the page in the breadcrumbs.
+        trail: names and paths of the pages between the overview and this page.
+        sections: sections of the page.
+        lead: line below the heading.
+        banner: warning that the trials were replayed or imported; empty: none.
+        data: data for the page's script; None: none.
     """
 
     path: str
@@ -161,8 +161,8 @@ class SitePage:
 
 def page_files(page: SitePage) -> Iterator[SiteFile]:
     """Yield the page, and the script with its data."""
-    location, data = place_of(page.path, page.name, page.trail, page.data)
-    yield from data
+    location, data_files = page_location(page.path, page.name, page.trail, page.data)
+    yield from data_files
     shown = [part for part in page.sections if part.content.blocks or part.charts or part.widget]
     widget: Widget = next((part.widget for part in shown if part.widget), "")
     text = html(
@@ -178,15 +178,15 @@ def page_files(page: SitePage) -> Iterator[SiteFile]:
     yield SiteFile(page.path, text.encode())
 
 
-def place_of(
+def page_location(
     path: str, name: str, trail: Sequence[tuple[str, str]], data: object
-) -> tuple[PagePlace, tuple[SiteFile, ...]]:
-    """Return the place of a page, and the file of its data, if it has any."""
+) -> tuple[PageLocation, tuple[SiteFile, ...]]:
+    """Return the location of a page, and the file with its data, if any."""
     links = [(HOME, OVERVIEW), *trail] if path != OVERVIEW else []
     above = [(text, relative(target, path)) for text, target in links]
     if data is None:
-        return PagePlace(name, above), ()
+        return PageLocation(name, above), ()
     file = SiteFile(data_path(path), data_script(data).encode())
-    # A digest of what it allows: no part of the data can contain it.
+    # The nonce is a digest of the data, so the data cannot contain it.
     nonce = base64.urlsafe_b64encode(hashlib.sha256(file.path.encode() + file.content).digest()[:18]).decode()
-    return PagePlace(name, above, relative(file.path, path), nonce), (file,)
+    return PageLocation(name, above, relative(file.path, path), nonce), (file,)

@@ -1,4 +1,4 @@
-"""Pages of one experiment's latest run: answer and history, arm against arm, tiers, judges, and its scenarios."""
+"""Build the pages on an experiment's latest run: answer and history, comparison of arms, tiers, judges, scenarios."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,11 +16,11 @@ from scylla_gha.report.document import (
     Markdown,
     Section,
     Table,
-    introduced,
     more,
     p_value,
     percent,
     section,
+    table_after,
     table_of,
 )
 from scylla_gha.report.metrics import change, change_limits, limits
@@ -30,6 +30,7 @@ from scylla_gha.report.sections import (
     NOT_COMPARED,
     Headline,
     arm_table,
+    combinations,
     counts_note,
     headline,
     judges,
@@ -38,7 +39,6 @@ from scylla_gha.report.sections import (
     tier_results,
     verdict_bullets,
     warnings,
-    wholes,
 )
 from scylla_gha.report.site import (
     GLOSSARY,
@@ -58,16 +58,16 @@ _MOST_VERDICTS: Final = 10
 _MOST_PAIRED: Final = 200  # arms
 _MOST_EARLIER_RUNS: Final = 30
 _ANY_TWO: Final = Markdown(
-    "Counts of two arms side by side. They are not a verdict: a pair chosen after a look at the numbers needs an "
-    "experiment of its own, or `scylla-gha compare`."
+    "Counts of two arms side by side. They are not a verdict: test a pair that you chose after a look at the numbers "
+    "with a new experiment, or use `scylla-gha compare`."
 )
-_NO_ROWS: Final = "The rows of this run cannot be read, so its trials are not shown."
+_NO_ROWS: Final = "The results of this run cannot be read, so its trials are not shown."
 _ONE_RUN: Final = "Not enough data: only one run has a readable report."
 
 
 @dataclass(frozen=True, slots=True)
 class LatestRun:
-    """The run that an experiment's pages are about, and its charts by name."""
+    """The run that an experiment's pages show, and its charts by name."""
 
     experiment: SiteExperiment
     run: SiteRun
@@ -77,7 +77,7 @@ class LatestRun:
 
     @property
     def trail(self) -> list[tuple[str, str]]:
-        """Link to the experiment's own page."""
+        """Name and path of the experiment's main page, for breadcrumbs."""
         return [(self.experiment.name, self.experiment.paths.home)]
 
     @property
@@ -105,7 +105,7 @@ def no_report(experiment: SiteExperiment) -> str:
 
 
 def experiment_files(experiment: SiteExperiment, latest: LatestRun | None) -> Iterator[SiteFile]:
-    """Yield the pages of an experiment, except those of its runs and scenarios."""
+    """Yield the pages of an experiment, except the pages of its runs and scenarios."""
     yield from page_files(_home(experiment, latest))
     if latest is not None:
         yield from page_files(_arms(latest))
@@ -134,14 +134,14 @@ def _home(experiment: SiteExperiment, latest: LatestRun | None) -> SitePage:
 
 def _readiness(experiment: SiteExperiment, page: str) -> Section:
     words = (
-        "0 is the level of guessing, 100 is the full score. Scores compare within the same code base, agent and "
-        "model only."
+        "0 is the level of guessing, 100 is the full score. Only scores of the same code base, agent and model can be "
+        "compared."
     )
-    return section("Readiness", *introduced(words, readiness_table(experiment, page, _MOST_RUNS)))
+    return section("Readiness", *table_after(words, readiness_table(experiment, page, _MOST_RUNS)))
 
 
 def _latest_parts(latest: LatestRun, page: str) -> Iterator[SiteSection]:
-    """Yield the answer and the arms."""
+    """Yield the sections of the answer and the arms."""
     answer, paths = latest.answer, latest.experiment.paths
     addresses = {
         "arm against arm": paths.arms,
@@ -166,14 +166,12 @@ def _latest_parts(latest: LatestRun, page: str) -> Iterator[SiteSection]:
 
 
 def _history(experiment: SiteExperiment) -> Section:
-    """Return the changes in the history of pass rates."""
+    """Return the section on the history, with its changes and notes."""
     if experiment.history is None:
-        words = (
-            f"Not enough data: a history needs two complete runs of one branch, and the {experiment.source} have fewer."
-        )
+        words = f"Not enough data: a history needs two complete runs; there are fewer complete {experiment.source}."
         return section("History", words)
     source = experiment.source.capitalize()
-    words = f"{source}, oldest first; runs of pull requests, replays and incomplete runs are not part of it."
+    words = f"{source}, oldest first, without runs of pull requests, replays and incomplete runs."
     shifts = [_shift(series.arm, shift) for series in experiment.history.series for shift in series.shifts]
     return section("History", words, Bullets([*shifts, *experiment.history.notes]))
 
@@ -188,7 +186,7 @@ def _shift(arm: str, shift: Shift) -> str:
 
 
 def _details(latest: LatestRun | None, page: str) -> Iterator[SiteSection]:
-    """Yield the scenarios with links to their pages, and the warnings."""
+    """Yield the sections of the scenarios, with links to their pages, and of the warnings."""
     if latest is None:
         return
     paths, matrix = latest.experiment.paths, outcomes.scenario_matrix(latest.view, len(latest.report.scenarios))
@@ -199,9 +197,9 @@ def _details(latest: LatestRun | None, page: str) -> Iterator[SiteSection]:
 
 
 def _runs(experiment: SiteExperiment, page: str) -> tuple[Section, Section]:
-    runs, pulls = (run_table(of_kind, page, _MOST_RUNS, _INDEX) for of_kind in (experiment.runs, experiment.pulls))
+    runs, pulls = (run_table(rows, page, _MOST_RUNS, _INDEX) for rows in (experiment.runs, experiment.pulls))
     none = "" if experiment.runs else "There are only runs of pull requests."
-    words = "They change neither the verdict above nor the history." if experiment.pulls else ""
+    words = "These runs change neither the verdict above nor the history." if experiment.pulls else ""
     return section("Runs", runs, none), section("Pull requests", pulls, words)
 
 
@@ -220,7 +218,7 @@ def _arms(latest: LatestRun) -> SitePage:
         "first": max(0, next((at for at, arm in enumerate(arms) if arm in latest.view.baselines), 0)),
     }
     words = "Each arm's pass rate against its baseline's, paired by scenario: won, tied and lost count scenarios."
-    paired = introduced(words, _paired(latest.view)) or (NOT_COMPARED,)
+    paired = table_after(words, _paired(latest.view)) or (NOT_COMPARED,)
     is_pair = len(arms) > 1
     parts = [
         site_section(section("Against the baseline", *paired), latest.charts.get("forest")),
@@ -233,7 +231,7 @@ def _arms(latest: LatestRun) -> SitePage:
 def _paired(view: ReportView) -> Table:
     """Return the change of each arm's pass rate against its baseline, paired by scenario, with its verdict."""
 
-    def of_change(text: Callable[[Contrast], str]) -> Callable[[Comparison], str]:
+    def change_column(text: Callable[[Contrast], str]) -> Callable[[Comparison], str]:
         def cell(comparison: Comparison) -> str:
             contrast = view.changes.get(comparison.arm)
             return UNDEFINED if contrast is None or contrast.value is None else text(contrast)
@@ -243,11 +241,11 @@ def _paired(view: ReportView) -> Table:
     columns: Columns[Comparison] = {
         "arm": lambda comparison: view.name(comparison.arm),
         "against": lambda comparison: view.name(comparison.baseline),
-        "change of the pass rate": of_change(change),
-        "95 %": of_change(change_limits),
-        "won/tied/lost": of_change(lambda contrast: "/".join(map(str, contrast.wins))),
-        "scenarios": of_change(lambda contrast: str(contrast.scenarios)),
-        "adjusted p": of_change(lambda contrast: p_value(contrast.p_adjusted)),
+        "change of the pass rate": change_column(change),
+        "95 %": change_column(change_limits),
+        "won/tied/lost": change_column(lambda contrast: "/".join(map(str, contrast.wins))),
+        "scenarios": change_column(lambda contrast: str(contrast.scenarios)),
+        "adjusted p": change_column(lambda contrast: p_value(contrast.p_adjusted)),
         "verdict": lambda comparison: comparison.verdict.replace("_", " "),
         "why": lambda comparison: _reason(view, comparison),
     }
@@ -255,7 +253,7 @@ def _paired(view: ReportView) -> Table:
 
 
 def _reason(view: ReportView, comparison: Comparison) -> str:
-    """Return why a comparison has its verdict, without the numbers that have columns of their own."""
+    """Return why a comparison has its verdict, without the numbers that are in other columns."""
     contrast = view.changes.get(comparison.arm)
     has_p = contrast is not None and contrast.p_adjusted is not None
     return comparison.why.partition("; ")[2] if has_p else comparison.why
@@ -268,7 +266,7 @@ def _tiers(latest: LatestRun) -> SitePage:
         results = section(results.title, "Not enough data: a comparison of tiers needs trials of two tiers.")
     parts = [
         site_section(results, latest.charts.get("tier_ladder")),
-        *map(site_section, (wholes(view), questions(view))),
+        *map(site_section, (combinations(view), questions(view))),
     ]
     return _page(latest, latest.experiment.paths.tiers, "Tiers", parts)
 
@@ -291,7 +289,7 @@ def scenario_files(latest: LatestRun, table: TrialTable | None) -> Iterator[Site
 
     Args:
         latest: the experiment's latest run.
-        table: its trials; None: its rows cannot be read.
+        table: trials of that run; None: its results cannot be read.
     """
     trials: dict[str, list[TrialRow]] = {}
     for row in table.rows if table else ():
@@ -320,7 +318,7 @@ def scenario_files(latest: LatestRun, table: TrialTable | None) -> Iterator[Site
 
 def _scenario_page(latest: LatestRun, name: str, tables: tuple[Table, Table], data: TrialTable | None) -> SitePage:
     path, (rates, earlier) = latest.experiment.paths.scenario(name), tables
-    runs = introduced("Passed of judged, newest first:", earlier) if len(earlier.rows) > 1 else (_ONE_RUN,)
+    runs = table_after("Passed of judged, newest first:", earlier) if len(earlier.rows) > 1 else (_ONE_RUN,)
     parts = [
         site_section(section("Pass rate by arm", rates)),
         site_section(section("Trials", "" if data else _NO_ROWS), widget="trials" if data else ""),
@@ -351,7 +349,7 @@ def _rates(latest: LatestRun, passed: Mapping[str, tuple[int, int]], slices: Map
 def _earlier_runs(
     latest: LatestRun, name: str, runs: Sequence[tuple[SiteRun, Mapping[str, Mapping[str, tuple[int, int]]]]]
 ) -> Table:
-    """Return how many judged trials passed in each run, newest first, for the arms that fit into the table."""
+    """Return how many judged trials of a scenario passed in each run, for the arms that fit into the table."""
     arms = [arm.arm for arm in latest.view.arms][:MOST_COLUMNS]
     paths = latest.experiment.paths
     rows = []

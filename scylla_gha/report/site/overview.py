@@ -1,4 +1,4 @@
-"""The overview: the latest verdict of each experiment, its history, and its runs."""
+"""Build the site's overview (each experiment's latest verdict, history and runs) and its glossary."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -28,12 +28,12 @@ from scylla_gha.report.view import report_view
 
 _MOST_RUNS: Final = 5
 _MOST_VERDICTS: Final = 3
-_MOST_CHARTS: Final = 12  # experiments; the others have theirs on their own page
+_MOST_CHARTS: Final = 12  # experiments with a chart in the overview; all have one on their own page
 _HEADINGS: Final = ("experiment", "verdict", "pass rate", "USD/pass ↓", "latest run", "runs")
 
 
 def overview_files(experiments: Sequence[SiteExperiment], branch: str) -> Iterator[SiteFile]:
-    """Yield the overview and the glossary.
+    """Yield the files of the overview and the glossary.
 
     Args:
         experiments: experiments in the order on the page.
@@ -42,7 +42,7 @@ def overview_files(experiments: Sequence[SiteExperiment], branch: str) -> Iterat
     runs = sum(len(experiment.runs) for experiment in experiments)
     pulls = sum(len(experiment.pulls) for experiment in experiments)
     counts = f"{counted(len(experiments), 'experiment')}, {counted(runs, 'run')}"
-    lead = f"{counts}, and {counted(pulls, 'run')} of pull requests, of the branch {branch}" if experiments else ""
+    lead = f"{counts}, and {counted(pulls, 'run')} of pull requests, on the branch {branch}" if experiments else ""
     cards = [
         site_section(_card(experiment), _chart(experiment) if at < _MOST_CHARTS else None)
         for at, experiment in enumerate(experiments)
@@ -55,11 +55,11 @@ def overview_files(experiments: Sequence[SiteExperiment], branch: str) -> Iterat
 
 def _experiments(experiments: Sequence[SiteExperiment], branch: str) -> Section:
     none = Markdown(
-        "There is no run on the branch {} yet. `scylla-gha publish branch` puts one there; in GitHub Actions, each "
-        "report does."
+        "There is no run on the branch {} yet. `scylla-gha publish branch` adds one; in GitHub Actions, every report "
+        "job does."
     )
     words = Markdown(
-        "The verdict, the pass rate and the cost of a pass are those of the arm that decides the latest complete run. "
+        "Verdict, pass rate and cost of a pass belong to the arm that decides the verdict of the latest complete run. "
         "{}."
     )
     if not experiments:
@@ -69,7 +69,7 @@ def _experiments(experiments: Sequence[SiteExperiment], branch: str) -> Section:
 
 
 def _card(experiment: SiteExperiment) -> Section:
-    """Return the part of the overview about one experiment."""
+    """Return an experiment's section of the overview."""
     latest, home = experiment.latest, _home_link(experiment)
     runs = run_table(experiment.runs, OVERVIEW, _MOST_RUNS, "the page of the experiment")
     if latest is None or latest.report is None:
@@ -78,7 +78,7 @@ def _card(experiment: SiteExperiment) -> Section:
     readiness = [Markdown("**{}**").fill(readiness_headline(latest.readiness))] if latest.readiness else []
     lines = [*readiness, *verdict_bullets(answer.verdicts).items]
     banner = Markdown("**{}** ").fill(answer.banner) if answer.banner else ""
-    facts = Markdown("{}Of {}. Charts, tables and all runs: {}.").fill(banner, run_facts(latest), home)
+    facts = Markdown("{}From {}. Charts, tables and all runs: {}.").fill(banner, run_facts(latest), home)
     return section(
         experiment.name,
         Markdown("*{}*").fill(question) if question else "",
@@ -104,14 +104,15 @@ def _row(experiment: SiteExperiment) -> tuple[str, ...]:
 
 
 def _chart(experiment: SiteExperiment) -> Chart | None:
-    """Return the history of the arm that decides the verdict, and of its baseline."""
+    """Return the chart of the history of the arm that decides the verdict, and of its baseline."""
     latest = experiment.latest
     if experiment.history is None or latest is None or latest.report is None:
         return None
     arm = decisive_arm(latest.report)
     baselines = {comparison.baseline for comparison in latest.report.comparisons if arm and comparison.arm == arm.arm}
     shown = {*baselines, *((arm.arm,) if arm else ())}
-    series = [one_arm for one_arm in experiment.history.series if one_arm.arm in shown] or experiment.history.series[:2]
+    all_series = experiment.history.series
+    series = [arm_series for arm_series in all_series if arm_series.arm in shown] or all_series[:2]
     return history(
         History(baseline=experiment.history.baseline, margin=experiment.history.margin, series=tuple(series))
     )

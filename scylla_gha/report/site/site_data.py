@@ -1,4 +1,4 @@
-"""Data of the site: experiments with their runs, and contradictions in reports that cannot be shown."""
+"""Data of the site: experiments with their runs, and the check of reports for contradictions."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ class SiteRun:
     """A published run.
 
     Attributes:
-        entry: entry of the index.
-        report: None if it cannot be read, or if the run is too old to have a page.
-        fault: why the report or its rows cannot be read; empty: they can.
-        readiness: the measurement that the run is of; None: of none.
+        entry: entry of the results branch's index.
+        report: the run's report; None: it cannot be read, or the run is too old to have a page.
+        fault: why the report or its results cannot be read; empty: they can.
+        readiness: the run's readiness report; None: the run does not measure readiness.
     """
 
     entry: RunIndexEntry
@@ -35,26 +35,26 @@ class SiteRun:
 
     @property
     def is_measured(self) -> bool:
-        """True if its numbers may stand for the experiment: a replay measures nothing."""
+        """True if the run has a report and is not a replay, which measures nothing."""
         return self.report is not None and not self.report.replayed
 
     @property
     def label(self) -> str:
-        """Time when it was published."""
+        """Time (UTC) when the run was published."""
         return f"{self.entry.published_at:%Y-%m-%d %H:%M}"
 
 
 @dataclass(frozen=True, slots=True)
 class SiteExperiment:
-    """One experiment with all its runs, newest first.
+    """An experiment with all its runs, newest first.
 
     Attributes:
         name: name of the experiment.
-        branch: the code's branch whose runs are the history; None: they name none.
+        branch: branch of the code whose runs are the history; None: runs without a branch.
         runs: runs without a pull request.
         pulls: runs of pull requests.
-        followed: those of the branch, of which later waves stand for their campaign.
-        history: pass rates over these runs; None: there are fewer than two runs.
+        followed: runs of the branch; only the last wave of each campaign.
+        history: pass rates over the runs in `followed`; None: there are fewer than two complete runs.
     """
 
     name: str
@@ -66,23 +66,23 @@ class SiteExperiment:
 
     @property
     def paths(self) -> ExperimentPaths:
-        """Paths of its pages."""
+        """Paths of the experiment's pages."""
         return ExperimentPaths(self.name)
 
     @property
     def latest(self) -> SiteRun | None:
-        """The newest complete run of the branch that measured something; else the newest that is incomplete."""
+        """The newest complete run in `followed` that is no replay, else the newest incomplete one, or None."""
         measured = [run for run in self.followed if run.is_measured]
         return next((run for run in measured if run.entry.complete), next(iter(measured), None))
 
     @property
     def readiness(self) -> list[SiteRun]:
-        """Measurements of readiness of the branch, newest first."""
+        """Runs in `followed` that measured readiness, newest first."""
         return [run for run in self.followed if run.readiness is not None and run.is_measured]
 
     @property
     def source(self) -> str:
-        """Whose runs are the history, in words."""
+        """The runs that are the history, in words."""
         return f"runs of {self.branch}" if self.branch else "runs without a branch"
 
 
@@ -97,13 +97,13 @@ def run_facts(run: SiteRun) -> str:
 
 
 def run_table(runs: Sequence[SiteRun], page: str, most: int, source: str) -> Table:
-    """Return the newest runs, with links to those that have a page; `source` is where the others are."""
+    """Return the table of the newest runs, with links to their pages; `source` names the place of all other runs."""
     rows = [_row(run, page) for run in runs[:most]]
     return Table(RUN_HEADINGS, rows, len(runs) - most, "run", source)
 
 
 def readiness_table(experiment: SiteExperiment, page: str, most: int) -> Table:
-    """Return the scores of the newest measurements of the branch, with links to their pages."""
+    """Return the table of the newest readiness scores of the branch, with links to their pages."""
     paths = experiment.paths
     rows = [
         (page_link(run.label, paths.run(run.entry.name), page), headline(run.readiness), subject_line(run.readiness))
@@ -146,22 +146,22 @@ def _notes(run: SiteRun) -> Iterator[str]:
 
 
 def report_fault(report: Report) -> str:
-    """Return the first contradiction of a report; empty: there is none."""
+    """Return the first contradiction in a report; empty if there is none."""
     return next(_faults(report), "")
 
 
 def _faults(report: Report) -> Iterator[str]:
     arms = [arm.arm for arm in report.arms]
     if len(set(arms)) < len(arms):
-        yield "its report has an arm twice"
+        yield "the report has an arm twice"
     if len({row.scenario for row in report.scenarios}) < len(report.scenarios):
-        yield "its report has a scenario twice"
+        yield "the report has a scenario twice"
     for row in report.scenarios:
         if set(row.passed) != set(arms):
-            yield "a scenario of its report has other arms than the report"
+            yield "a scenario of the report has other arms than the report"
         if any(not 0 <= passed <= judged for passed, judged in row.passed.values()):
-            yield "a scenario of its report passed more often than it was judged"
+            yield "a scenario of the report has more passed than judged trials"
     if any(not {comparison.arm, comparison.baseline} <= set(arms) for comparison in report.comparisons):
-        yield "its report compares arms that it does not have"
+        yield "the report compares arms that it does not have"
     if any(not failure.cells for failure in report.failures):
-        yield "a failure of its report has no trial"
+        yield "a failure in the report has no trial"
