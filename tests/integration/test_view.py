@@ -103,7 +103,7 @@ def test_the_messages_of_a_trial_that_goes_on_are_followed(tmp_path: Path) -> No
         assert get(port, f"/demo/{cells[1].id}/live")[0] == 404
         with at_work(folder):
             page = get(port, address)[1]
-            assert "The agent works: 1 step, 2 requests, ? so far." in page
+            assert "The agent is working: 1 step, 2 requests, ? so far." in page
             assert '<meta http-equiv="refresh" content="2">' in page
             assert "Say hello." in page
             assert "I look. &lt;b&gt;[redacted" in page

@@ -286,7 +286,7 @@ def test_it_is_a_table_for_people_and_rows_alone_will_do(aa_folder: Path) -> Non
     said = aa(aa_folder, "rows.jsonl", "--resamples", "20")
     assert said.code == 0
     assert said.out.splitlines()[0] == "demo: each arm against itself; a verdict of better or worse is false"
-    assert "each p is multiplied by 1, the comparisons of the experiment; the margin is 5 points" in said.out
+    assert "each p is multiplied by 1, the experiment's number of comparisons; the margin is 5 points" in said.out
 
 
 def test_without_rows_an_arm_is_not_compared_with_itself(aa_folder: Path) -> None:

@@ -64,8 +64,10 @@ def test_it_says_how_often_and_what_that_means() -> None:
         "as run: odd against even repetitions; halves: number of random splits; false: share of better or worse",
         "flips: the chance that two verdicts on random halves differ",
         "each p is multiplied by 2, the experiment's number of comparisons; the margin is 5 points",
-        "base: odd repetitions did worse than even ones: -20 points; "
-        "by chance, or because something changed during the run",
+        (
+            "base: odd repetitions did worse than even ones: -20 points; "
+            "by chance, or because something changed during the run"
+        ),
         "once: left out, since no scenario has two judged repetitions",
         "meaning: silent",
     ]
@@ -113,8 +115,10 @@ def test_each_arm_has_a_curve_a_table_and_what_was_found() -> None:
         "  drift down of the pass rate: signal at friday, since about tuesday (CUSUM)",
         "  note: n",
         "",
-        "baseline: monday; at worst: the lower one-sided 95 % limit in points, not worse above -5; "
-        "verdicts are not adjusted for their number",
+        (
+            "baseline: monday; at worst: the lower one-sided 95 % limit in points, not worse above -5; "
+            "verdicts are not adjusted for their number"
+        ),
         "note: short",
     ]
 

@@ -23,12 +23,12 @@ def test_changed_rows_are_first_and_worse_ones_before_others() -> None:
 
 
 HEADLINES = [
-    (SkillMeasurement(rows=(BETTER,)), "NOTE", "1 skill was measured, and none of them is shown to do worse"),
+    (SkillMeasurement(rows=(BETTER,)), "NOTE", "1 skill was measured; none is shown to do worse"),
     (SkillMeasurement(rows=(EQUAL,), failure="no budget"), "WARNING", "The measurement ended early: no budget"),
     (
         SkillMeasurement(rows=(SkillRow(name="new", is_new=True),)),
         "NOTE",
-        "Changed, and nothing to measure: new",
+        "Changed, but nothing to measure: new",
     ),
 ]
 
@@ -50,4 +50,4 @@ def test_many_rows_are_cut() -> None:
     rows = tuple(SkillRow(name=f"skill-{number:03}") for number in range(60))
     text = skills_comment(SkillMeasurement(rows=rows), "")
     assert len(names(text)) == 50
-    assert "10 more skills are in the run." in text
+    assert "The run shows 10 more skills." in text
