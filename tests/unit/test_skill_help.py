@@ -174,7 +174,8 @@ def test_costs_are_ratios() -> None:
 def test_nothing_to_compare_with_is_said() -> None:
     found = data(CLEAR)
     alone = HelpData([trial for trial in found.trials if trial.arm == "with"], found.assertions)
-    assert list(help_sentences(answer(alone))) == ["No comparison was made, so it is not known whether the skill helps."]
+    sentences = list(help_sentences(answer(alone)))
+    assert sentences == ["No comparison was made, so it is not known whether the skill helps."]
 
 
 def test_the_report_is_as_stored() -> None:
