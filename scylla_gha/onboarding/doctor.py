@@ -1,4 +1,4 @@
-"""The checks of `doctor` on this machine and in a folder's workflows; those on GitHub are in `doctor_github`."""
+"""Check this machine and a folder's workflows for `doctor`; `doctor_github` checks the settings on GitHub."""
 
 import contextlib
 import importlib.util
@@ -28,11 +28,11 @@ from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.docker.engine import connect
 from scylla_gha.system import process
 
-_SECONDS: Final = 20.0
+_SECONDS: Final = 20.0  # for a program to print its version
 _OLDEST_GIT: Final = (2, 38)
 _OLDEST_NODE: Final = 18
 _OLDEST_RUNNER: Final = (2, 336, 0)  # the first with `$/` paths (docs.github.com, workflow syntax, 2026-11-22)
-_ID: Final = "readiness"
+_READINESS: Final = "readiness"  # id of findings
 _PACKAGES: Final = ("tree_sitter", "tree_sitter_python", "numpy", "scipy")
 _AGENT: Final = "claude-code"
 _SCRIPTS: Final = ("node", "npm")
@@ -40,13 +40,13 @@ _SCRIPTS: Final = ("node", "npm")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One checked item.
+    """A checked item.
 
     Attributes:
         id: short name of the item.
-        state: `optional`: missing, but needed for some uses only; `unknown`: could not be checked.
+        state: `optional`: missing, but only some uses need it; `unknown`: could not be checked.
         what: result of the check.
-        mend: command or address that corrects it; empty: nothing to do.
+        mend: command, address or advice that corrects it; empty: nothing to do.
     """
 
     id: str
@@ -56,7 +56,7 @@ class Finding:
 
 
 def repository_of(folder: Path, environ: Mapping[str, str]) -> str | None:
-    """Return the repository of the workflow run, or the origin of a folder's clone; None if neither is known."""
+    """Return OWNER/NAME of the workflow run's repository, or of a folder's origin; None if neither is known."""
     named = environ.get("GITHUB_REPOSITORY", "")
     if REPOSITORY.fullmatch(named):
         return named
@@ -90,7 +90,7 @@ def _version(program: str) -> str | None:
 
 
 def _git() -> Finding:
-    """Check the version: the hub merges pull requests with `git merge-tree --write-tree`."""
+    """Check git's version: the hub merges pull requests with `git merge-tree --write-tree`."""
     printed = _version("git")
     if printed is None:
         return Finding("git", "problem", "is not on PATH, or does not start", "apt-get install git")
@@ -99,7 +99,7 @@ def _git() -> Finding:
     if numbers and (int(numbers[1]), int(numbers[2])) >= _OLDEST_GIT:
         return Finding("git", "ok", version)
     oldest = ".".join(map(str, _OLDEST_GIT))
-    what = f"{version} is older than {oldest}, which only scenarios with GitHub need"
+    what = f"{version} is older than {oldest}; scenarios with GitHub need {oldest}, others do not"
     return Finding("git", "optional", what, "https://git-scm.com/downloads")
 
 
@@ -130,7 +130,7 @@ def _bubblewrap() -> Finding:
 
 
 def mode_findings(library: Library) -> Iterator[Finding]:
-    """Yield findings about unreadable modes, and about a mode's programs that this machine offers to all modes."""
+    """Yield findings about unreadable modes, and about modes' programs on this machine, which all modes can use."""
     modes: list[Mode] = []
     for name in library.mode_names():
         try:
@@ -141,7 +141,7 @@ def mode_findings(library: Library) -> Iterator[Finding]:
     paths = {program: shutil.which(program, path=SYSTEM_PATH) for program in owners}
     present = ", ".join(f"{path} (of the mode {owners[program]})" for program, path in paths.items() if path)
     if present:
-        what = f"{present}: is on PATH here, so every mode has it, except in docker"
+        what = f"on PATH here, so every mode can use it, except in docker: {present}"
         yield Finding("modes", "optional", what, "set `sandbox: docker` in experiments with modes")
     elif modes:
         yield Finding("modes", "ok", ", ".join(mode.id for mode in modes))
@@ -163,13 +163,13 @@ def repositories_findings(library: Library, environ: Mapping[str, str]) -> Itera
         lanes = counted(len(pool.repositories), "repository", "repositories")
         if missing:
             what = f"{fixture}, {lanes}: these tokens are not set here: {', '.join(missing)}"
-            yield Finding("github.com", "optional", what, "docs/github-com.md says what rights they need")
+            yield Finding("github.com", "optional", what, "docs/github-com.md lists the rights that they need")
         else:
             yield Finding("github.com", "ok", f"{fixture}, {lanes} at {site}: all tokens are set")
 
 
 def _runners() -> Iterator[Finding]:
-    """Yield findings about `$/` paths of self-hosted runners on this machine."""
+    """Yield findings about the versions of self-hosted runners on this machine: `$/` paths need a recent runner."""
     for listener in sorted(_listeners()):
         version = _version(str(listener)) or ""
         parts = version.split(".")
@@ -182,7 +182,7 @@ def _runners() -> Iterator[Finding]:
 
 
 def _listeners() -> set[Path]:
-    """Return the programs of the runners that wait for jobs on this machine."""
+    """Return the paths of the runner programs (`Runner.Listener`) that wait for jobs on this machine."""
     words: list[str] = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):  # the process has ended
@@ -191,17 +191,17 @@ def _listeners() -> set[Path]:
 
 
 def providers_in_use(library: Library) -> list[str]:
-    """Return the providers whose models the experiments of the library's first root use."""
+    """Return the providers of the models in the experiments of the library's first root."""
     files = sorted((library.roots[0] / "config" / "experiments").glob("*.yaml"))
     providers: dict[str, None] = {}
     for file in files:
-        with contextlib.suppress(ConfigError):  # planning reports its fault
+        with contextlib.suppress(ConfigError):  # `plan` reports the error
             providers.update(dict.fromkeys(used_providers(library.experiment(str(file)), library)))
     return list(providers)
 
 
 def caller_findings(root: Path) -> Iterator[Finding]:
-    """Yield findings about the version of the toolkit in a working tree's workflows."""
+    """Yield findings about the versions of the toolkit that a working tree's workflows call."""
     called = _called(root)
     if not called and not (root / ".github/workflows/evaluate.yml").is_file():
         yield Finding("caller", "problem", "no workflow in this folder calls the toolkit", "scylla-gha init")
@@ -216,7 +216,7 @@ def caller_findings(root: Path) -> Iterator[Finding]:
 
 
 def unpassed_key_findings(root: Path, providers: Iterable[str]) -> Iterator[Finding]:
-    """Yield the workflows of a working tree that call the toolkit with secrets, but without a provider's key."""
+    """Yield a finding for each workflow that passes secrets to the toolkit, but not a provider's key."""
     for file in sorted((root / ".github/workflows").glob("*.y*ml")):
         text = file.read_text(encoding="utf-8", errors="replace")
         if not toolkits_called(text) or "secrets:" not in text or "secrets: inherit" in text:
@@ -229,7 +229,7 @@ def unpassed_key_findings(root: Path, providers: Iterable[str]) -> Iterator[Find
 
 
 def refused_pins(root: Path) -> Iterator[Finding]:
-    """Yield findings about calls that GitHub refuses if the repository accepts only full SHAs."""
+    """Yield findings about calls that GitHub refuses, for a repository that accepts only full SHAs."""
     for toolkit in _called(root):
         if not toolkit.is_pinned:
             what = f"the workflows here call {toolkit}, but this repository accepts only full SHAs"
@@ -241,8 +241,8 @@ def _pin(toolkit: Toolkit) -> str:
 
 
 def _called(root: Path) -> list[Toolkit]:
-    """Return the versions of the toolkit that the workflows call."""
-    # Another repository's workflow may be called too.
+    """Return the distinct versions of the toolkit that the workflows call."""
+    # Skip reusable workflows of other repositories.
     return list(
         dict.fromkeys(
             toolkit
@@ -254,10 +254,10 @@ def _called(root: Path) -> list[Toolkit]:
 
 
 def readiness_findings(environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield findings about the requirements of `readiness`, or one finding that all are met.
+    """Yield a finding for each missing requirement of `readiness`, or one finding that all are met.
 
     Args:
-        environ: environment, perhaps with credentials of providers.
+        environ: environment variables, which may contain credentials of providers.
     """
     scripts = [program for program in _SCRIPTS if shutil.which(program) is None]
     boxes = [name for name, sandbox in SANDBOXES.items() if name != "host" and sandbox.missing_reason() is None]
@@ -280,11 +280,11 @@ def readiness_findings(environ: Mapping[str, str]) -> Iterator[Finding]:
         yield from lacks
         return
     what = f"can measure Python, JavaScript and TypeScript with their tests, in {' or '.join(boxes)}, with {_AGENT}"
-    yield Finding(_ID, "ok", what)
+    yield Finding(_READINESS, "ok", what)
 
 
 def _lack(what: str, mend: str) -> Finding:
-    return Finding(_ID, "optional", what, mend)
+    return Finding(_READINESS, "optional", what, mend)
 
 
 def _missing_packages() -> Iterator[Finding]:

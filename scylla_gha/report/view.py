@@ -54,7 +54,7 @@ class ReportView:
 
     @property
     def baseline_text(self) -> str:
-        """What arms are compared with, in words."""
+        """Text that names the other side of the comparisons."""
         if self.baseline:
             return self.name(self.baseline)
         return "the baseline's mode" if self.report.paired_by == "modes" else "the version before each change"

@@ -59,8 +59,8 @@ def test_the_same_in_a_map_file(tmp_path: Path) -> None:
     ("more", "said"),
     [
         (("--unit", "ms=cent"), "--unit 'cent': not a unit of seconds; there are: ns, us, ms, s, min, h"),
-        (("--unit", "nothing=ms"), "--unit nothing: no field is taken from that column"),
-        (("--set", "seconds=1"), "--map takes seconds from column 'ms'; give one of the two"),
+        (("--unit", "nothing=ms"), "--unit nothing: no field uses that column"),
+        (("--set", "seconds=1"), "--map takes seconds from column 'ms'; remove one of the two"),
         (("--set", "colour=red"), "--set 'colour': not a field of a row"),
         (("--map", "arm=model+promt"), "'promt': there is no such column; did you mean prompt?"),
     ],
@@ -94,7 +94,7 @@ def test_scores_of_judges_come_from_a_second_file(tmp_path: Path) -> None:
     [
         ("run,judge,score\n3,j1,0.9\n", (), "1 judged row is not in x.csv; the first: run=3"),
         ("run,judge,score\n1,j1,0.9\n1,j1,0.8\n", (), "judge 'j1' scored this row already"),
-        ("id,judge,score\n1,j1,0.9\n", (), "no column is in both files"),
+        ("id,judge,score\n1,j1,0.9\n", (), "the files have no column in common"),
         ("run,judge,score\n1,j1,0.9\n", ("--join", "id"), "--join 'id': there is no such column"),
         ("run,rater,score\n1,j1,0.9\n", (), "--judge-scores 'judge': there is no such column"),
         ("run,judge,score\n1,j1,high\n", (), "'high' not a number"),

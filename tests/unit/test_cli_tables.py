@@ -89,7 +89,7 @@ def test_hundreds_of_arms_are_reported_and_their_models_are_compared_with_the_ba
 
 def test_duplicate_rows_are_refused_with_both_lines_and_nothing_is_written(tmp_path: Path) -> None:
     place = csv_file(tmp_path / "a.csv", HEADER + "s,a,1,1,,,\ns,a,1,0,,,\n")
-    with pytest.raises(ConfigError, match=rf"{place}:3: repetition 1 .* is there already, at {place}:2"):
+    with pytest.raises(ConfigError, match=rf"{place}:3: repetition 1 .* exists already at {place}:2"):
         imported(place)
     assert not (tmp_path / "runs").exists()
 
@@ -148,8 +148,8 @@ def test_a_run_that_was_paid_for_is_left_alone(tmp_path: Path) -> None:
     ("file", "more", "message"),
     [
         ("none.csv", (), "there is no such file or folder"),
-        ("a.txt", (), "the format cannot be known from the name"),
-        (".", ("--format", "csv"), "is a folder, and csv is a file"),
+        ("a.txt", (), "the name does not show the format"),
+        (".", ("--format", "csv"), "is a folder, but the format csv is a file"),
         ("a.txt", ("--name", "No Name"), "is not valid; use small letters"),
     ],
 )
@@ -232,7 +232,7 @@ def test_traces_have_texts_only_if_they_are_asked_for(folder: RunFolder) -> None
 
 
 def test_trials_without_a_trajectory_are_counted(folder: RunFolder) -> None:
-    assert "no trajectory, so no file: 1 of 2 trials" in exported(folder, "atif")
+    assert "1 of 2 trials left out: no trajectory" in exported(folder, "atif")
 
 
 def test_a_run_without_any_trajectory_has_nothing_for_atif(folder: RunFolder) -> None:
@@ -262,7 +262,7 @@ def test_inspect_logs_have_the_names_that_inspect_lists(folder: RunFolder) -> No
 
 
 def test_a_file_is_not_written_over_a_folder(folder: RunFolder, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is a folder, and csv writes a file"):
+    with pytest.raises(ConfigError, match="is a folder, but csv writes a file"):
         exported(folder, "csv", "-o", str(tmp_path))
 
 

@@ -26,7 +26,7 @@ def test_the_order_is_the_plans_and_not_that_of_the_rows() -> None:
 
 
 def test_a_row_of_another_plan_is_refused_and_named() -> None:
-    with pytest.raises(ConfigError, match=f"{SECOND.id}: is not a cell of the plan; export results beside"):
+    with pytest.raises(ConfigError, match=f"{SECOND.id}: is not a cell of the plan; put the plan.json of"):
         rows_by_arm(make_plan(FIRST), [make_result(SECOND)])
 
 

@@ -105,7 +105,7 @@ def test_a_trial_that_never_ended_is_counted_as_cancelled(tmp_path: Path) -> Non
         ("org/task", "claude-code.x/m", "cancelled", None),
         ("org/task", "claude-code.x/m", "completed", True),
     ]
-    assert notes(table) == ["1 trial folder is without result.json: counted as cancelled."]
+    assert notes(table) == ["1 trial folder has no result.json: counted as cancelled."]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_trial_that_never_ended_is_counted_as_cancelled(tmp_path: Path) -> Non
     [
         ("{", "not JSON"),
         ("[]", "not a JSON object"),
-        ("{}", "it names no task and trial"),
+        ("{}", "task_name or trial_name is missing"),
         ('{"task_name": "org/task", "trial_na', "not JSON"),
     ],
 )
@@ -145,7 +145,7 @@ def test_an_odd_value_is_unknown_and_named_and_its_trial_counts(tmp_path: Path, 
     table = loaded(tmp_path)
     assert len(table.rows) == 2
     (line,) = notes(table)
-    assert line.startswith("1 row has values that cannot be used, which count as unknown: ")
+    assert line.startswith("1 row has unusable values, which count as unknown: ")
     assert note in line
     assert "task__b/result.json" in line
 
@@ -176,5 +176,5 @@ def test_what_is_no_trial_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "config.json").write_text("{}")
     (tmp_path / "other" / "result.json").write_text("{}")
-    with pytest.raises(ConfigError, match="holds no Harbor trial"):
+    with pytest.raises(ConfigError, match="contains no Harbor trial"):
         read_harbor(tmp_path)

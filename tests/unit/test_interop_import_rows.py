@@ -47,7 +47,7 @@ def test_a_row_that_is_there_twice_is_refused_with_both_lines() -> None:
     rows = [row(repetition=1), row(arm="b", repetition=1), row(repetition=1, passed=False)]
     with pytest.raises(ConfigError) as error:
         loaded(rows)
-    assert "f.csv:4: repetition 1 of 'a' on 's' is there already, at f.csv:2" in str(error.value)
+    assert "f.csv:4: repetition 1 of 'a' on 's' exists already at f.csv:2" in str(error.value)
 
 
 def test_rows_that_only_their_order_makes_repetitions_are_counted_in_a_note() -> None:
@@ -68,7 +68,7 @@ def test_a_trial_without_a_score_is_a_row_and_is_named() -> None:
         (0.25, False, True),
     ]
     assert made.rows[1].unjudged == "imported without a verdict: column 'score' (as score): 'N/A'"
-    assert "1 row has values that cannot be used, which count as unknown: f.csv:3" in notes(made)[0]
+    assert "1 row has unusable values, which count as unknown: f.csv:3" in notes(made)[0]
 
 
 def test_json_in_cells_can_be_mapped() -> None:
@@ -115,7 +115,7 @@ def test_the_baseline_is_an_arm() -> None:
 def test_an_outcome_that_is_not_the_agents_takes_no_verdict_and_is_told_of() -> None:
     made = loaded([row(outcome="provider_error", passed=False, score=0.5), row("t", outcome="timeout", passed=False)])
     assert [(one.passed, one.score, one.judged) for one in made.rows] == [(None, None, False), (False, None, True)]
-    assert notes(made) == ["1 row with an outcome that does not measure the agent: the verdict is ignored."]
+    assert notes(made) == ["1 row has an outcome that does not measure the agent, so the verdict is ignored."]
 
 
 def test_a_pass_by_rule_is_unknown_where_its_number_is() -> None:
@@ -153,7 +153,7 @@ def test_a_rule_replaces_the_column() -> None:
     [
         ({**MAPPED, "usd": "costs"}, None, "--map usd: 'costs': there is no such column"),
         ({**MAPPED, "usd": "tasks"}, None, "did you mean"),
-        ({"arm": "model"}, None, "no column is the scenario; say which one: --map scenario=COLUMN"),
+        ({"arm": "model"}, None, "no column is the scenario; name it: --map scenario=COLUMN"),
         ({"scenario": "task"}, None, "no column is the arm"),
         (MAPPED, None, "no column tells whether a row passed"),
         (MAPPED, "usd<1", "no column is usd, which --passed-if needs"),

@@ -116,7 +116,7 @@ def test_a_score_that_a_scorer_left_out_is_a_row_without_one(tmp_path: Path) -> 
     table = loaded(log(tmp_path / "a.json", *samples))
     assert [(row.passed, row.judged) for row in table.rows] == [(True, True), (None, False), (False, True)]
     (note,) = notes(table)
-    assert "1 row has values that cannot be used" in note
+    assert "1 row has unusable values" in note
     assert "samples[1]: column 'score' (as score): nan not a finite number" in note
 
 
@@ -131,8 +131,8 @@ def test_the_last_successful_log_of_a_task_counts(tmp_path: Path) -> None:
     table = loaded(tmp_path)
     assert [(row.scenario, row.passed) for row in table.rows] == [("one", True), ("two", False)]
     assert notes(table) == [
-        "a.json: left out, because another log of its task T1 counts.",
-        "c.json: left out, because another log of its task T1 counts.",
+        "a.json: left out, because another log of its task T1 is used.",
+        "c.json: left out, because another log of its task T1 is used.",
     ]
 
 
@@ -157,7 +157,7 @@ def test_manifests_beside_logs_are_left_out(tmp_path: Path) -> None:
 def test_a_key_of_a_score_with_several_values_can_be_mapped(tmp_path: Path) -> None:
     place = log(tmp_path / "a.json", sample(scores={"judge": {"value": {"style": "P", "facts": 1}}}))
     with pytest.raises(
-        ConfigError, match=r"say which one: --map passed=COLUMN; .* scores\.judge\.style, scores\.judge\.facts"
+        ConfigError, match=r"name it: --map passed=COLUMN; .* scores\.judge\.style, scores\.judge\.facts"
     ):
         loaded(place)
     done = asked("import", str(place), "--map", "score=scores.judge.style", "--passed-if", "score>=0.5", "--json")

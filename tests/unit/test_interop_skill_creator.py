@@ -51,7 +51,7 @@ def test_the_newest_iteration_and_runs_without_number_are_read(tmp_path: Path) -
     text = " ".join(table.notes)
     assert "only iteration-10, the newest, is read" in text
     assert "1 run has no readable grading.json" in text
-    assert "cannot tell a difference from chance" in text
+    assert "too few to tell a difference from chance" in text
 
 
 ODD: dict[str, tuple[Any, float | None]] = {
@@ -74,5 +74,5 @@ def test_a_stated_rate_is_used_without_grades(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="holds no run of skill-creator"):
+    with pytest.raises(ConfigError, match="contains no run of skill-creator"):
         read_skill_creator(tmp_path)

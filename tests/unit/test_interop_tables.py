@@ -33,7 +33,7 @@ def test_tabs_part_the_columns_of_a_tsv(tmp_path: Path) -> None:
         ("a,b\n1,2,3\n", r"a\.csv:2: expected 2 fields as in the header, got 3; put cells that contain the separator"),
         ("sep=;\na;b\n1;2;3\n", r"a\.csv:3: expected 2 fields"),
         ('a,b\n"1,2\n', "not a CSV file"),
-        ("a,a\n1,2\n", "two have one name: a, a"),
+        ("a,a\n1,2\n", "two have the same: a, a"),
         (",\n1,2\n", "no column has a name, or"),
     ],
 )
@@ -94,7 +94,7 @@ def test_json_lines_in_utf_16_are_read(tmp_path: Path) -> None:
 
 
 def test_a_line_cut_short_is_named_with_advice_that_keeps_its_trial(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"a\.jsonl:2: not JSON: .*keep the names of scenario and arm"):
+    with pytest.raises(ConfigError, match=r"a\.jsonl:2: not JSON: .*keep at least scenario and arm"):
         read_jsonl(csv_file(tmp_path / "a.jsonl", '{"id": 1, "pass": true}\n{"id": 2, "pa'))
 
 
@@ -120,10 +120,10 @@ def test_a_small_parquet_file_that_stands_for_much_is_refused(tmp_path: Path) ->
     texts = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 1_000, pyarrow.int32()), ["x" * 1_000_000])
     parquet.write_table(pyarrow.table({"a": texts}), place)
     assert place.stat().st_size < 1_000_000
-    with pytest.raises(ConfigError, match="its values take more than 500,000,000 bytes"):
+    with pytest.raises(ConfigError, match="its values need more than 500,000,000 bytes"):
         read_parquet(place)
     parquet.write_table(pyarrow.table({"a": pyarrow.array([1] * 20_000_001)}), place)
-    with pytest.raises(ConfigError, match="has 20,000,001 values, and at most 20,000,000 are read"):
+    with pytest.raises(ConfigError, match="has 20,000,001 values, but the maximum is 20,000,000"):
         read_parquet(place)
 
 

@@ -29,7 +29,7 @@ def test_words_of_the_other_list_are_none(word: object) -> None:
 
 @pytest.mark.parametrize("word", ["y", "ok", "solved", "2", 2, 0.5, "FAIL(TIMEOUT)", [], {}])
 def test_another_word_is_not_guessed_at(word: object) -> None:
-    with pytest.raises(ConfigError, match=r"neither one of true.*; keep the row, and write one of these"):
+    with pytest.raises(ConfigError, match=r"not one of true.*; keep the row, and write one of these"):
         parse("passed", word)
 
 
@@ -44,7 +44,7 @@ def test_words_for_no_value_are_unknown_and_named(word: str) -> None:
 @pytest.mark.parametrize("empty", [None, "", "  "])
 def test_empty_is_unknown_but_of_a_name(empty: object) -> None:
     assert [parse(field, empty) for field in ("passed", "usd", "category", "outcome", "tools")] == [None] * 5
-    with pytest.raises(ConfigError, match="empty, and"):
+    with pytest.raises(ConfigError, match="is empty, but"):
         parse("scenario", empty)
 
 
@@ -93,12 +93,12 @@ def test_a_value_becomes_what_its_field_holds(field: str, given: object, expecte
     ("field", "given", "why"),
     [
         ("usd", "free", "not a number; leave the cell empty"),
-        ("usd", "1,250", "its comma may be that of decimals or of thousands; write a decimal point"),
+        ("usd", "1,250", "its comma may separate decimals or thousands; write a decimal point"),
         ("usd", "1.234,5", "not a number"),
         ("usd", "50%", "not a number"),
         ("seconds", -5, "not from 0 to .*; keep the row, and leave the cell empty"),
         ("score", "150%", "less than or equal to 1"),
-        ("repetition", "-", "empty, and"),
+        ("repetition", "-", "is empty, but"),
         ("started_at", 12, "Invalid isoformat"),
         ("usd", "inf", "not a number"),
         ("usd", "1e999", "not a finite number"),

@@ -214,4 +214,4 @@ def test_the_sentence_is_the_first_of_the_three() -> None:
     assert " and on 2 of 30 others (" in trigger_sentence(report().skills[0])
     only = SkillTriggers(skill="t", should_not=firing_rate([counts(1, should=False)]))
     assert trigger_sentence(only) == "Fires on 1 of 3 asks that should not trigger it."
-    assert trigger_sentence(SkillTriggers(skill="t")).startswith("No query")
+    assert trigger_sentence(SkillTriggers(skill="t")).startswith("None of its queries has a trial")

@@ -1,4 +1,4 @@
-"""Export of a run's rows to formats of other tools."""
+"""Export a run's results to formats of other tools."""
 
 import datetime
 from collections.abc import Mapping, Sequence
@@ -37,11 +37,11 @@ _FOLDERS: Final = frozenset({"inspect", "atif", "skill-creator"})
 
 @dataclass(frozen=True, slots=True)
 class RunExport:
-    """A run that is exported to a file, or to a folder.
+    """A run, and the file or folder to which it is exported.
 
-    A folder holds, for inspect, a log per arm; for atif, a trajectory per trial; for skill-creator, a workspace.
+    The formats inspect (a log per arm), atif (a trajectory per trial) and skill-creator (a workspace) write a folder.
 
-    `content` adds messages and what tools were given and returned to otel; inspect and atif always have them.
+    `content` adds messages, and arguments and results of tools, to otel; inspect and atif always have them.
     """
 
     folder: RunFolder
@@ -50,17 +50,18 @@ class RunExport:
     content: bool = False
 
     def write(self, form: ExportFormat) -> str:
-        """Write the rows in a format; return a note on missing trajectories, or "".
+        """Write the results in a format; return a note on trials that are left out, or "".
 
         Raises:
-            ConfigError: the target is a folder instead of a file or the other way round, or no trial has a trajectory.
+            ConfigError: the target is a folder and the format writes a file, or vice versa; results do not fit the
+                plan; or no trial has what the format needs.
             ToolError: a package that the format needs is not installed.
         """
         target, is_folder = self.target, form in _FOLDERS
         if target.exists() and target.is_dir() != is_folder:
             raise ConfigError(
-                f"-o {target}: is {'a folder' if target.is_dir() else 'a file'}, and {form} writes "
-                f"{'a folder' if is_folder else 'a file'}"
+                f"-o {target}: is {'a folder' if target.is_dir() else 'a file'}, but {form} writes "
+                f"{'a folder' if is_folder else 'a file'}; name another path"
             )
         if form in {"csv", "parquet"}:
             with atomic(target) as file:
@@ -82,17 +83,17 @@ class RunExport:
         return ""
 
     def profile(self, rows: Sequence[Result]) -> bytes:
-        """Return rows as lines of ghx's agent profiler, with details from the records in the folder."""
+        """Return results in the JSON lines format of ghx's agent profiler, with details from the run's records."""
         return profile_rows(rows, self._records(rows, traffic=False))
 
     def _start(self, rows: list[Result]) -> datetime.datetime:
-        """Return the start of the first trial; if no row has a time, the time of the plan's file."""
+        """Return the start of the first trial; without any, the modification time of the plan's file."""
         times = [row.started_at for row in rows if row.started_at and row.started_at.tzinfo]
         written = self.folder.plan.stat().st_mtime
         return min(times) if times else datetime.datetime.fromtimestamp(written, tz=datetime.UTC)
 
     def _records(self, rows: Sequence[Result], *, traffic: bool = True) -> dict[str, CellRecord]:
-        """Return, by cell, the records of rows whose stored trial has the row's key; without `traffic` faster."""
+        """Return, by cell, the records of rows whose stored trial has the row's key; faster without `traffic`."""
         return {row.cell: record for row in rows if (record := self._record(row, traffic=traffic))}
 
     def _record(self, row: Result, *, traffic: bool) -> CellRecord | None:
@@ -122,11 +123,11 @@ class RunExport:
                 written += 1
         if not written:
             raise ConfigError(
-                f"{self.folder.root}: no trial has a trajectory with a step, so there is nothing for "
-                "ATIF; agents that are built in or imported have none"
+                f"{self.folder.root}: no trial has a trajectory with a step, so there is nothing to export for "
+                "atif; trials of built-in agents and imported trials have none"
             )
         missing = len(rows) - written
-        return f"no trajectory, so no file: {missing} of {counted(len(rows), 'trial')}" if missing else ""
+        return f"{missing} of {counted(len(rows), 'trial')} left out: no trajectory" if missing else ""
 
 
 def _work(folder: AttemptFolder, attempt: Attempt, *, traffic: bool) -> AttemptRecord:

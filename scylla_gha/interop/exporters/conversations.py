@@ -1,12 +1,12 @@
-"""Conversations in the formats of other tools: ATIF v1.8, the trajectory format of Harbor, and logs of Inspect.
+"""Export conversations as ATIF v1.8 (Harbor's trajectory format) and as logs of Inspect.
 
-ATIF: the conversation of one attempt. A tool's result is in the step that made the call. Values for which ATIF has no
-field are left out or in `extra`, since its models refuse unknown keys.
+ATIF: a document is the conversation of one attempt. A tool's result is in the step with the call. Values for which ATIF
+has no field are left out or put into `extra`, since its models refuse unknown keys.
 
-Inspect (`EvalLog`, version 2, JSON): one log per arm; a scenario is a sample, a repetition an epoch. `inspect view` and
+Inspect (`EvalLog`, version 2, JSON): a log per arm; a scenario is a sample, a repetition an epoch. `inspect view` and
 `inspect log convert` read them. A missing cell has no sample, but `total_samples` counts it. A trial that does not
-measure the agent has an error and no score. Unknown numbers are left out: for Inspect a null token count is an error,
-and a missing one is unknown. The trajectory has no reasoning of the model, so the messages have none.
+measure the agent has an error and no score. Unknown numbers are left out, since Inspect refuses a null token count.
+Trajectories, and so the messages, do not contain the model's reasoning.
 """
 
 import datetime
@@ -21,9 +21,9 @@ from scylla_gha.model.result import AttemptRecord, CellRecord, Result, step_requ
 from scylla_gha.model.trial import Outcome, Step, ToolCall, Usage
 
 _VERSION: Final = 2
-_NO_MODEL: Final = "none/none"  # Inspect's own name
+_NO_MODEL: Final = "none/none"  # Inspect's name for "no model"
 Json = dict[str, object]
-_STOP_REASONS: Final = {Outcome.COMPLETED: "stop", Outcome.REFUSED: "content_filter"}  # of others: unknown
+_STOP_REASONS: Final = {Outcome.COMPLETED: "stop", Outcome.REFUSED: "content_filter"}  # others: unknown
 _ATIF_VERSION: Final = "ATIF-v1.8"
 _UNKNOWN: Final = "unknown"  # ATIF requires an agent's version
 
@@ -35,9 +35,9 @@ def inspect_logs(
 
     Args:
         plan: the plan.
-        results: its rows; at most one per cell.
-        records: records of the rows' trials, by cell; rows without one have no messages.
-        created: the time of the logs, with its zone.
+        results: results of the plan; at most one per cell.
+        records: records of the results' trials, by cell; results without a record have no messages.
+        created: creation time of the logs, with a time zone.
 
     Raises:
         ConfigError: a row does not belong to the plan, or a cell has two rows.
@@ -73,11 +73,11 @@ def _log(plan: Plan, arm: ArmRows, created: str, records: Mapping[str, CellRecor
 
 def _spec(plan: Plan, arm: ArmRows, created: str) -> Json:
     scenarios = list(dict.fromkeys(planned.cell.scenario for planned in arm.cells))
-    of_run = [plan.experiment.id, plan.epoch, sorted(cell.key for cell in plan.cells)]
+    run_identity = [plan.experiment.id, plan.epoch, sorted(cell.key for cell in plan.cells)]
     variant = arm.arm.variant.id if arm.arm.variant else None
     return {
-        "eval_id": digest([*of_run, arm.arm.id])[:22],
-        "run_id": digest(of_run)[:22],
+        "eval_id": digest([*run_identity, arm.arm.id])[:22],
+        "run_id": digest(run_identity)[:22],
         "task_id": _task_id(plan, arm),
         "created": created,
         "task": plan.experiment.id,
@@ -114,7 +114,7 @@ def _metric(score: str, name: str, values: Sequence[float], arm: ArmRows) -> Jso
 
 
 def inspect_sample(row: Result, model: str | None, record: CellRecord | None) -> Json:
-    """Return the sample of a trial by an arm's model; without records the input is the scenario's id."""
+    """Return the sample of a trial with an arm's model; if the task is not stored, the input is the scenario's id."""
     work = record.works[-1] if record and record.works else AttemptRecord(number=1)
     steps = work.trajectory.steps if work.trajectory else ()
     messages = [message for step in steps for message in _messages(step, model)]
@@ -158,7 +158,7 @@ def _answer(call: ToolCall) -> Json:
 
 
 def _output(outcome: Outcome, model: str | None, work: AttemptRecord, messages: list[Json]) -> Json | None:
-    """Return the agent's last message, with its request's usage if known; None without a message."""
+    """Return the agent's last message, with the usage of the last request if known; None without a message."""
     last = next((message for message in reversed(messages) if message["role"] == "assistant"), None)
     if last is None:
         return None
@@ -174,7 +174,7 @@ def _output(outcome: Outcome, model: str | None, work: AttemptRecord, messages: 
 
 
 def _model_usage(row: Result, model: str | None, record: CellRecord | None) -> Json:
-    """Return the usage by model, from stored requests if there are any; leave out models with unknown tokens."""
+    """Return the usage by model, from stored requests if any, else from the result; skip models with unknown tokens."""
     usage = usage_by_model(record) if record else {}
     if not usage and model is not None:
         usage = {model: Usage(**{name: getattr(row, name) for name in Usage.model_fields})}
@@ -183,7 +183,7 @@ def _model_usage(row: Result, model: str | None, record: CellRecord | None) -> J
 
 
 def _usage(usage: Usage) -> Json | None:
-    """Return the tokens and the cost; None if a kind of tokens is unknown, since Inspect reads a missing one as 0."""
+    """Return tokens and cost; None if a kind of tokens is unknown, since Inspect reads a missing number as 0."""
     total = known_sum(usage.prompt_tokens, usage.output_tokens)
     if total is None:
         return None
@@ -234,7 +234,7 @@ def _item(item: ItemScore) -> str:
 
 
 def atif_trajectory(work: AttemptRecord, row: Result) -> bytes | None:
-    """Return the document of an attempt of a row's cell; None without a step, since ATIF requires one."""
+    """Return the document of an attempt of a result's cell; None without steps, since ATIF requires one."""
     attempt, trajectory = work.attempt, work.trajectory
     if attempt is None or trajectory is None or not trajectory.steps:
         return None
@@ -286,7 +286,7 @@ def _result(call: ToolCall) -> Json:
 
 
 def _metrics(usage: Usage, steps: int) -> Json:
-    """Return the known numbers; ATIF's prompt tokens include cached ones."""
+    """Return the known totals; ATIF's prompt tokens include cached tokens."""
     metrics = {
         "total_prompt_tokens": usage.prompt_tokens,
         "total_completion_tokens": usage.output_tokens,

@@ -1,4 +1,4 @@
-"""JUnit XML, as CI systems read it: an arm is a test suite, a cell is a test case.
+"""Export results as JUnit XML for CI systems: an arm is a test suite, a cell is a test case.
 
 A trial that did not pass is a failure. A trial that does not measure the agent, or was not judged, is an error. A
 missing trial is skipped.
@@ -16,12 +16,12 @@ _MISSING: Final = "no trial was collected"
 
 
 def junit(plan: Plan, results: Iterable[Result], reasons: Mapping[str, str]) -> bytes:
-    """Return the whole document, in UTF-8.
+    """Return the XML document in UTF-8.
 
     Args:
-        plan: every cell of it becomes a test case.
-        results: its rows; at most one per cell.
-        reasons: why a cell was not started, by cell.
+        plan: plan whose cells become test cases.
+        results: results of the plan; at most one per cell.
+        reasons: why cells were not started, by cell.
 
     Raises:
         ConfigError: a row does not belong to the plan, or a cell has two rows.
@@ -42,14 +42,14 @@ def _suite(plan: Plan, arm: ArmRows, reasons: Mapping[str, str]) -> Element:
     for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(name, str(sum(case.find(tag) is not None for case in cases)))
     suite.set("time", f"{sum(row.seconds or 0 for row in arm.rows):.3f}")
-    about = {
+    facts = {
         "experiment": plan.experiment.id,
         "agent": arm.arm.agent,
         "agent_version": arm.arm.version,
         "model": arm.arm.model,
         "variant": arm.arm.variant.id if arm.arm.variant else None,
     }
-    _properties(suite, about)
+    _properties(suite, facts)
     suite.extend(cases)
     return suite
 
@@ -73,7 +73,7 @@ def _case(planned: PlannedCell, reasons: Mapping[str, str]) -> Element:
 
 
 def _properties(parent: Element, values: Mapping[str, object]) -> None:
-    """Add known values; JUnit has no null."""
+    """Add the known values as properties; JUnit has no null."""
     known = {name: value for name, value in values.items() if value is not None}
     if known:
         group = SubElement(parent, "properties")

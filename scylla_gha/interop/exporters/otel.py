@@ -1,12 +1,12 @@
-"""OpenTelemetry traces: one line of OTLP JSON (`TracesData`) per trial, as the OTLP file format defines it.
+"""Export OpenTelemetry traces: a line of OTLP JSON (`TracesData`) per trial, in the OTLP file format.
 
-Names are those of semantic-conventions-genai v0.1.0, read in 2026-11 (status: development). A trial is a trace: an
-`invoke_agent` span for each attempt, with a `chat` span for each request to a model and an `execute_tool` span for each
-tool call. Ids are hashes of the trial's key, so all exports have equal ids. Names that the conventions lack begin with
-`scylla.`.
+Names follow semantic-conventions-genai v0.1.0, read in 2026-11 (status: development); other names begin with `scylla.`.
+A trial is a trace: an `invoke_agent` span for each attempt, with a `chat` span for each request to a model and an
+`execute_tool` span for each tool call. Ids are hashes of the trial's key, so repeated exports have equal ids.
 
-Requests have the gateway's times. A tool without a time of its own ran between the answer that called it and the next
-request; if that answer is unknown, its span is as long as the attempt. `scylla.time` says which of the three it is.
+Requests have the gateway's times. The span of a tool call starts at the end of the answer with the call. It lasts for
+the call's measured time, else until the next request. If the answer is unknown, the span covers the attempt.
+`scylla.time` says which of the three applies: `measured`, `between_requests` or `attempt`.
 """
 
 import datetime
@@ -28,21 +28,32 @@ from scylla_gha.model.result import (
 )
 from scylla_gha.model.trial import Attempt, Outcome, Step, ToolCall, Usage
 
-_INTERNAL, _CLIENT = 1, 3
-_ERROR: Final = {"code": 2}
+_INTERNAL, _CLIENT = 1, 3  # kinds of spans
+_ERROR: Final = {"code": 2}  # status of a span
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_OF_ROW: Final = ("cell", "scenario", "arm", "variant", "repetition", "outcome", "passed", "score", "grade", "replayed")
+_ROW_FIELDS: Final = (
+    "cell",
+    "scenario",
+    "arm",
+    "variant",
+    "repetition",
+    "outcome",
+    "passed",
+    "score",
+    "grade",
+    "replayed",
+)
 Json = dict[str, object]
 Time = datetime.datetime
 
 
 def otel_traces(rows: Iterable[Result], records: Mapping[str, CellRecord], *, content: bool) -> bytes:
-    """Return the traces of all rows that have records.
+    """Return the traces of all results with records.
 
     Args:
-        rows: rows of a run.
-        records: records of their trials, by cell.
-        content: add messages, and arguments and results of tools, which the conventions leave out by default.
+        rows: results of a run.
+        records: records of the results' trials, by cell.
+        content: True: add messages, and arguments and results of tools; the conventions omit them by default.
     """
     traces = (_TrialTrace(row, records[row.cell], content) for row in rows if row.cell in records)
     return b"".join(json_bytes(trace.document()) + b"\n" for trace in traces)
@@ -62,7 +73,7 @@ class _TrialTrace:
     def _spans(self) -> Iterator[Json]:
         works = [(work, work.attempt) for work in self.record.works if work.attempt]
         start, end = works[0][1].started_at, _end(works[-1][1])
-        trial = self._span("trial", f"trial {self.row.scenario}", (start, end), self._of_row())
+        trial = self._span("trial", f"trial {self.row.scenario}", (start, end), self._row_attributes())
         yield {**trial, "events": list(self._evaluations(end))}
         for work, attempt in works:
             parent = self._agent(work, attempt)
@@ -83,12 +94,12 @@ class _TrialTrace:
         }
         return {**span, "status": _ERROR} if attributes.get("error.type") else span
 
-    def _of_row(self) -> Json:
-        values = {f"scylla.{name}": getattr(self.row, name) for name in _OF_ROW}
+    def _row_attributes(self) -> Json:
+        values = {f"scylla.{name}": getattr(self.row, name) for name in _ROW_FIELDS}
         return {**values, "error.type": None if self.row.measures_agent else self.row.outcome.value}
 
     def _evaluations(self, when: Time) -> Iterator[Json]:
-        """Yield verdict and score of a trial that measures the agent."""
+        """Yield events with the verdict and the score; none if the trial does not measure the agent."""
         label = {True: "pass", False: "fail", None: None}[self.row.passed]
         scores: tuple[Json, ...] = (
             {"gen_ai.evaluation.name": "passed", "gen_ai.evaluation.score.label": label},
@@ -115,13 +126,13 @@ class _TrialTrace:
             "gen_ai.request.model": self.row.model,
             **_usage(attempt.usage),
             "error.type": None if attempt.outcome is Outcome.COMPLETED else attempt.outcome.value,
-            **self._opted({"gen_ai.input.messages": asked, "gen_ai.output.messages": final}),
+            **self._content({"gen_ai.input.messages": asked, "gen_ai.output.messages": final}),
         }
         name = f"invoke_agent {self.row.agent}"
         return self._span(f"attempt {attempt.number}", name, (attempt.started_at, _end(attempt)), attributes)
 
-    def _opted(self, content: Mapping[str, object]) -> Json:
-        """Return content as JSON text, if it is wanted."""
+    def _content(self, content: Mapping[str, object]) -> Json:
+        """Return the non-empty values as JSON text if the export includes content; else nothing."""
         return {
             name: json.dumps(value, ensure_ascii=False) for name, value in content.items() if self.content and value
         }
@@ -142,7 +153,7 @@ class _TrialTrace:
                 "gen_ai.response.finish_reasons": [answer.stop_reason] if answer and answer.stop_reason else None,
                 **_usage(answer.usage if answer else Usage()),
                 "error.type": _fault(request),
-                **self._opted({"gen_ai.output.messages": [_message("assistant", step)] if step else []}),
+                **self._content({"gen_ai.output.messages": [_message("assistant", step)] if step else []}),
             }
             times = (request.asked.at, _answered(request) or _end(attempt))
             yield self._span(f"attempt {attempt.number} request {number}", f"chat {model}", times, attributes, _CLIENT)
@@ -167,7 +178,7 @@ class _TrialTrace:
             "gen_ai.tool.call.id": call.id,
             "scylla.time": source,
             "error.type": "_OTHER" if call.failed else None,
-            **self._opted({"gen_ai.tool.call.arguments": call.arguments, "gen_ai.tool.call.result": call.result}),
+            **self._content({"gen_ai.tool.call.arguments": call.arguments, "gen_ai.tool.call.result": call.result}),
         }
         return self._span(key, f"execute_tool {call.name}", times, attributes)
 
@@ -177,7 +188,7 @@ def _end(attempt: Attempt) -> Time:
 
 
 def _answered(request: LoggedRequest | None) -> Time | None:
-    """Return the time at which the answer ended; None without an answer."""
+    """Return the time at which the request's answer ended; None if it is unknown."""
     seconds = request.seconds if request else None
     return request.asked.at + datetime.timedelta(seconds=seconds) if request and seconds is not None else None
 
@@ -196,7 +207,7 @@ def _provider(model: str | None) -> str | None:
 
 
 def _usage(usage: Usage) -> Json:
-    """Return tokens and cost; the conventions' input tokens include cached ones."""
+    """Return tokens and cost; the conventions' input tokens include cached tokens."""
     return {
         "gen_ai.usage.input_tokens": usage.prompt_tokens,
         "gen_ai.usage.output_tokens": usage.output_tokens,
@@ -219,7 +230,7 @@ def _nanoseconds(when: Time) -> str:
 
 
 def _attributes(values: Mapping[str, object]) -> list[Json]:
-    """Return values as OTLP attributes, without unknown ones."""
+    """Return the known values as OTLP attributes."""
     return [{"key": key, "value": _value(value)} for key, value in values.items() if value is not None]
 
 

@@ -1,6 +1,6 @@
-"""Parts that exporters share: rows by planned cell, columns, safe text; and rows as a table of pandas, CSV or Parquet.
+"""Share parts of exporters (rows by planned cell, safe text); export rows to pandas, CSV, Parquet and ghx's profiler.
 
-A table has one column per field, whose type does not depend on the rows. Rows keep their order.
+A table has a column per field, whose type does not depend on the rows. Rows keep their order.
 """
 
 import datetime
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas
 
 _REPLACEMENT: Final = "\ufffd"
-# The characters that XML 1.0 cannot contain, not even escaped; no format can contain lone surrogates.
+# Characters that XML 1.0 cannot contain, even escaped. No format can contain lone surrogates.
 _NOT_IN_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _DTYPES: Final[dict[object, str]] = {
@@ -61,14 +61,17 @@ _FILES: Final = frozenset(
     }
 )
 _GH: Final = r"(?:^|[;&|({`\n]|\$\(|\b(?:then|do|else)\b)\s*(?:\w+=\S*\s+)*gh\s"
-_BEFORE: Final = re.compile(r"\s*(?:cd\s+\S+\s*(?:&&|;)\s*|\w+=\S*\s+)*")
+_COMMAND_PREFIX: Final = re.compile(r"\s*(?:cd\s+\S+\s*(?:&&|;)\s*|\w+=\S*\s+)*")
 _ERROR_CHARS: Final = 300
-_ENDS: Final[Mapping[Outcome, Literal["stop", "timeout"]]] = {Outcome.COMPLETED: "stop", Outcome.TIMEOUT: "timeout"}
+_COMPLETION_REASONS: Final[Mapping[Outcome, Literal["stop", "timeout"]]] = {
+    Outcome.COMPLETED: "stop",
+    Outcome.TIMEOUT: "timeout",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedCell:
-    """A cell and its row; None if no trial was collected."""
+    """A planned cell and its row; None if no trial was collected."""
 
     cell: Cell
     row: Result | None
@@ -76,22 +79,22 @@ class PlannedCell:
 
 @dataclass(frozen=True, slots=True)
 class ArmRows:
-    """All cells of one arm, in the plan's order."""
+    """All cells of an arm, in the plan's order."""
 
     arm: Arm
     cells: tuple[PlannedCell, ...]
 
     @property
     def rows(self) -> tuple[Result, ...]:
-        """The rows of cells that have one."""
+        """The rows that were collected."""
         return tuple(planned.row for planned in self.cells if planned.row is not None)
 
 
 def rows_by_arm(plan: Plan, results: Iterable[Result]) -> tuple[ArmRows, ...]:
-    """Return all arms of the plan with all of their cells.
+    """Return all arms of the plan with all their cells.
 
     Raises:
-        ConfigError: two rows of one cell, or a row of a cell that is not planned.
+        ConfigError: a cell has two rows, or a row's cell is not planned.
     """
     rows: dict[str, Result] = {}
     planned = {cell.id for cell in plan.cells}
@@ -99,7 +102,7 @@ def rows_by_arm(plan: Plan, results: Iterable[Result]) -> tuple[ArmRows, ...]:
         if row.cell in rows:
             raise ConfigError(f"{row.cell}: has two rows; run `scylla-gha collect` again")
         if row.cell not in planned:
-            raise ConfigError(f"{row.cell}: is not a cell of the plan; export results beside their own plan.json")
+            raise ConfigError(f"{row.cell}: is not a cell of the plan; put the plan.json of these results beside them")
         rows[row.cell] = row
     cells: dict[str, list[PlannedCell]] = {arm.id: [] for arm in plan.arms}
     for cell in plan.cells:
@@ -109,21 +112,21 @@ def rows_by_arm(plan: Plan, results: Iterable[Result]) -> tuple[ArmRows, ...]:
 
 @functools.cache
 def further_columns() -> dict[str, list[str]]:
-    """Return, by format, the result columns that go into the format's part for further values."""
+    """Return, by format, the result columns that are exported as further values (properties or metadata)."""
     columns: dict[str, list[str]] = yaml.safe_load(Path(__file__).with_name("columns.yaml").read_text("utf-8"))
     return columns
 
 
 def escape_xml(text: str) -> str:
-    """Replace each character that XML 1.0 cannot contain; markup is not escaped."""
+    """Replace each character that XML 1.0 cannot contain by U+FFFD; markup is not escaped."""
     return _NOT_IN_XML.sub(_REPLACEMENT, text)
 
 
 def json_bytes(value: object, indent: int | None = None) -> bytes:
-    """Return plain data as JSON in UTF-8, with keys in their order.
+    """Return plain data as JSON in UTF-8; keys keep their order.
 
     Raises:
-        ValueError: NaN or an infinity, which JSON does not have.
+        ValueError: a number is NaN or infinite, which JSON does not have.
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
     return _SURROGATE.sub(_REPLACEMENT, text).encode()
@@ -133,7 +136,7 @@ def results_frame(rows: Iterable[Result]) -> "pandas.DataFrame":
     """Return rows as a table: unknown values are missing, times are in UTC, objects and lists stay Python objects.
 
     Raises:
-        ConfigError: a number does not fit into a column.
+        ConfigError: an integer has more than 64 bits.
         ToolError: pandas is not installed.
     """
     require_extra("pandas", what="a table of results")
@@ -163,10 +166,10 @@ def _series(name: str, kind: object, values: list[Any]) -> "pandas.Series[Any]":
 
 
 def write_csv(rows: Iterable[Result], path: Path) -> None:
-    """Write rows; unknown is an empty cell, objects and lists are JSON text.
+    """Write rows as CSV; unknown is an empty cell, objects and lists are JSON text.
 
     Raises:
-        ConfigError: a number does not fit into a column.
+        ConfigError: an integer has more than 64 bits.
         ToolError: pandas is not installed.
     """
     frame = _as_text(results_frame(rows), "object", _json_text)
@@ -177,10 +180,10 @@ def write_csv(rows: Iterable[Result], path: Path) -> None:
 
 
 def write_parquet(rows: Iterable[Result], path: Path) -> None:
-    """Write rows; unknown is null, objects and lists are JSON text.
+    """Write rows as Parquet; unknown is null, objects and lists are JSON text.
 
     Raises:
-        ConfigError: a number does not fit into a column.
+        ConfigError: an integer has more than 64 bits.
         ToolError: pandas or pyarrow is not installed.
     """
     require_extra("pandas", "pyarrow", what="writing Parquet")
@@ -188,7 +191,7 @@ def write_parquet(rows: Iterable[Result], path: Path) -> None:
 
 
 def _as_text(frame: "pandas.DataFrame", dtype: str, text: Callable[[Any], str]) -> "pandas.DataFrame":
-    """Convert the columns of a type to text; unknown stays unknown."""
+    """Convert the columns with a dtype to text; unknown stays unknown."""
     names = [name for name in frame.columns if frame[name].dtype == dtype]
     return frame.assign(**{name: frame[name].map(text, na_action="ignore").astype("string") for name in names})
 
@@ -198,7 +201,7 @@ def _json_text(value: object) -> str:
 
 
 def category_of(name: str, arguments: object = None) -> Category:
-    """Return the category of a call; without its arguments, a shell's is `bash`."""
+    """Return the category of a tool call; a shell call without known arguments is `bash`."""
     if name.startswith("mcp__"):
         return "mcp"
     if name.lower() in _SHELLS:
@@ -210,9 +213,9 @@ def tool_metrics(row: Result, names: Mapping[str, int] | None, trajectory: Traje
     """Return the profiler's `toolCalls`; unknown values are null.
 
     Args:
-        row: source of the total and of the failed calls.
-        names: number of calls by the tool's name.
-        trajectory: all calls; None: it was not stored, so no command is known.
+        row: result with the number of calls and of failed calls.
+        names: number of calls by tool name; None: unknown.
+        trajectory: trajectory with all calls; None: not stored, so no command is known.
     """
     calls = [call for step in trajectory.steps for call in step.tool_calls] if trajectory else None
     failed, total = row.failed_tool_calls, row.tool_calls
@@ -227,12 +230,12 @@ def tool_metrics(row: Result, names: Mapping[str, int] | None, trajectory: Traje
 
 
 def retries(calls: Sequence[ToolCall]) -> int:
-    """Count the calls that repeat a tool, or in a shell a command, whose last call failed."""
+    """Return the number of calls of a tool (of a shell: of a command) whose previous call failed."""
     last_failed: dict[tuple[str, ...], bool] = {}
     count = 0
     for call in calls:
         is_shell = call.name.lower() in _SHELLS
-        words = _BEFORE.sub("", _command(call.arguments), count=1).split()[:2] if is_shell else ()
+        words = _COMMAND_PREFIX.sub("", _command(call.arguments), count=1).split()[:2] if is_shell else ()
         target = (call.name, *words)
         count += last_failed.get(target, False)
         last_failed[target] = call.failed is True
@@ -240,7 +243,7 @@ def retries(calls: Sequence[ToolCall]) -> int:
 
 
 def _by_category(names: Mapping[str, int], calls: Sequence[ToolCall]) -> dict[str, int]:
-    """Return counts by category, which add up to those by name."""
+    """Return counts by category, with the same total as the counts by name."""
     counts: Counter[str] = Counter()
     for name, number in names.items():
         counts[category_of(name)] += number
@@ -267,11 +270,11 @@ def _command(arguments: object) -> str:
 
 
 def profile_rows(results: Iterable[Result], records: Mapping[str, CellRecord]) -> bytes:
-    """Return one line per result, in UTF-8.
+    """Return results as JSON lines of ghx's agent profiler, in UTF-8.
 
     Args:
         results: results in the order of the lines.
-        records: records of their trials, by cell; without a record, its values are null.
+        records: records of the results' trials, by cell; without a record, values from it are null.
     """
     return b"".join(json_bytes(_row(row, records.get(row.cell))) + b"\n" for row in results)
 
@@ -305,7 +308,7 @@ def _row(row: Result, record: CellRecord | None) -> Json:
         "provider": row.agent,
         "sessionId": row.cell,
         "agentTurns": row.turns,
-        "completionReason": _ENDS.get(row.outcome, "error"),
+        "completionReason": _COMPLETION_REASONS.get(row.outcome, "error"),
         "extensions": {
             **{name: getattr(row, name) for name in further_columns()["profile"]},
             "tools": attempt.tool_calls if attempt else None,
@@ -317,7 +320,7 @@ def _row(row: Result, record: CellRecord | None) -> Json:
 
 
 def _tokens(row: Result) -> Json:
-    """`active` leaves out cached tokens; reasoning is a part of the output."""
+    """Return the profiler's `tokens`; `active` excludes cached tokens, and reasoning is part of the output."""
     return {
         "input": row.input_tokens,
         "output": row.output_tokens,

@@ -1,4 +1,4 @@
-"""A workspace of skill-creator from a run of evals (github.com/anthropics/skills, `schemas.md`, read 2026-11-28).
+"""Export a run of evals as a workspace of skill-creator (github.com/anthropics/skills, `schemas.md`, read 2026-11-28).
 
 ```
 iteration-1/benchmark.json
@@ -6,8 +6,8 @@ iteration-1/eval-<id>/eval_metadata.json
 iteration-1/eval-<id>/<configuration>/run-<N>/  grading.json timing.json transcript.md outputs/
 ```
 
-A configuration is `with_skill`, `without_skill` or `old_skill`. A repetition is a run; one that does not measure the
-agent, or was not judged, is left out and named in the notes, since a grade has no "unknown" there.
+A configuration is `with_skill`, `without_skill` or `old_skill`. A repetition is a run. Trials that do not measure the
+agent or were not judged are left out and counted in the notes, since skill-creator has no "unknown" grade.
 """
 
 import shutil
@@ -32,7 +32,7 @@ from scylla_gha.system.git import run_git
 
 CONFIGURATIONS: Final = {"with": "with_skill", "without": "without_skill", "base": "old_skill"}
 _ITERATION: Final = "iteration-1"
-_MOST_BYTES: Final = 20 * 1024 * 1024  # of one file that an agent wrote
+_MOST_BYTES: Final = 20 * 1024 * 1024  # maximum size of an exported output file
 _Object = dict[str, Any]
 
 
@@ -50,7 +50,7 @@ class GradedRun:
 
     @property
     def folder(self) -> str:
-        """Path in the workspace."""
+        """The run's folder in the workspace."""
         return f"{_ITERATION}/eval-{self.eval_id}/{self.configuration}/run-{self.row.repetition}"
 
     @property
@@ -66,7 +66,7 @@ class GradedRun:
     def summary(self) -> _Object:
         """Counts of the grades."""
         total = len(self.expectations)
-        passed = sum(bool(each["passed"]) for each in self.expectations)
+        passed = sum(bool(expectation["passed"]) for expectation in self.expectations)
         rate = round(passed / total, 4) if total else 0.0
         return {"passed": passed, "failed": total - passed, "total": total, "pass_rate": rate}
 
@@ -79,28 +79,31 @@ class GradedRun:
 
     @property
     def final_message(self) -> str:
-        """Last message of the agent."""
+        """Last message of the agent; empty if it is unknown."""
         return (self.work.trajectory.final_message if self.work.trajectory else None) or ""
 
     @property
     def notes(self) -> list[str]:
-        """Assertions without a grade."""
+        """Notes on assertions without a grade."""
         return [f"Not graded: {item.text} ({item.reason})" for item in self.items if item.value is None]
 
 
 def write_workspace(
     plan: Plan, rows: Sequence[Result], records: Mapping[str, CellRecord], folder: RunFolder, target: Path
 ) -> str:
-    """Write the workspace of a run; return a note on the trials that are not in it, or "".
+    """Write the workspace of a run; return a note on the number of trials that are left out, or "".
 
     Raises:
-        ConfigError: the run's arms are not those of a skill, or no trial has a grade.
+        ConfigError: the run is not a run of `scylla-gha skill`, or no trial has a grade.
     """
     runs = list(_graded(plan, rows, records))
     if not runs:
-        raise ConfigError(f"{folder.root}: no trial is graded, so there is nothing for skill-creator; run it first")
+        raise ConfigError(
+            f"{folder.root}: no trial is graded, so there is nothing to export for skill-creator; "
+            "run `scylla-gha skill` first"
+        )
     missing = len(plan.cells) - len(runs)
-    note = f"{missing} of {counted(len(plan.cells), 'trial')} without a grade, so not in it" if missing else ""
+    note = f"{missing} of {counted(len(plan.cells), 'trial')} left out: not graded" if missing else ""
     for run in runs:
         _write_run(run, folder, target / run.folder)
         metadata = {
@@ -132,7 +135,7 @@ def _graded(plan: Plan, rows: Sequence[Result], records: Mapping[str, CellRecord
 
 
 def _eval_numbers(scenarios: Iterable[str]) -> dict[str, int]:
-    """Return the number of each eval: its id, or, if that is a word, a number that no other has."""
+    """Return the number of each eval: its id, or a free number if the id is a word."""
     names = sorted(set(scenarios))
     numbers = {name: int(name.partition("-")[0]) for name in names if name.endswith("-eval")}
     free = (number for number in range(1, len(names) + 1000) if number not in numbers.values())
@@ -162,7 +165,7 @@ def _write_run(run: GradedRun, folder: RunFolder, target: Path) -> None:
         "duration_ms": round(seconds * 1000),
         "total_duration_seconds": seconds,
     }
-    # With times in it, skill-creator's own script would not read the tokens in timing.json.
+    # No times in grading.json: with them, skill-creator's script would not read the tokens in timing.json.
     _write_json(target / "grading.json", grading)
     _write_json(target / "timing.json", timing)
     write_text(target / "transcript.md", transcript)
@@ -180,7 +183,7 @@ def _transcript(run: GradedRun) -> str:
 
 
 def _outputs(run: GradedRun, folder: RunFolder) -> Iterator[tuple[str, bytes]]:
-    """Yield the files that the agent wrote or changed, with `_` for `/` in names, since the viewer has no folders."""
+    """Yield the files that the agent changed, with `/` in names replaced by `_`, since the viewer has no folders."""
     patch = folder.cell(run.row.cell).attempt(run.work.number).file("diff.patch")
     diff = run.work.attempt.diff if run.work.attempt else None
     if diff is None or not diff.files or not patch.is_file():
@@ -201,7 +204,7 @@ def _outputs(run: GradedRun, folder: RunFolder) -> Iterator[tuple[str, bytes]]:
 
 
 def _claims(folder: RunFolder) -> Iterator[str]:
-    """Yield the verdicts of the run, with the intervals for which the format has no fields."""
+    """Yield the run's verdicts with their intervals as text, since the format has no fields for them."""
     answer = read_record(folder.root / HELP_FILE, SkillHelp)
     for contrast in answer.contrasts if answer else ():
         against = "no skill" if contrast.against == "none" else "the last version"
@@ -270,7 +273,7 @@ def _spread(values: Sequence[float]) -> dict[str, float]:
 
 
 def _delta(summaries: Mapping[str, _Object]) -> _Object:
-    """Return the differences to the last version, else to no skill, as skill-creator writes them."""
+    """Return the differences to the last version, else to no skill, in skill-creator's number format."""
     with_skill = summaries.get("with_skill")
     other = summaries.get("old_skill") or summaries.get("without_skill")
     if with_skill is None or other is None:

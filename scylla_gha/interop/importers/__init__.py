@@ -1,6 +1,6 @@
-"""Import of another tool's rows: the formats, the options of the command line, and the conversion to results.
+"""Import another tool's rows: their formats, the command-line options, and the conversion to results and a plan.
 
-The results have the form of a run's results; their keys are digests of the rows that were read.
+The keys of imported results are digests of the rows.
 """
 
 import functools
@@ -44,8 +44,8 @@ _OPTIONS: Final = (
         "mapped",
         multiple=True,
         metavar="FIELD=COLUMN",
-        help="Column of another tool for one of our fields, such as scenario=task; arm=model+prompt joins two "
-        "columns, and FIELD= means no column; may be repeated.",
+        help="Column of the other tool for a field of results, such as scenario=task; arm=model+prompt joins two "
+        "columns, FIELD= uses no column; may be repeated.",
     ),
     click.option(
         "--map-file",
@@ -64,14 +64,14 @@ _OPTIONS: Final = (
         "units",
         multiple=True,
         metavar="COLUMN=UNIT",
-        help="Unit of a column: ns, us, ms, s, min, h of times, usd or cent of costs, share or percent of "
+        help="Unit of a column: ns, us, ms, s, min or h for times, usd or cent for costs, share or percent for "
         "scores (default: s, usd, share); may be repeated.",
     ),
-    click.option("--passed-if", metavar="RULE", help="Condition under which a row has passed, such as 'score>=0.6'."),
+    click.option("--passed-if", metavar="RULE", help="Condition for a row to have passed, such as 'score>=0.6'."),
     click.option(
         "--judge-scores",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="Second file (CSV, JSON lines or Parquet) with one score of one judge in each row.",
+        help="Second file (CSV, JSON lines or Parquet) with a judge's score in each row.",
     ),
     click.option(
         "--judge-column", default="judge", show_default=True, help="Column of --judge-scores with the judge's name."
@@ -102,13 +102,13 @@ _SUFFIXES: Final[Mapping[str, Format]] = {
     ".parquet": "parquet",
     ".json": "inspect",
 }
-_OF_FOLDERS: Final = frozenset({"harbor", "inspect", "skill-creator"})  # formats that a folder can have
+_FOLDER_FORMATS: Final = frozenset({"harbor", "inspect", "skill-creator"})  # can be read from a folder
 _AGENT: Final = "imported"
 _UNKNOWN: Final = "unknown"
 _MOST_NAMED: Final = 5  # rows in a note
-_NO_BASELINE: Final = "none"  # of a table without rows
+_NO_BASELINE: Final = "none"  # baseline of a table without rows
 _NO_COST: Final = EstimateShare(**dict.fromkeys(("usd", "minutes"), CostRange(low=None, likely=None, high=None)))
-# Required fields that other tools do not have: text is unknown, and counts of what this toolkit alone does are 0.
+# Values of required fields that other tools lack: texts are unknown, and counts of this toolkit's features are 0.
 _DEFAULTS: Final[dict[str, Value]] = {
     "category": _UNKNOWN,
     "size": _UNKNOWN,
@@ -124,7 +124,7 @@ _DEFAULTS: Final[dict[str, Value]] = {
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """Options for reading foreign rows. Without a format, the file's name decides."""
+    """Options for reading another tool's rows. `format` None: by the file's name; `judges` None: no second file."""
 
     mapping: ColumnMap = field(default_factory=ColumnMap)
     format: Format | None = None
@@ -132,7 +132,7 @@ class ImportOptions:
 
 
 def import_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options for reading foreign rows; the command gets them as the argument `how`."""
+    """Add the options for reading another tool's rows; the command gets them as the argument `how`."""
 
     @functools.wraps(command)
     def with_import_options(**values: object) -> None:
@@ -144,7 +144,7 @@ def import_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _take_options(values: dict[str, Any]) -> ImportOptions:
-    """Remove the options for foreign rows from a command's values, and return them."""
+    """Remove the options for reading another tool's rows from a command's values, and return them."""
     map_file, rule, form = (values.pop(name) for name in ("map_file", "passed_if", "form"))
     stored = load_yaml(map_file, ColumnMap) if map_file else ColumnMap()
     mapping = stored.model_copy(
@@ -177,11 +177,11 @@ def read_table(path: Path, file_format: Format) -> SourceTable:
     """Read a file or folder in a format.
 
     Raises:
-        ConfigError: it is not in that format.
-        ToolError: a package that reads it is not installed.
+        ConfigError: the file or folder is not in that format.
+        ToolError: a package that reads the format is not installed.
     """
-    if path.is_dir() and file_format not in _OF_FOLDERS:
-        raise ConfigError(f"{path}: is a folder, and {file_format} is a file; name the file")
+    if path.is_dir() and file_format not in _FOLDER_FORMATS:
+        raise ConfigError(f"{path}: is a folder, but the format {file_format} is a file; name the file")
     return _READERS[file_format](path)
 
 
@@ -189,22 +189,20 @@ def format_of(path: Path) -> Format:
     """Return the format of a file or folder by its name.
 
     Raises:
-        ConfigError: the name does not tell.
+        ConfigError: the name has no known suffix.
     """
     if path.is_dir():
         if any(path.glob("eval-*/*/")) or any(path.glob("iteration-*/eval-*/")):
             return "skill-creator"
         return "harbor" if any(path.glob("*/config.json")) or not any(path.glob("*.json")) else "inspect"
     if path.suffix.lower() not in _SUFFIXES:
-        raise ConfigError(
-            f"{path}: the format cannot be known from the name; add --format {'|'.join(get_args(Format))}"
-        )
+        raise ConfigError(f"{path}: the name does not show the format; add --format {'|'.join(get_args(Format))}")
     return _SUFFIXES[path.suffix.lower()]
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedRows:
-    """Results and plan of a table."""
+    """Results of a table, and a plan that fits them."""
 
     plan: Plan
     rows: tuple[Result, ...]
@@ -215,14 +213,14 @@ def load_rows(table: SourceTable, file: str, file_format: Format, name: str, opt
 
     Args:
         table: the rows.
-        file: its name, for messages and the report.
+        file: name of the file, for messages and the report.
         file_format: format of the file.
         name: name of the run.
         options: mapping of columns, and judges' scores.
 
     Raises:
-        ConfigError: a value does not fit its field, a row exists twice, the baseline is not an arm, or some rows are
-            of the hub and some of github.com.
+        ConfigError: a value does not fit its field, a cell has two rows, the baseline is not an arm, or the rows mix
+            trials on the hub and on github.com.
     """
     mapping = options.mapping
     rule = parse_rule(mapping.passed_if) if mapping.passed_if else None
@@ -240,7 +238,8 @@ def load_rows(table: SourceTable, file: str, file_format: Format, name: str, opt
     )
     if unmeasured and rule is None:
         notes.append(
-            f"{counted(unmeasured, 'row')} with an outcome that does not measure the agent: the verdict is ignored."
+            f"{counted(unmeasured, 'row has', 'rows have')} an outcome that does not measure the agent, so the verdict "
+            "is ignored."
         )
     source = ImportSource(
         file=file,
@@ -255,13 +254,13 @@ def load_rows(table: SourceTable, file: str, file_format: Format, name: str, opt
 
 
 def _notes(rows: Sequence[ParsedRow]) -> Iterator[str]:
-    """Yield notes on the rows for readers."""
+    """Yield notes for the report on an empty table, unusable values and times without an offset."""
     if not rows:
         yield "The table has no rows."
     unusable = [f"{row.source.where}: {'; '.join(row.unusable)}" for row in rows if row.unusable]
     if unusable:
         yield (
-            f"{counted(len(unusable), 'row has', 'rows have')} values that cannot be used, which count as unknown: "
+            f"{counted(len(unusable), 'row has', 'rows have')} unusable values, which count as unknown: "
             f"{first_of(unusable, _MOST_NAMED, '; ')}."
         )
     local = sum(row.has_local_time for row in rows)
@@ -270,7 +269,7 @@ def _notes(rows: Sequence[ParsedRow]) -> Iterator[str]:
 
 
 def _repetition_notes(rows: Sequence[ParsedRow], columns: Mapping[str, str]) -> Iterator[str]:
-    """Count the rows that are taken for repetitions, though a resumed run or a second scorer may have written them."""
+    """Yield a note on rows that count as repetitions, though a resumed run or a second scorer may have written them."""
     groups = {(row.values["scenario"], row.values["arm"]) for row in rows}
     if "repetition" in columns or len(groups) == len(rows):
         return
@@ -284,7 +283,11 @@ def _repetition_notes(rows: Sequence[ParsedRow], columns: Mapping[str, str]) -> 
 
 
 def _number_repetitions(rows: Sequence[ParsedRow]) -> None:
-    """Number repetitions in the order of the rows if no column has them; refuse two rows of one cell."""
+    """Number repetitions in the order of the rows if no column has their numbers.
+
+    Raises:
+        ConfigError: a cell has two rows.
+    """
     first: dict[tuple[str, str, int], str] = {}
     for row in rows:
         if "repetition" in row.values:
@@ -292,8 +295,8 @@ def _number_repetitions(rows: Sequence[ParsedRow]) -> None:
             earlier = first.setdefault(cell, row.source.where)
             if earlier != row.source.where:
                 raise ConfigError(
-                    f"{row.source.where}: repetition {cell[2]} of {cell[1]!r} on {cell[0]!r} is there already, "
-                    f"at {earlier}; keep the one that counts (of a resumed run, usually the last), or, if both are "
+                    f"{row.source.where}: repetition {cell[2]} of {cell[1]!r} on {cell[0]!r} exists already "
+                    f"at {earlier}; keep the valid row (of a resumed run, usually the last), or, if both are "
                     "trials, number them by order: --map repetition="
                 )
     numbers: dict[tuple[str, str], Iterator[int]] = {}
@@ -305,7 +308,7 @@ def _number_repetitions(rows: Sequence[ParsedRow]) -> None:
 
 
 def _cell_names(rows: Sequence[ParsedRow]) -> list[str]:
-    """Return ids in the toolkit's form; a digest distinguishes names with equal slugs."""
+    """Return cell ids; a digest distinguishes scenarios or arms whose names have equal slugs."""
     scenarios, arms = (_slugs({row.values[name] for row in rows}) for name in ("scenario", "arm"))
     return [
         f"{scenarios[row.values['scenario']]}--{arms[row.values['arm']]}--r{row.values['repetition']:02d}"
@@ -371,16 +374,16 @@ def _plan(rows: Sequence[Result], name: str, baseline: str | None, source: Impor
 
 
 def _arms(rows: Sequence[Result]) -> tuple[Arm, ...]:
-    """Return the arms in the order of the rows; a value in which rows of an arm differ is unknown."""
+    """Return the arms in the order of the rows; a value that differs between rows of an arm is unknown."""
     columns: dict[str, tuple[set[str | None], ...]] = {}
     for row in rows:
         values = columns.setdefault(row.arm, (set(), set(), set(), set()))
-        for seen, value in zip(values, (row.mode, row.variant, row.agent, row.model), strict=True):
-            seen.add(value)
+        for distinct, value in zip(values, (row.mode, row.variant, row.agent, row.model), strict=True):
+            distinct.add(value)
     modes = _slugs(mode for row_modes, *_ in columns.values() for mode in row_modes if mode)
     arms = []
     for name, values in columns.items():
-        mode, variant, agent, model = (next(iter(seen)) if len(seen) == 1 else None for seen in values)
+        mode, variant, agent, model = (next(iter(distinct)) if len(distinct) == 1 else None for distinct in values)
         arms.append(
             Arm(
                 id=name,
@@ -399,7 +402,7 @@ def read_foreign(path: Path, how: ImportOptions, name: str) -> ImportedRows:
 
     Raises:
         ConfigError: the path does not exist, or its content is not in the format.
-        ToolError: a package that reads it is not installed.
+        ToolError: a package that reads the format is not installed.
     """
     if not path.exists():
         raise ConfigError(f"{path}: there is no such file or folder")

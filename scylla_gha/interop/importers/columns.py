@@ -1,4 +1,4 @@
-"""Columns of foreign tables: their fields, the conversion of units, and the rule by which a row passes."""
+"""Map columns of another tool's table to fields of results, convert units, and parse the rule by which a row passes."""
 
 import operator
 import re
@@ -33,7 +33,7 @@ _MAX_NAMED: Final = 40  # columns in a message
 
 @dataclass(frozen=True, slots=True)
 class PassRule:
-    """Rule that a row passes if one of its numbers is above or below a limit."""
+    """Rule that a row passes if a field compares with a limit, such as `score >= 0.6`."""
 
     field: str
     comparison: str
@@ -57,11 +57,11 @@ def parse_rule(text: str) -> PassRule:
             return PassRule(_field(parts[1], "--passed-if"), parts[2], parse_number(parts[3]))
     except ValueError:
         pass
-    raise ConfigError(f"--passed-if {text!r}: not a rule; give a field, a comparison and a number, as score>=0.6")
+    raise ConfigError(f"--passed-if {text!r}: not a rule; give a field, a comparison and a number, such as score>=0.6")
 
 
 def _field(name: str, option: str) -> str:
-    """Return the field of a name or its alias."""
+    """Return the field with a name or an alias."""
     field = _ALIASES.get(name, name)
     if field not in FIELDS:
         hint = did_you_mean(name, FIELDS) or f"; there are: {', '.join(FIELDS)}"
@@ -71,7 +71,7 @@ def _field(name: str, option: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JudgeTable:
-    """Table with one judge's score in each row; `join` are the columns that identify the judged row."""
+    """Table with a judge's score in each row; `join`: columns that identify the judged row (empty: all common)."""
 
     table: SourceTable
     judge: str = "judge"
@@ -86,13 +86,13 @@ def map_columns(
 
     Args:
         table: the rows.
-        mapping: fields and units of columns; other columns with a field's own name are that field.
-        rule: by which a row has passed, in place of a column.
-        judges: scores to join.
+        mapping: fields and units of columns; other columns are used if they have a field's name.
+        rule: rule by which a row passes; None: a column says so.
+        judges: judges' scores to join.
         where: the file, for messages.
 
     Raises:
-        ConfigError: a column, field or unit does not exist, a needed column is not known, or a score has no row.
+        ConfigError: a column, field or unit does not exist, a required field has no column, or a score has no row.
     """
     asked = {_field(name, "--map"): column for name, column in mapping.columns.items()}
     for field, column in asked.items():
@@ -103,7 +103,7 @@ def map_columns(
         field = _field(name, "--set")
         if asked.get(field):
             raise ConfigError(
-                f"--set {name}={value}: --map takes {field} from column {asked[field]!r}; give one of the two"
+                f"--set {name}={value}: --map takes {field} from column {asked[field]!r}; remove one of the two"
             )
         asked[field] = f"--set {field}"
         _set_column(table, asked[field], [value] * len(table.rows))
@@ -122,7 +122,7 @@ def _set_column(table: SourceTable, column: str, values: Sequence[Value]) -> Non
 
 
 def _join(table: SourceTable, parts: Sequence[str], where: str) -> str:
-    """Add a column that joins several columns; return its name."""
+    """Add a column with the joined values of several columns; return its name."""
     for part in parts:
         _require(table, part, f"{where}: --map")
     cells = [[row.values.get(part) for part in parts] for row in table.rows]
@@ -152,7 +152,7 @@ def _match(table: SourceTable, asked: Mapping[str, str], rule: PassRule | None, 
     }
     for field, reason in missing.items():
         if field not in used and table.rows:
-            raise ConfigError(f"{where}: no column {reason}; say which one: --map {field}=COLUMN; {_columns(table)}")
+            raise ConfigError(f"{where}: no column {reason}; name it: --map {field}=COLUMN; {_columns(table)}")
     return used
 
 
@@ -162,14 +162,14 @@ def _convert_units(table: SourceTable, used: Mapping[str, str], units: Mapping[s
         unit = unused.pop(column, None) or unused.pop(field, None)
         if unit is None and field.endswith("seconds") and column.lower().endswith(_MILLISECOND_NAMES):
             raise ConfigError(
-                f"{where}: column {column!r} looks like milliseconds, and {field} is in seconds; "
-                f"say which: --unit {column}=ms, or =s"
+                f"{where}: column {column!r} looks like milliseconds, but {field} is in seconds; "
+                f"name the unit: --unit {column}=ms, or =s"
             )
         factor = 1.0 if unit is None else _factor(field, unit)
         if factor != 1:
             _set_column(table, column, [_converted(row, column, field, factor) for row in table.rows])
     if unused:
-        raise ConfigError(f"{where}: --unit {next(iter(unused))}: no field is taken from that column")
+        raise ConfigError(f"{where}: --unit {next(iter(unused))}: no field uses that column; use it with --map")
 
 
 def _factor(field: str, unit: str) -> float:
@@ -180,7 +180,7 @@ def _factor(field: str, unit: str) -> float:
 
 
 def _converted(row: SourceRow, column: str, field: str, factor: float) -> Value:
-    """Return a number in the field's unit; words such as N/A, and scores with a percent sign, stay unchanged."""
+    """Return a number in the field's unit; words such as N/A and scores with a percent sign stay unchanged."""
     value = row.values.get(column)
     if is_missing(value) or is_percent(field, value):
         return value
@@ -199,41 +199,43 @@ def _number(row: SourceRow, column: str) -> float | None:
 
 
 def _join_judges(table: SourceTable, judges: JudgeTable, where: str) -> None:
-    """Write `judge_scores`, and their median as the score if there is no such column."""
+    """Add the column `judge_scores`, and if there is no column `score`, one with their median."""
     keys = judges.join or tuple(
         column
         for column in judges.table.columns
         if column in table.columns and column not in {judges.judge, judges.score}
     )
     if not keys:
-        raise ConfigError(f"{where}: --judge-scores: no column is in both files; name the ones that join them: --join")
+        raise ConfigError(
+            f"{where}: --judge-scores: the files have no column in common; rename columns to join them by"
+        )
     for column in keys:
         _require(table, column, f"{where}: --join")
     for column in (*keys, judges.judge, judges.score):
         _require(judges.table, column, "--judge-scores")
     scores = _scores_by_key(judges, keys)
     rows = [_key(row, keys) for row in table.rows]
-    lost = [key for key in scores if key not in set(rows)]
-    if lost:
-        first = ", ".join(f"{name}={value}" for name, value in zip(keys, lost[0], strict=True))
-        count = counted(len(lost), "judged row is", "judged rows are")
+    unmatched = [key for key in scores if key not in set(rows)]
+    if unmatched:
+        first = ", ".join(f"{name}={value}" for name, value in zip(keys, unmatched[0], strict=True))
+        count = counted(len(unmatched), "judged row is", "judged rows are")
         raise ConfigError(f"--judge-scores: {count} not in {where}; the first: {first}")
     by_row = [scores.get(key, {}) for key in rows]
     _set_column(table, "judge_scores", by_row)
     if "score" not in table.columns:
         _set_column(table, "score", [statistics.median(row.values()) if row else None for row in by_row])
-        table.notes.append("No column is a score: it is the median of the judges' scores.")
+        table.notes.append("No column is a score, so the score is the median of the judges' scores.")
 
 
 def _scores_by_key(judges: JudgeTable, keys: Sequence[str]) -> dict[tuple[str, ...], dict[str, float]]:
     scores: dict[tuple[str, ...], dict[str, float]] = {}
     for row in judges.table.rows:
-        judge, of_row = str(row.values.get(judges.judge) or ""), scores.setdefault(_key(row, keys), {})
-        if not judge or judge in of_row:
+        judge, row_scores = str(row.values.get(judges.judge) or ""), scores.setdefault(_key(row, keys), {})
+        if not judge or judge in row_scores:
             raise ConfigError(f"{row.where}: {f'judge {judge!r} scored this row already' if judge else 'has no judge'}")
         score = _number(row, judges.score)
         if score is not None:
-            of_row[judge] = score
+            row_scores[judge] = score
     return scores
 
 

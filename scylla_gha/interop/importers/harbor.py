@@ -1,13 +1,13 @@
-"""Harbor job folders: one folder per trial, whose `result.json` holds rewards, exception, phases, tokens and cost.
+"""Read Harbor job folders: a folder per trial, whose `result.json` has rewards, exception, phases, tokens and cost.
 
 The arm is agent and model, the scenario is the task; repetitions are numbered in the order in which the trials started.
-The score is the reward called `reward`, or the only one; a trial passed if its reward is 1. A trial with an exception
-and no reward failed if the exception is the agent's (`outcome_of_exception`), and is unknown otherwise. A timeout
-counts by its reward, as in Harbor. Cost, tokens (Harbor's input tokens include cached ones) and time are those of the
-agent's phase.
+The score is the reward `reward`, or the only reward; a trial passed if its reward is at least 1. A trial with an
+exception and no reward failed if the agent caused the exception (`outcome_of_exception`); otherwise its verdict is
+unknown. A timeout counts by its reward, as in Harbor. Cost, tokens (Harbor's input tokens include cached tokens) and
+time belong to the agent's phase.
 
-A trial without a usable `result.json` counts too, with the names of `config.json`. If the file cannot be read, the
-trial has no score. If there is no such file, the trial never ended: its outcome is `cancelled`.
+A trial without a usable `result.json` counts too, with the names in `config.json`. If the file cannot be read, the
+trial has no score. If the file is missing, the trial did not end: its outcome is `cancelled`.
 """
 
 import datetime
@@ -38,7 +38,7 @@ _Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class HarborTrial:
-    """A trial's folder with the content of its two files; `fault` is the reason why there is no result."""
+    """A trial's folder with the content of its two files; `fault`: why there is no result (None: there is one)."""
 
     folder: Path
     config: _Object
@@ -48,7 +48,7 @@ class HarborTrial:
 
     @property
     def task_part(self) -> str:
-        """Part of the trial's name before its id, which is the beginning of the task's name."""
+        """Part of the trial's name before its id: the beginning of the task's name."""
         name = text_of(self.config.get("trial_name")) or text_of(self.result.get("trial_name")) or self.folder.name
         return name.rpartition("__")[0] or name
 
@@ -63,7 +63,7 @@ def read_harbor(path: Path) -> SourceTable:
     trials = [trial for trial in map(_trial, folders) if trial is not None]
     if not trials:
         raise ConfigError(
-            f"{path}: holds no Harbor trial (a folder with a config.json that has a trial_name, and a "
+            f"{path}: contains no Harbor trial (a folder with a config.json that has a trial_name, and a "
             f"{_RESULT}); give the job's folder"
         )
     trials.sort(key=lambda trial: (str(trial.result.get("started_at") or ""), str(trial.folder)))
@@ -79,7 +79,7 @@ def _notes(trials: list[HarborTrial]) -> Iterator[str]:
         yield f"{counted(len(unread), 'trial has', 'trials have')} no readable {_RESULT}, and so no score: {names}."
     unended = sum(not trial.ended for trial in trials)
     if unended:
-        yield f"{counted(unended, 'trial folder is', 'trial folders are')} without {_RESULT}: counted as cancelled."
+        yield f"{counted(unended, 'trial folder has', 'trial folders have')} no {_RESULT}: counted as cancelled."
 
 
 def _trial(folder: Path) -> HarborTrial | None:
@@ -92,12 +92,12 @@ def _trial(folder: Path) -> HarborTrial | None:
     if "trial_name" in result and "task_name" in result:
         return HarborTrial(folder, config, result, None, ended=True)
     is_trial = "trial_name" in config or (config_fault is not None and not any(folder.glob("*/config.json")))
-    reason = fault or "it names no task and trial"
+    reason = fault or "task_name or trial_name is missing"
     return HarborTrial(folder, config, result, reason, ended=True) if is_trial else None
 
 
 def _read(path: Path) -> tuple[_Object, str | None]:
-    """Return a file's object; empty with the reason if it cannot be read."""
+    """Return a file's JSON object and None; an empty object and the reason if it cannot be read."""
     try:
         return read_json_object(path.read_bytes(), path.name, keep_non_finite=True), None
     except (ConfigError, OSError) as error:

@@ -1,28 +1,29 @@
-"""Inspect's JSON logs: one log per task and model, a sample per scenario and epoch.
+"""Read Inspect's JSON logs: a log per task and model, with a sample per scenario and epoch.
 
-A sample's id is the scenario (after its task if logs of several tasks are read), its epoch the repetition, and the
-log's model the arm (or the arm that `scylla-gha export` wrote into its metadata). The score is that of the scorer
-called `score`, or of the only one. A sample passed if the scorer called `passed`, or else the score, is 1; of several
-scorers, or of a scorer whose value is an object, `--map score=scores.NAME` or `--map score=scores.NAME.KEY` with
---passed-if chooses one. Of the logs of one task (`task_id`, as a retry writes them), the last successful one counts.
+The scenario is the sample's id (TASK/ID with logs of several tasks), the repetition is its epoch, and the arm is the
+log's model (or the arm that `scylla-gha export` wrote into its metadata). The score is the value of the scorer
+`score`, or of the only scorer. A sample passed if the scorer `passed` gives 1; without that scorer, if the score is 1.
+With several scorers, or with a scorer whose value is an object, choose a value by `--map score=scores.NAME` or
+`--map score=scores.NAME.KEY` with --passed-if. If a task was retried (several logs with one `task_id`), the last
+successful log counts.
 
-Values are read as Inspect's own metrics read them (`value_to_float` of inspect_ai 0.3.285, 2026-11-27):
+Values are read as Inspect's metrics read them (`value_to_float` of inspect_ai 0.3.285, 2026-11-27):
 
 | value | score |
 |---|---|
 | C, P, I, N | 1, 0.5, 0, 0 |
 | true, yes (in any case); false, no | 1; 0 |
-| a number, or a text that is one | that number |
+| a number, or a number as text | that number |
 | any other text | 0, and Inspect warns |
 | NaN (the scorer left the sample out) and infinities | unknown |
-| a list or an object | unknown: Inspect counts 0 and warns, here a key has to be chosen |
+| a list or an object | unknown: Inspect counts 0 and warns; choose a key with --map |
 
 | sample | outcome |
 |---|---|
 | no error, no limit | completed |
-| an error | by `outcome_of_exception`; failed if it is the agent's, else unknown |
+| an error | by `outcome_of_exception`; failed if the agent caused it, else unknown |
 | limit of time or working time | timeout |
-| limit of messages, tokens, cost, context, or one of the task's own | budget_exceeded |
+| limit of messages, tokens, cost or context, or a custom limit of the task | budget_exceeded |
 | limit by the operator | cancelled |
 """
 
@@ -49,7 +50,7 @@ from scylla_gha.model.trial import Outcome
 
 _LETTERS: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _WORDS: Final = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
-_BESIDE_LOGS: Final = {"listing.json", "eval-set.json", "logs.json"}  # manifests that Inspect writes into log folders
+_MANIFESTS: Final = {"listing.json", "eval-set.json", "logs.json"}  # files that Inspect writes beside its logs
 _LIMITS: Final = {"time": Outcome.TIMEOUT, "working": Outcome.TIMEOUT, "operator": Outcome.CANCELLED}
 _TOKENS: Final = (
     ("input_tokens", "input_tokens"),
@@ -73,15 +74,15 @@ class InspectLog:
 
     @property
     def task(self) -> str:
-        """The task's name."""
+        """Name of the task."""
         return str(self.spec.get("task"))
 
     @property
     def arm(self) -> str | None:
-        """The arm that the toolkit's own export named, or the model."""
+        """The arm that `scylla-gha export` wrote, or the model; None if neither is a name."""
         metadata = self.spec.get("metadata")
-        own = text_of(metadata.get("arm")) if isinstance(metadata, dict) else None
-        return own or text_of(self.spec.get("model"))
+        exported = text_of(metadata.get("arm")) if isinstance(metadata, dict) else None
+        return exported or text_of(self.spec.get("model"))
 
 
 def read_inspect(path: Path) -> SourceTable:
@@ -91,10 +92,10 @@ def read_inspect(path: Path) -> SourceTable:
         ConfigError: a file is not an Inspect log in JSON, or there is none.
     """
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    manifests = [file.name for file in files if path.is_dir() and file.name in _BESIDE_LOGS]
+    manifests = [file.name for file in files if path.is_dir() and file.name in _MANIFESTS]
     files = [file for file in files if file.name not in manifests]
     if not files:
-        raise ConfigError(f"{path}: holds no .json of a log; `inspect log convert --to json` makes them of .eval files")
+        raise ConfigError(f"{path}: contains no JSON log; convert .eval files with `inspect log convert --to json`")
     notes = [f"Left out: {', '.join(manifests)}, which Inspect writes beside its logs."] if manifests else []
     logs, superseded = _last_of_each_task([_log(file) for file in files])
     notes += superseded
@@ -110,13 +111,13 @@ def read_inspect(path: Path) -> SourceTable:
 
 def _log(path: Path) -> InspectLog:
     log = read_json_object(
-        path.read_bytes(), path, "; `inspect log convert --to json` makes it of .eval", keep_non_finite=True
+        path.read_bytes(), path, "; convert .eval files with `inspect log convert --to json`", keep_non_finite=True
     )
     spec, samples = log.get("eval"), log.get("samples")
     if not isinstance(spec, dict):
         raise ConfigError(
-            f"{path}: not an Inspect log: it has no object `eval`; for results of another "
-            "tool, write one object for each trial and line into a .jsonl file, also for trials that ended in an error"
+            f"{path}: not an Inspect log: it has no object `eval`; for results of another tool, write an object "
+            "per line for each trial into a .jsonl file, also for trials that ended in an error"
         )
     if samples is not None and not isinstance(samples, list):
         raise ConfigError(f"{path}: not an Inspect log: `samples` is not a list")
@@ -124,7 +125,7 @@ def _log(path: Path) -> InspectLog:
         raise ConfigError(f"{path}: not an Inspect log: none of its samples has an id")
     inspect_log = InspectLog(path, spec, str(log.get("status")), samples or [])
     if inspect_log.arm is None:
-        raise ConfigError(f"{path}: eval.model is not a name; write the model's name there")
+        raise ConfigError(f"{path}: eval.model is not a name; write the model's name into it")
     return inspect_log
 
 
@@ -138,7 +139,7 @@ def _last_of_each_task(logs: Sequence[InspectLog]) -> tuple[list[InspectLog], li
             chosen[task, log.arm] = log
     counting = {log.file for log in chosen.values()}
     notes = [
-        f"{log.file.name}: left out, because another log of its task {log.spec['task_id']} counts."
+        f"{log.file.name}: left out, because another log of its task {log.spec['task_id']} is used."
         for log in logs
         if log.file not in counting
     ]
@@ -221,10 +222,10 @@ def _score_notes(logs: Sequence[InspectLog]) -> Iterator[str]:
     keys = {f"scores.{name}.{key}": None for scores in raw for name in scores for key in inner_object(scores, name)}
     if keys:
         names = ", ".join(list(keys)[:10])
-        yield f"Scorers with several values: choose one by --map score=COLUMN and --passed-if; there are {names}."
+        yield f"Scorers have several values: choose one by --map score=COLUMN and --passed-if; columns: {names}."
     words = sum(isinstance(value, str) and _is_other_text(value) for scores in raw for value in scores.values())
     if words:
-        yield f"{counted(words, 'score is text', 'scores are texts')} without a value, which count as 0, as in Inspect."
+        yield f"{counted(words, 'score is', 'scores are')} text without a value and count as 0, as in Inspect."
 
 
 def _is_other_text(value: str) -> bool:
@@ -235,7 +236,7 @@ def _is_other_text(value: str) -> bool:
 
 
 def _usage(usage: _Object) -> Iterator[tuple[str, Value]]:
-    """Yield the sums over all models of the sample; a sum is unknown if one part is unknown."""
+    """Yield the sample's totals over all models; a total is unknown if any model's value is unknown."""
     for ours, theirs in _TOKENS:
         parts = [model.get(theirs) for model in usage.values() if isinstance(model, dict)]
         numbers = [part for part in parts if is_number(part)]

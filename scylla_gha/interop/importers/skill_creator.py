@@ -1,9 +1,9 @@
-"""Workspaces of skill-creator (github.com/anthropics/skills, `schemas.md`, read 2026-11-28): a row for each run.
+"""Read workspaces of skill-creator (github.com/anthropics/skills, `schemas.md`, read 2026-11-28), a row for each run.
 
 The scenario is the eval, the arm is the configuration (`with_skill`, `without_skill`, `old_skill`), and the repetition
 is the number of the run. The score is the share of expectations that passed; a run passed if all did. Grades come from
-`grading.json`; a run without a readable one has no score. Of several iterations, the newest is read; a folder
-`iteration-N` reads that one. A configuration without folders `run-N`, as the skill's own steps write it, is one run.
+`grading.json`; a run without a readable one has no score. The newest iteration is read; to read another one, give its
+folder `iteration-N`. A configuration without folders `run-N`, as skill-creator itself writes it, is a single run.
 """
 
 import re
@@ -41,7 +41,9 @@ def read_skill_creator(path: Path) -> SourceTable:
     root = root / "runs" if (root / "runs").is_dir() else root
     runs = [run for folder in sorted(root.glob("eval-*"), key=_number) for run in _runs(folder)]
     if not runs:
-        raise ConfigError(f"{path}: holds no run of skill-creator (eval-N/with_skill/{_GRADING}); give its workspace")
+        raise ConfigError(
+            f"{path}: contains no run of skill-creator (eval-N/with_skill/{_GRADING}); give its workspace"
+        )
     rows = [
         SourceRow(str(run / _GRADING), dict(_row(folder, configuration, run))) for folder, configuration, run in runs
     ]
@@ -49,12 +51,12 @@ def read_skill_creator(path: Path) -> SourceTable:
 
 
 def _number(path: Path) -> int:
-    found = _NUMBER.search(path.name)
-    return int(found[0]) if found else 0
+    digits = _NUMBER.search(path.name)
+    return int(digits[0]) if digits else 0
 
 
 def _runs(folder: Path) -> Iterator[tuple[Path, Path, Path]]:
-    """Yield the folders of an eval, of a configuration and of a run."""
+    """Yield for each run of an eval the folders of eval, configuration and run."""
     for configuration in sorted(folder.iterdir() if folder.is_dir() else ()):
         runs = sorted(configuration.glob("run-*"), key=_number)
         if not runs and ((configuration / "outputs").is_dir() or (configuration / _GRADING).is_file()):
@@ -69,7 +71,7 @@ def _notes(rows: list[SourceRow], iterations: int, root: Path) -> Iterator[str]:
     if unread:
         yield f"{counted(unread, 'run has', 'runs have')} no readable {_GRADING}, and so no score."
     if all(row.values["repetition"] == 1 for row in rows):
-        yield "Each eval has one run of each configuration, which cannot tell a difference from chance."
+        yield "Each eval has one run per configuration, too few to tell a difference from chance."
 
 
 def _row(folder: Path, configuration: Path, run: Path) -> Iterator[tuple[str, Value]]:
@@ -93,10 +95,10 @@ def _row(folder: Path, configuration: Path, run: Path) -> Iterator[tuple[str, Va
 
 
 def _score(grading: _Object) -> float | None:
-    """Return the share of expectations that passed, else the stated one; None: unknown."""
+    """Return the share of expectations that passed; without expectations, `summary.pass_rate`. None: unknown."""
     expectations = grading.get("expectations")
     if isinstance(expectations, list) and expectations:
-        grades = [each.get("passed") for each in expectations if isinstance(each, dict)]
+        grades = [expectation.get("passed") for expectation in expectations if isinstance(expectation, dict)]
         known = [grade for grade in grades if isinstance(grade, bool)]
         return sum(known) / len(known) if len(known) == len(expectations) else None
     rate = inner_object(grading, "summary").get("pass_rate")
@@ -104,7 +106,7 @@ def _score(grading: _Object) -> float | None:
 
 
 def _read(path: Path) -> tuple[_Object, str]:
-    """Return a file's object; empty with the reason if it cannot be read."""
+    """Return a file's JSON object and ""; an empty object and the reason if it cannot be read."""
     try:
         return read_json_object(path.read_bytes(), path.name, keep_non_finite=True), ""
     except (ConfigError, OSError) as error:

@@ -1,11 +1,11 @@
-"""Rows of other tools from CSV, Parquet and JSON lines, and the outcomes of their exceptions.
+"""Read rows of other tools from CSV, Parquet and JSON lines, and classify their exceptions as outcomes.
 
-Types are not guessed: cells of CSV are text, and Parquet states its types. pandas does not read these files, because
+Types are not guessed: cells of CSV are text, and Parquet declares types. pandas does not read these files, because
 messages name a row's line and keys depend on each value. `pandas.read_csv` shifts a first row that is too long into
-the index, accepts text behind a closing quote, and counts a cell of two lines as one line. `pandas.read_json` reads 1
+the index, accepts text after a closing quote, and counts a cell of two lines as one line. `pandas.read_json` reads 1
 as 1.0 in a column with gaps, and "007" as 7.
 
-An exception's outcome depends on its type, then on words of its message.
+An exception's outcome depends on its type, then on words in its type and message.
 
 | exception | outcome |
 |---|---|
@@ -36,14 +36,14 @@ from scylla_gha.model.trial import Outcome
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
-_MOST_CELLS: Final = 20_000_000  # of a Parquet file; 200,000 rows of 100 columns
-_MOST_BYTES: Final = 500_000_000  # of a Parquet file's values in memory
+_MOST_CELLS: Final = 20_000_000  # in a Parquet file; 200,000 rows of 100 columns
+_MOST_BYTES: Final = 500_000_000  # memory for a Parquet file's values
 _BATCH_ROWS: Final = 256
 _JSON_LINES: Final = (
-    "; give each line one object: where it was cut short, keep the names of scenario and arm, and the trial counts"
+    "; write one object per line; if a line was cut off, keep at least scenario and arm, so that the trial counts"
 )
-_MOST_LEVELS: Final = 8  # of inner objects that become columns
-Value = object  # of JSON, or a time in a table with types
+_MOST_LEVELS: Final = 8  # nesting depth of objects that become columns
+Value = object  # a JSON value, or a time from Parquet
 _TABS: Final = frozenset({".tsv", ".tab"})
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")  # byte-order marks
 _SEPARATOR_LINE: Final = re.compile(r'"?sep=(.)"?\s*')  # the first line of a CSV file for spreadsheets
@@ -65,7 +65,7 @@ _PROVIDER: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """One row: its file and line for messages, and its values by column; None is an empty cell."""
+    """A row: its file and line for messages, and its values by column; None is an empty cell."""
 
     where: str
     values: dict[str, Value]
@@ -78,9 +78,9 @@ class SourceTable:
     Attributes:
         columns: names of the columns.
         rows: the rows.
-        notes: sentences for readers of the report, such as on rows that were left out.
-        trials_of_a_tool: a known tool wrote one row for each trial, and the user named no column. A value that its
-            field cannot hold is then unknown, so that one faulty trial does not stop the import.
+        notes: sentences for the report, such as on rows that were left out.
+        trials_of_a_tool: True if a reader built a row for each trial of a known tool, not from the user's columns. A
+            value that does not fit its field is then unknown, so that one faulty trial does not stop the import.
     """
 
     columns: list[str]
@@ -90,19 +90,19 @@ class SourceTable:
 
 
 def trials_table(rows: Iterable[SourceRow], notes: Iterable[str]) -> SourceTable:
-    """Return the table of a tool's trials."""
+    """Return the table of a known tool's trials."""
     table = table_of(rows)
     return SourceTable(table.columns, table.rows, list(notes), trials_of_a_tool=True)
 
 
 def table_of(rows: Iterable[SourceRow]) -> SourceTable:
-    """Return a table with all columns of any row, in the order of their first use."""
+    """Return a table with the columns of all rows, in the order of their first use."""
     all_rows = list(rows)
     return SourceTable(list(dict.fromkeys(column for row in all_rows for column in row.values)), all_rows)
 
 
 def text_of(value: Value) -> str | None:
-    """Return a name that another tool wrote: a text, or the digits of a whole number; None if it is neither."""
+    """Return a text, or the digits of a whole number; None for an empty text and any other value."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     return str(value) or None
@@ -114,7 +114,7 @@ def is_number(value: Value) -> TypeGuard[int | float]:
 
 
 def outcome_of_exception(kind: str, message: str) -> Outcome:
-    """Return the outcome of a trial that an exception of this type ended."""
+    """Return the outcome of a trial that ended with an exception of the type `kind`."""
     for pattern, outcome in _BY_TYPE:
         if pattern.search(kind):
             return outcome
@@ -122,10 +122,10 @@ def outcome_of_exception(kind: str, message: str) -> Outcome:
 
 
 def read_json_object(data: bytes, where: object, hint: str = "", *, keep_non_finite: bool = False) -> dict[str, Any]:
-    """Parse a JSON object by the rules of `lenient_json`: NaN and infinities are unknown unless they are kept.
+    """Parse a JSON object with `lenient_json`; NaN and infinities become None unless `keep_non_finite` is set.
 
     Raises:
-        ConfigError: it is not one; the message begins with `where` and ends with `hint`.
+        ConfigError: the data is not a JSON object; the message begins with `where` and ends with `hint`.
     """
     try:
         content = parse_json(data, keep_non_finite=keep_non_finite)
@@ -137,12 +137,13 @@ def read_json_object(data: bytes, where: object, hint: str = "", *, keep_non_fin
 
 
 def read_csv(path: Path) -> SourceTable:
-    """Read a CSV file with a header; all values are text, blank lines are skipped, short rows have empty cells.
+    """Read a CSV file with a header; values are text, blank lines are skipped, cells missing in short rows are empty.
 
-    The separator is the most frequent of comma, semicolon and tab in the header. Columns without a name are left out.
+    The separator is the most frequent of comma, semicolon and tab in the header, unless the first line is `sep=...`.
+    Columns without a name are left out.
 
     Raises:
-        ConfigError: it cannot be read.
+        ConfigError: the file is not such a CSV file.
     """
     csv.field_size_limit(_MAX_CELL)
     try:
@@ -153,17 +154,17 @@ def read_csv(path: Path) -> SourceTable:
             file.seek(0)
             lines = list(_csv_lines(file, delimiter))[before:]
     except UnicodeDecodeError as error:
-        where = f"{path}: not a CSV file in UTF-8, nor in UTF-16 with a byte-order mark"
+        where = f"{path}: neither UTF-8 nor UTF-16 with a byte-order mark"
         raise ConfigError(f"{where}; save it as UTF-8: {error}") from None
     except csv.Error as error:
         raise ConfigError(f"{path}: not a CSV file: {error}") from None
     if not lines:
-        raise ConfigError(f"{path}: there is no header line; give the columns' names in the first line")
+        raise ConfigError(f"{path}: there is no header line; write the columns' names into the first line")
     header = [name.strip() for name in lines[0][1]]
     columns = [name for name in header if name]
     if len(set(columns)) < len(columns) or not columns:
         names = ", ".join(columns)
-        raise ConfigError(f"{path}:{lines[0][0]}: no column has a name, or two have one name: {names}; rename them")
+        raise ConfigError(f"{path}:{lines[0][0]}: no column has a name, or two have the same: {names}; rename them")
     rows = [_csv_row(path, number, cells, header) for number, cells in lines[1:] if any(map(str.strip, cells))]
     nameless = (index for index, name in enumerate(header) if not name)
     unnamed = sum(any("".join(cells[index : index + 1]).strip() for _, cells in lines[1:]) for index in nameless)
@@ -192,7 +193,7 @@ def _delimiter(first_line: str, path: Path) -> tuple[str, int]:
 
 
 def _csv_lines(file: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows with their first line: a quoted cell may span several lines."""
+    """Yield rows with the number of their first line; a quoted cell may span several lines."""
     reader = csv.reader(file, delimiter=delimiter, strict=True)
     first_line = 1
     for cells in reader:
@@ -204,7 +205,7 @@ def read_parquet(path: Path) -> SourceTable:
     """Read a Parquet file with its types; NaN becomes None.
 
     Raises:
-        ConfigError: it cannot be read.
+        ConfigError: the file cannot be read, or is too large.
         ToolError: pyarrow is not installed.
     """
     require_extra("pyarrow", what="reading Parquet")
@@ -224,23 +225,23 @@ def read_parquet(path: Path) -> SourceTable:
 def _require_small(path: Path, cells: int) -> None:
     if cells > _MOST_CELLS:
         raise ConfigError(
-            f"{path}: has {counted(cells, 'value')}, and at most {_MOST_CELLS:,} are read; select rows or columns"
+            f"{path}: has {counted(cells, 'value')}, but the maximum is {_MOST_CELLS:,}; select rows or columns"
         )
 
 
 def _batches(path: Path, file: "ParquetFile") -> Iterator[list[dict[str, Value]]]:
-    """Yield rows a few at a time, since a small file can unpack to texts of any size."""
+    """Yield batches of rows, and check their size, since a small file can unpack to texts of any size."""
     total = 0
     for batch in file.iter_batches(batch_size=_BATCH_ROWS):
         rows = batch.to_pylist()
         total += batch.nbytes + sum(sys.getsizeof(cell) for row in rows for cell in row.values())
         if total > _MOST_BYTES:
-            raise ConfigError(f"{path}: its values take more than {_MOST_BYTES:,} bytes; select rows or columns")
+            raise ConfigError(f"{path}: its values need more than {_MOST_BYTES:,} bytes; select rows or columns")
         yield [{name: None if cell != cell else cell for name, cell in row.items()} for row in rows]  # noqa: PLR0124 true of NaN
 
 
 def read_jsonl(path: Path) -> SourceTable:
-    """Read JSON lines in UTF-8, or UTF-16 with a byte-order mark; inner objects are also columns `outer.inner`.
+    """Read JSON lines in UTF-8, or UTF-16 with a byte-order mark; values of inner objects are also `outer.inner`.
 
     Raises:
         ConfigError: a line is not a JSON object.

@@ -1,15 +1,15 @@
-"""Values of foreign rows: each is checked against its field, and none is changed to fit.
+"""Parse the values of another tool's rows: each is checked against its field; none is changed to fit.
 
 | kind | accepted | refused |
 |---|---|---|
-| passed and other truths | true, yes, pass, passed, 1 and false, no, fail, failed, 0, in any case | all else |
+| passed and other booleans | true, yes, pass, passed, 1 and false, no, fail, failed, 0, in any case | all else |
 | numbers | digits with a point, a decimal comma or an exponent, from 0 to 1e18 | `1,250` (1.25 or 1250), units, inf |
 | scores | also percent: `50%` | above 1 |
-| counts | the same without a fraction (`12` and `12.0`) | 12.5 |
-| names and texts | text; a whole number (`1`, `1.0` of JSON) is its digits | other values |
-| times | ISO 8601, of UTC without an offset; seconds, ms, us or ns since 1970, for 2000 to 2100 | all else |
-| an empty cell, and null | unknown | of a name or a repetition |
-| `N/A`, `-`, `null` and the like, but in texts | unknown, with a note | of a repetition |
+| counts | whole numbers (`12` and `12.0`) | 12.5 |
+| names and texts | text; a whole number (`1`, `1.0` of JSON) becomes its digits | other values |
+| times | ISO 8601, in UTC if without an offset; seconds, ms, us or ns since 1970, for 2000 to 2100 | all else |
+| an empty cell, null | unknown | for a scenario, an arm or a repetition |
+| `N/A`, `-`, `null` and the like, except in texts | unknown, with a note | for a repetition |
 """
 
 import datetime
@@ -35,8 +35,8 @@ _TRUE: Final = ("true", "yes", "pass", "passed", "1", "1.0")
 _FALSE: Final = ("false", "no", "fail", "failed", "0", "0.0")
 _NAMES: Final = ("scenario", "arm")
 _REQUIRED: Final = (*_NAMES, "repetition")
-# Fields that describe the run of a row; imported rows are of another run.
-_OF_RUN: Final = {
+# Fields of results that no column can set, since they describe this toolkit's run.
+_NOT_IMPORTED: Final = {
     "schema_version",
     "experiment",
     "cell",
@@ -48,18 +48,18 @@ _OF_RUN: Final = {
     "uses_by_prompt",
     "skills_read",
 }
-FIELDS: Final = tuple(name for name in Result.model_fields if name not in _OF_RUN)
+FIELDS: Final = tuple(name for name in Result.model_fields if name not in _NOT_IMPORTED)
 _MISSING: Final = frozenset({"na", "n/a", "#n/a", "#na", "nan", "null", "none", "nil", "-", "--"})
 _SHARES: Final = frozenset({"score", "progress"})
 _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 _THOUSANDS: Final = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
 _EPOCHS: Final = (946_684_800, 4_102_444_800)  # the years 2000 and 2100 in seconds since 1970
-_MAX_NUMBER: Final = 1e18  # every format and statistic can hold squares and sums of it
+_MAX_NUMBER: Final = 1e18  # its squares and sums fit every format and statistic
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def parse_number(value: Value) -> float:
-    """Return a finite number that is not below 0.
+    """Return a number from 0 to 1e18.
 
     Raises:
         ValueError: the value is not such a number.
@@ -76,7 +76,7 @@ def parse_number(value: Value) -> float:
 
 def _decimal_point(text: str) -> str:
     if _THOUSANDS.fullmatch(text):
-        raise ValueError("not a number: its comma may be that of decimals or of thousands; write a decimal point")
+        raise ValueError("not a number: its comma may separate decimals or thousands; write a decimal point")
     number = text.replace(",", ".") if _DECIMAL_COMMA.fullmatch(text) else text
     if not _NUMBER.fullmatch(number):
         raise ValueError("not a number; leave the cell empty if it is unknown")
@@ -93,11 +93,11 @@ def is_percent(field: str, value: Value) -> bool:
     return field in _SHARES and isinstance(value, str) and value.strip().endswith("%")
 
 
-def _parse_truth(value: Value) -> bool:
+def _parse_bool(value: Value) -> bool:
     word = str(value).lower()
     if word not in {*_TRUE, *_FALSE}:
-        words = f"{', '.join(_TRUE[:-1])} nor one of {', '.join(_FALSE[:-1])}"
-        raise ValueError(f"neither one of {words}; keep the row, and write one of these, or N/A if it is unknown")
+        words = ", ".join((*_TRUE[:-1], *_FALSE[:-1]))
+        raise ValueError(f"not one of {words}; keep the row, and write one of these, or N/A if it is unknown")
     return word in _TRUE
 
 
@@ -110,7 +110,7 @@ def _parse_count(value: Value) -> int:
 
 def _parse_text(value: Value) -> str:
     if isinstance(value, float) and value.is_integer():
-        return str(int(value))  # tables of pandas have floats where one row has no number
+        return str(int(value))  # pandas turns a column of whole numbers with gaps into floats
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise ValueError("not text")  # noqa: TRY004 as above
     return str(value)
@@ -132,7 +132,7 @@ def _stated_time(value: Value) -> datetime.datetime:
 
 
 _PARSERS: Final[dict[object, Callable[[Value], Value]]] = {
-    bool: _parse_truth,
+    bool: _parse_bool,
     int: _parse_count,
     float: parse_number,
     str: _parse_text,
@@ -153,7 +153,7 @@ def plain_type(annotation: object) -> object:
 
 
 _TYPES: Final = typing.get_type_hints(Result, include_extras=True)
-_WITHOUT_WORDS: Final = (_parse_truth, _parse_count, parse_number, _parse_time)
+_PARSERS_WITHOUT_WORDS: Final = (_parse_bool, _parse_count, parse_number, _parse_time)  # N/A is unknown for these
 _TIMES: Final = tuple(name for name in FIELDS if plain_type(_TYPES[name]) is datetime.datetime)
 
 
@@ -168,12 +168,12 @@ class _SourceValues(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _parse(cls, value: Value, info: ValidationInfo) -> Value:
-        """Read a value by the type of its field in `Result`."""
+        """Parse a value by the type of its field in `Result`."""
         value = value.strip() if isinstance(value, str) else value
         name = str(info.field_name)
         if value is None or value == "":
             if name in _REQUIRED:
-                raise ValueError("empty, and every row needs one")
+                raise ValueError("is empty, but every row needs a value")
             return None
         if is_percent(name, value):
             return parse_number(str(value)[:-1].rstrip()) / 100
@@ -195,10 +195,10 @@ class ParsedRow:
 
     Attributes:
         source: the row as it was read.
-        values: by field.
-        unusable: a line for each value that counts as unknown: words such as N/A, and in tables of a tool's trials
+        values: values by field.
+        unusable: a line for each value that counts as unknown: words such as N/A and, in tables of a tool's trials,
             values that do not fit their field.
-        has_local_time: a time was without an offset, and was read as UTC.
+        has_local_time: True if a time had no offset and was read as UTC.
     """
 
     source: SourceRow
@@ -208,7 +208,7 @@ class ParsedRow:
 
     @functools.cached_property
     def digest(self) -> str:
-        """Digest of all columns."""
+        """Digest of the values of all columns."""
         return digest(
             {
                 column: value if isinstance(value, str | int | float | dict | list | None) else str(value)
@@ -221,15 +221,15 @@ def parse_row(row: SourceRow, columns: Mapping[str, str], *, trials_of_a_tool: b
     """Parse the values of a row.
 
     Args:
-        row: with values by column.
-        columns: each field's column.
-        trials_of_a_tool: a value that does not fit its field is unknown, except names of scenario and arm.
+        row: the row, with values by column.
+        columns: columns by field.
+        trials_of_a_tool: True: a value that does not fit its field is unknown, unless it names the scenario or arm.
 
     Raises:
         ConfigError: a value does not fit its field.
     """
     raw = {field: row.values.get(column) for field, column in columns.items()}
-    missing = [field for field, value in raw.items() if _parser(field) in _WITHOUT_WORDS and is_missing(value)]
+    missing = [field for field, value in raw.items() if _parser(field) in _PARSERS_WITHOUT_WORDS and is_missing(value)]
     unusable = [f"column {columns[field]!r} (as {field}): {raw[field]!r}" for field in missing]
     raw.update(dict.fromkeys(missing))
     values = None
@@ -251,7 +251,7 @@ def parse_row(row: SourceRow, columns: Mapping[str, str], *, trials_of_a_tool: b
 
 
 def _fault(error: ValidationError) -> tuple[str, str]:
-    """Return the field and the reason of the first fault."""
+    """Return the field and the message of the first error."""
     fault = error.errors()[0]
     message = fault["msg"].removeprefix("Value error, ").replace("Input should be", "should be")
     return str(fault["loc"][0]), message
