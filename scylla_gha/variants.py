@@ -183,7 +183,7 @@ def prove_delivery(
             (missing if is_fact or fault.partition(" (")[0] in lacking else claimed)[fault] = None
         for fault in _undeclared(declared, source, inventory):
             (undeclared if is_fact or fault in _names_in(request) else claimed)[fault] = None
-    is_whole = {source.source for source in seen} >= ALWAYS_SEEN
+    is_whole = {source.source for source in seen} >= set(declared.sources)
     if is_whole:
         (missing if is_out_of_reach else claimed).update(dict.fromkeys(_unreported(declared, seen)))
     prompts = [source.system_prompt for source in seen if source.system_prompt is not None]
@@ -257,6 +257,9 @@ def _missing(declared: Declared, source: Observed, inventory: Inventory | None) 
             for file in declared.instruction_files
             if not any(f"{folder}/{file}" in source.instructions for folder in declared.places)
         )
+    if declared.texts and source.source == "first request":
+        whole = _plain("\n".join(source.texts))
+        yield from (f"{what} ({source.source})" for what, text in declared.texts.items() if _plain(text) not in whole)
     cut = _cut(declared, source)
     for name, shown in cut.items():
         if declared.may_cut_skills and name.startswith("skills/"):
@@ -395,7 +398,7 @@ def _unverified_skills(declared: Declared) -> Iterator[str]:
 
 def _unverified(declared: Declared, seen: Sequence[Observed], inventory: Inventory | None) -> Iterator[str]:
     sources = {source.source for source in seen}
-    if "start event" not in sources:
+    if "start event" not in sources and "start event" in declared.sources:
         yield "the CLI wrote no start event"
     if "first request" not in sources:
         yield "no request to the model was seen"

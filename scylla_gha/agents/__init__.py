@@ -1,17 +1,65 @@
-"""Agents by name, and their programs and versions on this machine."""
+"""Agents by name, and their programs and versions on this machine.
 
+An agent is built in, or a CLI with a manifest in `config/agent-clis/`: of the current folder's project, else of the
+toolkit.
+"""
+
+import functools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
-from scylla_gha.agents.base import Agent
+from scylla_gha.agents.base import Agent, AgentPackage
 from scylla_gha.agents.builtin import NopAgent, Oracle
 from scylla_gha.agents.claude import ClaudeCode
+from scylla_gha.agents.manifest import ManifestAgent
 from scylla_gha.config import did_you_mean
+from scylla_gha.config.library import Library, project_root
 from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.model.experiment import Experiment, agent_name
+from scylla_gha.prepare.agent_programs import cli_program
 from scylla_gha.prepare.tools import cache_root, find_program, npm_program
 
-AGENTS: Final[dict[str, Agent]] = {"oracle": Oracle(), "nop": NopAgent(), "claude-code": ClaudeCode()}
+_WITH_CODE: Final[dict[str, Agent]] = {"oracle": Oracle(), "nop": NopAgent(), "claude-code": ClaudeCode()}
+
+
+class AgentMap(Mapping[str, Agent]):
+    """All agents by name. A manifest is read when its agent is asked for."""
+
+    def __getitem__(self, name: str) -> Agent:
+        """Return an agent.
+
+        Raises:
+            KeyError: there is no such agent.
+            ConfigError: its manifest is not valid.
+        """
+        if name in _WITH_CODE:
+            return _WITH_CODE[name]
+        library = _library()
+        if name not in library.agent_names():
+            raise KeyError(name)
+        return _manifest_agent(library, name)
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names."""
+        return iter(dict.fromkeys((*_WITH_CODE, *_library().agent_names())))
+
+    def __len__(self) -> int:
+        """Return the number of agents."""
+        return len(list(iter(self)))
+
+
+def _library() -> Library:
+    return Library.here(project_root(Path.cwd()))
+
+
+@functools.cache
+def _manifest_agent(library: Library, name: str) -> Agent:
+    return ManifestAgent(library.agent_manifest(name))
+
+
+AGENTS: Final = AgentMap()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +100,18 @@ def find_agent(agent_id: str, *, install: bool) -> InstalledAgent:
     if agent.package is not None:
         if not install:
             return InstalledAgent(agent, program, pinned)
-        npm, name = agent.package.npm, agent.package.program
-        program = str(npm_program(npm, pinned, name, cache_root()) if pinned else find_program(name, npm))
+        program = _program(agent.package, pinned)
     version = agent.version(program)
     if pinned not in {None, version}:
         raise ToolError(f"agents: {agent_id}: the installed version is {version}; correct the pin, or remove it")
     return InstalledAgent(agent, program, version)
+
+
+def _program(package: AgentPackage, version: str | None) -> str:
+    """Return the path of an agent's program: that of a version, which is installed, or the one on PATH."""
+    if version is None:
+        registry, name = ("npm", package.npm) if package.npm else ("pypi", str(package.source and package.source.pypi))
+        return find_program(package.program, name, registry)
+    if package.source is not None:
+        return str(cli_program(package.source, version, cache_root()))
+    return str(npm_program(package.npm, version, package.program, cache_root()))

@@ -1,13 +1,17 @@
 """Protocol of agents: the command that starts an agent, and readers of its transcript and delivery."""
 
 import re
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
 from scylla_gha.agents.skill_listing import SkillListing
+from scylla_gha.config.materials import is_undelivered
+from scylla_gha.model.agent_manifest import CliPackage
 from scylla_gha.model.experiment import TrialLimits
+from scylla_gha.model.plan import Arm
 from scylla_gha.model.scenario import SkillStop
 from scylla_gha.model.traffic import StopRule, ToolWatch, WatchedTraffic
 from scylla_gha.model.trial import Declared, Observed, Outcome, SafetyNetSummary, Trajectory, Uses
@@ -19,10 +23,11 @@ _COMMAND: Final = re.compile(r"/([A-Za-z0-9:_-]+)(?=\s|$)")
 
 @dataclass(frozen=True, slots=True)
 class ModelAccess:
-    """Address of the gateway, and the dummy key that identifies the trial there."""
+    """Address of the gateway, the dummy key that identifies the trial there, and the style of the model's API."""
 
     url: str
     token: str
+    api_style: str = "anthropic-messages"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +115,7 @@ class ProcessResult:
 class TranscriptSummary:
     """Summary of an attempt's transcript. `retryable`: another attempt at the cell may end differently.
 
+    `proves_end` is False if the CLI may report half an answer or a failed request as success.
     It has no cost, since Claude Code invents a price for a model that it does not know.
     """
 
@@ -120,6 +126,7 @@ class TranscriptSummary:
     turns: int | None = None
     version: str | None = None
     safety_net: SafetyNetSummary | None = None
+    proves_end: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +134,13 @@ class AgentPackage:
     """Package of an agent CLI.
 
     Attributes:
-        npm: name of the npm package.
+        npm: name of the npm package; empty: it is of PyPI.
         program: name of its program.
         oldest: oldest supported version.
         side_models: models that some version requests by itself, whatever model it is started with.
         aliases: ids of models, by the CLI's short names, that a version without an inventory is expected to request.
             An alias that is part of the id of the trial's own model means that model.
+        source: package of a manifest, which may need another installation than that of npm; None: it has no manifest.
     """
 
     npm: str
@@ -140,6 +148,16 @@ class AgentPackage:
     oldest: tuple[int, ...]
     side_models: tuple[str, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
+    source: CliPackage | None = None
+
+
+def copy_skill(source: Path, target: Path) -> None:
+    """Copy a skill's folder without what agents do not get."""
+
+    def undelivered(folder: str, names: list[str]) -> set[str]:
+        return {name for name in names if is_undelivered(source, Path(folder, name))}
+
+    shutil.copytree(source, target, ignore=undelivered)
 
 
 def called_command(prompt: str) -> str:
@@ -160,6 +178,13 @@ class Agent(Protocol):
         """True if it sends requests to a model; a built-in agent sends none and costs nothing."""
 
     @property
+    def digest(self) -> str | None:
+        """Digest of the data that describes it, a part of the keys of its trials; None: its version stands for it."""
+
+    def unsupported(self, arm: Arm, roots: Sequence[Path]) -> Iterable[str]:
+        """Return the parts of an arm's treatment that it cannot take; `roots` have the configuration."""
+
+    @property
     def api_styles(self) -> tuple[str, ...]:
         """Styles of model APIs that it uses (`ApiStyle.name`); none for a built-in agent."""
 
@@ -174,6 +199,10 @@ class Agent(Protocol):
     @property
     def prompt_commands(self) -> tuple[str, ...] | None:
         """Built-in commands, beside skills, by which a prompt `/NAME` asks the model; None: `/NAME` is plain text."""
+
+    @property
+    def circumstances(self) -> Mapping[str, str]:
+        """Regular expressions for texts of its requests that differ between equal runs, with constant replacements."""
 
     def path_aliases(self, workspace: str) -> Mapping[str, str]:
         """Map the names that it derives from the workspace's path to their aliases in recordings."""

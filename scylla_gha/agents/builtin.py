@@ -6,12 +6,14 @@ its mode. If these are MCP servers, the script calls their tools by the command 
 
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
 from scylla_gha.agents import mcp_client
 from scylla_gha.agents.base import AgentCommand, AgentTask, ProcessResult, TranscriptSummary
+from scylla_gha.model.plan import Arm
 from scylla_gha.model.scenario import SkillStop
 from scylla_gha.model.traffic import ToolWatch, WatchedTraffic
 from scylla_gha.model.trial import Outcome, Trajectory
@@ -38,10 +40,16 @@ class NopAgent:
 
     package: Final = None
     uses_model: Final = False
+    digest: Final = None
+    circumstances: Final[dict[str, str]] = {}
     api_styles: Final = ()
     skill_listing: Final = None
     skills_folder: Final = None
     prompt_commands: Final = None
+
+    def unsupported(self, arm: Arm, roots: Sequence[Path]) -> tuple[()]:  # noqa: ARG002 the Protocol's signature
+        """Return nothing: it has no treatment."""
+        return ()
 
     def path_aliases(self, workspace: str) -> dict[str, str]:  # noqa: ARG002 the Protocol's signature
         """Return no aliases."""

@@ -31,6 +31,7 @@ from scylla_gha.model.trial import Attempt, Declared, Delivery, Observed, Outcom
 from scylla_gha.prepare import PreparedScenario
 from scylla_gha.prepare.start_state import StartState, TooLargeError
 from scylla_gha.prepare.workspace import NoPatchError, Workspace, own_agent_files, snapshot, with_agent_files
+from scylla_gha.providers import shared_style
 from scylla_gha.redaction import RedactionSession
 from scylla_gha.sandboxes.base import GATEWAY_SOCKET, SandboxMounts, names_inside, socket_folder, translate_paths
 from scylla_gha.store import write_bytes, write_record, write_text
@@ -70,7 +71,7 @@ def run_attempt(
             github.adopt(workspace)
         start = with_agent_files(prepared.start, workspace.repo, runner.resources.agent_files)
         session = _open_session(runner, prepared, mounts, folder, github.hosts if github else ())
-        access = ModelAccess(runner.target.address or session.url, session.token) if session else None
+        access = _access(runner, session) if session else None
         equipped = equip_agent(runner, prepared, mounts, access, github)
         redactor = runner.redactor.with_secrets((*equipped.command.secrets, *(github.secrets if github else ())))
         patch = runner.patch.read_bytes() if runner.patch and runner.patch.is_file() else b""
@@ -134,10 +135,18 @@ def _open_session(
         stop=_stop_rule(runner, prepared),
         share_usd=runner.share_usd,
         paths={repo: "/scylla-workspace", **runner.agent.path_aliases(repo), home: "/scylla-home"},
+        circumstances=tuple(runner.agent.circumstances.items()),
         egress=EgressPolicy(hosts=(*prepared.folder.scenario.network.hosts, *treatment.hosts, *github_hosts)),
         socket=mounts.sockets / GATEWAY_SOCKET if mounts.sockets and runner.target.address else None,
     )
     return runner.gateway.open(session)
+
+
+def _access(runner: AgentRunner, session: SessionHandle) -> ModelAccess:
+    """Return the access to the model as the agent gets it."""
+    provider = runner.gateway.provider_of(runner.arm.model) if runner.gateway else ""
+    style = shared_style(runner.agent.api_styles, provider) if provider else None
+    return ModelAccess(runner.target.address or session.url, session.token, style or "")
 
 
 def _stop_rule(runner: AgentRunner, prepared: PreparedScenario) -> StopRule | None:

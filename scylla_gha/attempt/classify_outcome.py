@@ -183,6 +183,29 @@ def _failed_request(case: _Case) -> TranscriptSummary | None:
     return _with(case, Outcome.PROVIDER_ERROR, reason, retryable=not evidence.is_lasting)
 
 
+def _unproved_end(case: _Case) -> TranscriptSummary | None:
+    """Reject the success of a CLI that may report half an answer or a failed request as success."""
+    summary, account = case.summary, case.traffic.account
+    if summary.proves_end or summary.outcome is not Outcome.COMPLETED:
+        return None
+    if account.evidence.fault:
+        reason = f"the last request to the provider failed ({account.evidence.fault}), and the CLI reports success"
+        return _with(case, Outcome.PROVIDER_ERROR, reason, retryable=not account.evidence.is_lasting)
+    if not account.requests:
+        return _with(case, Outcome.SANDBOX_ERROR, f"the CLI sent no request to the model; {summary.reason}")
+    if account.evidence.is_unanswered:
+        return _with(case, Outcome.AGENT_ERROR, "the last request got no whole answer, and the CLI reports success")
+    return None
+
+
+def _no_start(case: _Case) -> TranscriptSummary | None:
+    """Detect a CLI that failed before its first request, so that the model had no part in it."""
+    summary = case.summary
+    if summary.proves_end or summary.outcome is not Outcome.AGENT_ERROR or case.traffic.account.requests:
+        return None
+    return _with(case, Outcome.SANDBOX_ERROR, f"the CLI sent no request to the model; {summary.reason}")
+
+
 def _missing_first_answer(case: _Case) -> TranscriptSummary | None:
     """Detect a time limit that was reached while a request waited for the model's first answer."""
     if not (case.finished.timed_out and case.traffic.account.evidence.awaits_first):
@@ -238,6 +261,8 @@ _RULES: Final[tuple[Callable[[_Case], TranscriptSummary | None], ...]] = (
     _missing_first_answer,
     _silent_provider,
     _full_output,
+    _unproved_end,
+    _no_start,
     _late_excuse,
     _spent_turns,
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from scylla_gha.config.library import Library
+from scylla_gha.config.library import Library, project_root
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store.run_folder import RunFolder
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _Command = Callable[..., None]
 _Decorator = Callable[[_Command], _Command]
 _RUNS: Final = Path("runs")
-_CONFIG_FOLDERS: Final = ("experiments", "images", "inventories", "mcp", "models", "modes", "prices", "tiers")
 
 
 class CommandGroup(click.Group):
@@ -33,21 +32,6 @@ class CommandGroup(click.Group):
         commands = [(name, self.commands[name].get_short_help_str(longest)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl(commands)
-
-
-def project_root(start: Path) -> Path:
-    """Return the folder whose `config/` and `scenarios/` apply in `start`.
-
-    It is the nearest folder with scenarios or configuration, from `start` up to the root of the git repository of
-    `start`. Outside of a repository it is `start` itself, so no other user's parent folder is trusted.
-    """
-    folders = [start, *start.parents]
-    depth = next((number for number, folder in enumerate(folders) if (folder / ".git").exists()), 0)
-    for folder in folders[: depth + 1]:
-        has_configuration = any((folder / "config" / name).is_dir() for name in _CONFIG_FOLDERS)
-        if has_configuration or any((folder / "scenarios").glob("*/*/scenario.yaml")):
-            return folder
-    return start
 
 
 def library() -> Library:

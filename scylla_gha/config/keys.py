@@ -37,7 +37,7 @@ def group_key(  # noqa: PLR0913 each argument is a part of the key
     Args:
         experiment: its limits, model settings and prices are covered.
         folder: the scenario; its task is covered, and its solution if the arm is a built-in agent.
-        arm: agent, version, model, variant, and mode if the scenario has GitHub.
+        arm: agent, version, manifest, model, variant, and mode if the scenario has GitHub.
         toolbox: digest of the tools on PATH.
         sandbox: name of the agent's sandbox.
         limits_resources: whether that sandbox enforces limits on memory, disk, processes and CPUs.
@@ -60,6 +60,7 @@ def group_key(  # noqa: PLR0913 each argument is a part of the key
             [experiment.model_settings.agent.configured(), experiment.prices] if arm.model else None,
             *([image] if image else []),
             *([{"mode": arm.mode.digest}] if arm.mode else []),
+            *([{"manifest": arm.manifest}] if arm.manifest else []),
             *([{"github": experiment.github}] if folder.github and experiment.github != "hub" else []),
         ]
     )

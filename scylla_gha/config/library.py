@@ -2,7 +2,8 @@
 
 ```
 <root>/config/experiments/<id>.yaml  config/tiers/           config/models/<file>.yaml  config/prices/<name>.yaml
-<root>/config/images/<id>.yaml       config/modes/<id>.yaml  scenarios/<suite>/<id>/  fixtures/<name>/
+<root>/config/images/<id>.yaml       config/modes/<id>.yaml  config/agent-clis/<name>.yaml
+<root>/scenarios/<suite>/<id>/       fixtures/<name>/
 ```
 """
 
@@ -18,6 +19,7 @@ from scylla_gha.config.model_names import nearest_models, resolved_model, sdk_mo
 from scylla_gha.config.scenario_folder import ScenarioFolder, read_scenario_folder
 from scylla_gha.config.tiers import Tiers, mode_paths, read_mode
 from scylla_gha.errors import ConfigError
+from scylla_gha.model.agent_manifest import AgentManifest
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.github_fixture import REPOSITORIES_FILE, GitHubRepositories
 from scylla_gha.model.mode import Mode
@@ -27,7 +29,33 @@ from scylla_gha.model.traffic import ModelInfo, PriceList, Rates
 from scylla_gha.model.trial import Inventory, SessionFacts
 from scylla_gha.model.variant import Variant
 
+_CONFIG_FOLDERS: Final = (
+    "agent-clis",
+    "experiments",
+    "images",
+    "inventories",
+    "mcp",
+    "models",
+    "modes",
+    "prices",
+    "tiers",
+)
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
+
+
+def project_root(start: Path) -> Path:
+    """Return the folder whose `config/` and `scenarios/` apply in `start`.
+
+    It is the nearest folder with scenarios or configuration, from `start` up to the root of the git repository of
+    `start`. Outside of a repository it is `start` itself, so no other user's parent folder is trusted.
+    """
+    folders = [start, *start.parents]
+    depth = next((number for number, folder in enumerate(folders) if (folder / ".git").exists()), 0)
+    for folder in folders[: depth + 1]:
+        has_configuration = any((folder / "config" / name).is_dir() for name in _CONFIG_FOLDERS)
+        if has_configuration or any((folder / "scenarios").glob("*/*/scenario.yaml")):
+            return folder
+    return start
 
 
 def toolkit_root() -> Path:
@@ -134,6 +162,15 @@ class Library:
         """Read the inventory of an agent CLI at a version; None if it was not measured."""
         path = self._by_stem("inventories").get(f"{agent}-{version}")
         return _inventory(path) if path else None
+
+    def agent_names(self) -> list[str]:
+        """Return the names of the agent CLIs that have a manifest."""
+        return sorted(self._by_stem("agent-clis"))
+
+    def agent_manifest(self, name: str) -> AgentManifest:
+        """Read the manifest of an agent CLI."""
+        path = _pick(self._by_stem("agent-clis"), name, "agent", "config/agent-clis/")
+        return load_named(path, AgentManifest, "name")
 
     def agent_sessions(self) -> list[SessionFacts]:
         """Read the stored facts about agent CLIs' sessions with a scripted model."""

@@ -11,6 +11,7 @@ from typing import Any, Final
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.config.scenario_folder import ScenarioFolder, oracle_modes
 from scylla_gha.model import Record
+from scylla_gha.model.agent_manifest import AgentManifest
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.github_fixture import GitHubFixture, GitHubRepositories
 from scylla_gha.model.github_views import LIST_QUERIES, OBJECT_QUERIES, PUSHES, GitHubView, PushView
@@ -42,6 +43,7 @@ _FILES: Final[dict[str, tuple[type[Record], str]]] = {
     "model": (ModelInfo, "config/models/ID.yaml"),
     "prices": (PriceList, "config/prices/NAME.yaml"),
     "image": (ImageRecipe, "config/images/NAME.yaml"),
+    "agent-cli": (AgentManifest, "config/agent-clis/NAME.yaml"),
     "inventory": (Inventory, "config/inventories/AGENT-VERSION.yaml"),
     "agent-session": (SessionFacts, "config/agent-sessions/AGENT-VERSION.yaml"),
     "result": (Result, "results.jsonl, one object per line"),

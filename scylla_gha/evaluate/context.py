@@ -13,7 +13,7 @@ from scylla_gha.config.keys import judgment_key, panel_digest
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.config.materials import PromptTexts
 from scylla_gha.config.scenario_folder import ScenarioFolder
-from scylla_gha.errors import FixtureError, ToolError
+from scylla_gha.errors import ConfigError, FixtureError, ToolError
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.images import SandboxPool
@@ -115,8 +115,15 @@ class RunSettings:
         return SandboxPool(self.plan.sandbox, self.library, self.plan.experiment.limits, self.sources)
 
     def installed(self, arm: Arm) -> InstalledAgent:
-        """Return the agent of an arm on this machine."""
-        return next(agent for name, agent in self.agents.items() if agent_name(name)[0] == arm.agent)
+        """Return the agent of an arm on this machine.
+
+        Raises:
+            ConfigError: its manifest differs from the one of the plan.
+        """
+        installed = next(agent for name, agent in self.agents.items() if agent_name(name)[0] == arm.agent)
+        if arm.manifest not in {None, installed.agent.digest}:
+            raise ConfigError(f"config/agent-clis/{arm.agent}.yaml changed since it was planned; plan again")
+        return installed
 
     def scenario(self, scenario: str) -> ScenarioFolder:
         """Return a scenario with the rubric for judging it."""

@@ -48,6 +48,9 @@ class ProviderEvidence(Record):
         default=0.0,
         description="Seconds that the main conversation's last request waited for rate limits it did not provoke",
     )
+    is_unanswered: bool = Field(
+        default=False, description="True if the last request of the main conversation got no whole answer"
+    )
     wants_tool: bool = Field(
         default=False, description="True if the last answer of the main conversation asked for a tool"
     )
@@ -105,6 +108,7 @@ def provider_evidence(
         is_lasting=bool(faults) and not whole and faults[-1][:3] in _ACCESS_STATUSES,
         silent_since=_silent_since(requests[after[-1].number], after[-1]) if after else None,
         limited_seconds=final.waited_seconds if final and not provoked else 0.0,
+        is_unanswered=bool(after),
         wants_tool=bool(turns) and turns[-1].stop_reason == USES_TOOL,
     )
 

@@ -52,6 +52,11 @@ class Arm(Record):
         exclude_if=lambda mode: mode is None,
         description="Mode of the arm; None: the experiment compares no modes",
     )
+    manifest: str | None = Field(
+        default=None,
+        exclude_if=lambda manifest: manifest is None,
+        description="Digest of the agent's manifest; None: the agent is built in",
+    )
     side: Literal["head"] | None = Field(
         default=None,
         description="head: the arm has the change's variant; None: no change, or its base",

@@ -85,9 +85,7 @@ class Declared(Record):
         default=(), description="Declared skills of which the start state has another one with the same name"
     )
     plugins: tuple[str, ...] = ()
-    forked_skill: str | None = Field(
-        default=None, description="Skill that the prompt calls and a sub-agent runs; or null"
-    )
+    forked_skill: str | None = Field(default=None, description="Skill that the prompt calls and a sub-agent runs")
     usual_tools: bool = Field(default=True, description="True if no setting can change the CLI's choice of tools")
     usual_prompt: bool = Field(default=True, description="True if the treatment leaves the CLI's own prompt as it is")
     safety_net: bool = Field(default=False, description="True if a hook judges each call that can destroy something")
@@ -100,6 +98,8 @@ class Declared(Record):
     places: tuple[str, ...] = Field(
         default=(), description="Instruction files that the agent may read, or folders of them"
     )
+    texts: dict[str, str] = Field(default={}, description="Texts that the first request must have, by what they prove")
+    sources: tuple[Source, ...] = Field(default=("start event", "first request"), description="Sources of a session")
 
 
 class Observed(Record):
@@ -133,9 +133,8 @@ class Observed(Record):
         default={},
         description="Number of characters in the request, by part: system_prompt, tools/NAME, mcp/SERVER, ...",
     )
-    listings: dict[str, str] = Field(
-        default={}, description="Texts of the lists of `skills` and of sub-agents (`agents`)"
-    )
+    listings: dict[str, str] = Field(default={}, description="Texts of the lists of `skills` and `agents`")
+    texts: tuple[str, ...] = Field(default=(), description="All texts of the request; empty: they are not compared")
 
 
 class Delivery(Record):

@@ -49,6 +49,8 @@ PLACES: Final = {
     "gemini-cli": ("GEMINI.md", "/.gemini"),
     "cursor": ("/.cursor", "/.cursorrules"),
     "opencode": ("/.opencode", "/opencode.json"),
+    "qwen-code": ("QWEN.md", "/.qwen"),
+    "kimi-code": ("/.kimi-code",),
 }
 # Files of one person or one machine, which may contain secrets.
 _PERSONAL: Final = PathPatterns(["*.local.*", "/.claude/worktrees", ".env", ".env.*", "__pycache__"])

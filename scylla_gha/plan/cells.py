@@ -20,7 +20,7 @@ from scylla_gha.model.mode import Mode
 from scylla_gha.model.plan import Arm, Cell, ImpossibleTask, Plan, unpaired_arms
 from scylla_gha.model.variant import Variant
 from scylla_gha.plan.changed_arms import changed_arms
-from scylla_gha.plan.checks import with_model_ids
+from scylla_gha.plan.checks import require_supported_parts, with_model_ids
 from scylla_gha.plan.estimate import DueCells, History, estimate_cells
 from scylla_gha.plan.selection import CellSelection, select, select_cells, select_scenarios
 from scylla_gha.plan.skills import check_prompts
@@ -95,7 +95,9 @@ def expand(
         experiment = experiment.model_copy(update={"baseline": next(arm.against for arm in arms if arm.side)})
     folders = tuple(library.scenario(name) for name in select_scenarios(experiment.scenarios, library))
     check_modes(experiment, folders, [arm.variant for arm in arms if arm.variant], library)
-    check_prompts(folders, arms, ConfigSources.of(library, choice.head))
+    sources = ConfigSources.of(library, choice.head)
+    require_supported_parts(arms, sources, f"experiment {experiment.id}")
+    check_prompts(folders, arms, sources)
     if experiment.github != "hub":
         from scylla_gha.plan.github_com import check_github_com
 
@@ -194,6 +196,7 @@ def _arms_of(
             model=model,
             variant=variant,
             mode=mode,
+            manifest=installed.agent.digest,
         )
         for model in experiment.models
         for variant in variants

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from scylla_gha.agents import AGENTS
 from scylla_gha.analysis import has_statistics
 from scylla_gha.config.installed_packages import installation, require_extra
-from scylla_gha.config.library import Library
+from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.config.model_names import SDK_PROVIDER, nearest_models, sdk_models
 from scylla_gha.counting import dollars
 from scylla_gha.errors import ConfigError, RefusedError
@@ -123,6 +123,24 @@ def require_spoken_models(arms: Iterable[Arm], experiment: Experiment, models: M
                 f"({', '.join(names) or 'none yet'})"
             )
     require_judges(experiment.judges, models, source)
+
+
+def require_supported_parts(arms: Iterable[Arm], sources: ConfigSources, source: str) -> None:
+    """Check that each agent can take all parts of its arms' treatments.
+
+    Raises:
+        ConfigError: it cannot take some parts, which would be ignored.
+    """
+    faults: dict[str, None] = {}
+    for arm in arms:
+        agent, variant = AGENTS.get(arm.agent), arm.variant.id if arm.variant else arm.id
+        parts = list(agent.unsupported(arm, sources.variant(arm).roots)) if agent else []
+        if parts:
+            faults[f"{source}: {arm.agent} cannot take {', '.join(parts)} of {variant}"] = None
+    if faults:
+        raise ConfigError(
+            "\n".join(f"{fault}; use another agent or variant, or add the part to its manifest" for fault in faults)
+        )
 
 
 def require_judges(judges: Iterable[str], models: Mapping[str, ModelInfo], source: str) -> None:

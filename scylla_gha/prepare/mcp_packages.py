@@ -121,18 +121,27 @@ def require_programs(resources: AgentResources) -> None:
                 )
 
 
-def node_program(version: str, cache: Path) -> Path:
-    """Return the program of Node.js at a version.
+def node_package(version: str) -> str:
+    """Return the npm package with the program of Node.js for this machine.
 
     Raises:
-        ToolError: it cannot be installed.
+        ToolError: there is none.
     """
     package = _NODE_NAMES.get(platform.machine())
     if package is None:
         raise ToolError(
             f"there is no Node.js {version} for {platform.machine()}; MCP servers of npm run on x86-64 and arm64"
         )
-    return npm_program(package, version, "node", cache).resolve()
+    return package
+
+
+def node_program(version: str, cache: Path) -> Path:
+    """Return the program of Node.js at a version.
+
+    Raises:
+        ToolError: it cannot be installed.
+    """
+    return npm_program(node_package(version), version, "node", cache).resolve()
 
 
 def install_server(server: PackagedServer, cache: Path) -> Installation:

@@ -240,16 +240,17 @@ def run_npm(folder: Path, command: str, *arguments: str, installs: str) -> None:
         )
 
 
-def find_program(program: str, package: str) -> str:
-    """Find a program on the user's PATH.
+def find_program(program: str, package: str, registry: str = "npm") -> str:
+    """Find a program on the user's PATH; `package` of the `registry` (npm or pypi) would install it.
 
     Raises:
         ToolError: it is missing.
     """
     path = shutil.which(program)
     if path is None:
+        install = "npm install -g" if registry == "npm" else "uv tool install"
         raise ToolError(
-            f"{program!r} is not on PATH; install it with `npm install -g {package}`, or pin "
+            f"{program!r} is not on PATH; install it with `{install} {package}`, or pin "
             "a version of the agent (NAME@VERSION), which is then installed"
         )
     return path
@@ -267,7 +268,7 @@ def npm_program(package: str, version: str, program: str, cache: Path) -> Path:
 
     def install(folder: Path) -> None:
         run_npm(folder, "install", f"{package}@{version}", installs=f"{package}@{version}")
-        _link_native(folder / "node_modules", program)
+        link_native(folder / "node_modules", program)
 
     folder = make_once(cache / "npm" / f"{package.replace('/', '+')}-{version}", install)
     path = folder / "node_modules" / ".bin" / program
@@ -290,8 +291,10 @@ def newest_npm_version(package: str) -> str:
     return result.stdout.decode(errors="replace").strip()
 
 
-def _link_native(modules: Path, program: str) -> None:
+def link_native(modules: Path, program: str, native: str = "") -> None:
     """Link the program to the optional package for this platform, as the script of its package would do.
+
+    The program's path in the optional package is `native`; empty: its name.
 
     Raises:
         ToolError: the package has a script, and none of its optional packages holds the program.
@@ -309,19 +312,19 @@ def _link_native(modules: Path, program: str) -> None:
     scripts = [name for name in ("preinstall", "install", "postinstall") if name in package.get("scripts", {})]
     if not scripts:
         return
-    candidates = [modules / name / program for name in package.get("optionalDependencies", {})]
+    candidates = [modules / name / (native or program) for name in package.get("optionalDependencies", {})]
     # Older npm versions install the packages for both C libraries; that of this system comes first.
     other = platform.libc_ver()[0] == "glibc"
-    candidates.sort(key=lambda path: path.parent.name.endswith("-musl") == other)
-    native = next((path for path in candidates if os.access(path, os.X_OK)), None)
-    if native is None:
+    candidates.sort(key=lambda path: ("-musl" in path.as_posix()) == other)
+    binary = next((path for path in candidates if os.access(path, os.X_OK)), None)
+    if binary is None:
         raise ToolError(
             f"{package.get('name')}: its {scripts[0]} script would make {program!r}, and scripts of "
             "packages are not run; install the program yourself, put it on PATH, and name the agent "
             "without a version"
         )
     link.unlink()
-    link.symlink_to(os.path.relpath(native, link.parent))
+    link.symlink_to(os.path.relpath(binary, link.parent))
 
 
 def prepare_once(name: str, cache: Path, make: Callable[[Path], object]) -> None:

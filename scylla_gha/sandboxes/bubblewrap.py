@@ -252,8 +252,8 @@ def _program_names(program: str, search_path: str) -> dict[Path, str]:
             names[path] = f"{_TOOLS}{len(names) or ''}" if _TOOLS in names.values() else _TOOLS
     real = Path(_resolved(program))
     if real.is_absolute() and not _is_of_system(real) and real.exists():
-        package = _npm_packages(real)
-        names[package] = f"{_AGENT}/{real.name}" if package == real else f"{_AGENT}/node_modules"
+        package = _installed_folder(real)
+        names[package] = f"{_AGENT}/{package.name}"
     return names
 
 
@@ -270,11 +270,12 @@ def _hide_toolkit(mounted: Iterable[Path]) -> Iterator[str]:
             yield from ("--tmpfs", str(folder))
 
 
-def _npm_packages(program: Path) -> Path:
-    """Return the folder of npm packages in which a program is installed, or the program itself."""
-    if "node_modules" not in program.parts:
-        return program
-    return Path(*program.parts[: program.parts.index("node_modules") + 1])
+def _installed_folder(program: Path) -> Path:
+    """Return the folder of npm packages or the virtual environment of a program, or the program itself."""
+    if "node_modules" in program.parts:
+        return Path(*program.parts[: program.parts.index("node_modules") + 1])
+    environments = (folder for folder in program.parents if (folder / "pyvenv.cfg").is_file())
+    return next(environments, program)
 
 
 def _is_of_system(path: Path) -> bool:

@@ -1,6 +1,6 @@
 """A tiny agent: a shell command, whose output is its transcript."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from scylla_gha.agents.base import AgentCommand, AgentPackage, AgentTask, Proces
 from scylla_gha.attempt import run_attempt
 from scylla_gha.attempt.equip import AgentRunner
 from scylla_gha.model.experiment import TrialLimits
+from scylla_gha.model.plan import Arm
 from scylla_gha.model.scenario import SkillStop
 from scylla_gha.model.traffic import ToolWatch, WatchedTraffic
 from scylla_gha.model.trial import Attempt, Declared, Observed, Outcome, Step, ToolCall, Trajectory
@@ -55,6 +56,17 @@ class ShellAgent:
     @property
     def skill_listing(self) -> None:
         return None
+
+    @property
+    def digest(self) -> None:
+        return None
+
+    @property
+    def circumstances(self) -> dict[str, str]:
+        return {}
+
+    def unsupported(self, arm: Arm, roots: Sequence[Path]) -> tuple[()]:  # noqa: ARG002 the Protocol's signature
+        return ()
 
     def path_aliases(self, workspace: str) -> dict[str, str]:
         """The session folder as Claude Code names it."""

@@ -229,7 +229,8 @@ def test_a_line_that_would_fill_the_memory_is_unreadable_and_the_others_are_read
     lines = [b'{"type":"system","subtype":"init","claude_code_version":"2.1.197"}', long, b'{"type":"result"}', b""]
     path = tmp_path / "transcript.jsonl"
     path.write_bytes(b"\n".join(lines))
-    script = "import pathlib, sys; from scylla_gha.agents.claude.transcript import *; "
+    script = "import pathlib, sys; from scylla_gha.agents.claude.transcript import read_transcript; "
+    script += "from scylla_gha.agents.json_lines import events_with; "
     script += "session = read_transcript(pathlib.Path(sys.argv[1])); "
     script += "print(session.version, session.unreadable, session.result, len(list(events_with(pathlib.Path("
     script += "sys.argv[1]), b'type')))); print(open('/proc/self/status').read().partition('VmHWM:')[2].split()[0])"

@@ -35,6 +35,7 @@ def _own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 DONE, DIED = TranscriptSummary(Outcome.COMPLETED, "done"), TranscriptSummary(Outcome.AGENT_ERROR, "no result")
 LATE, EARLY = TranscriptSummary(Outcome.TIMEOUT, "late"), TranscriptSummary(Outcome.SANDBOX_ERROR, "did not start")
+UNPROVED = TranscriptSummary(Outcome.COMPLETED, "done", proves_end=False)
 BEGAN = ProviderEvidence(answers=1, has_begun=True)
 ROWS = [
     [cell.strip() for cell in line.strip("|").split(" | ")]
@@ -106,14 +107,17 @@ CASES: dict[int, Outcome] = {
     14: ruled(LATE, timed_out=True, waiting=0.1, evidence=ProviderEvidence(awaits_first=True)),
     15: ruled(LATE, timed_out=True, waiting=30.0, evidence=BEGAN),
     16: ruled(DIED, hits=frozenset({LimitHit.OUTPUT}), evidence=BEGAN),
-    17: ruled(EARLY),
-    18: ruled(EARLY, evidence=BEGAN),
-    19: ruled(DONE, turns=2, limit=2, evidence=ProviderEvidence(answers=2, has_begun=True, wants_tool=True)),
-    20: ruled(LATE, timed_out=True, waiting=29.0, evidence=BEGAN),
-    21: ruled(TranscriptSummary(Outcome.REFUSED, "no"), evidence=BEGAN),
-    22: ruled(TranscriptSummary(Outcome.BUDGET_EXCEEDED, "turns"), evidence=BEGAN),
-    23: ruled(DONE, evidence=ProviderEvidence(answers=1, has_begun=True, fault="529 overloaded_error")),
-    24: ruled(DIED, evidence=BEGAN),
+    17: ruled(UNPROVED, requests=2, evidence=ProviderEvidence(answers=1, has_begun=True, fault="529 overloaded_error")),
+    18: ruled(UNPROVED, requests=2, evidence=ProviderEvidence(answers=1, has_begun=True, is_unanswered=True)),
+    19: ruled(UNPROVED),
+    20: ruled(EARLY),
+    21: ruled(EARLY, evidence=BEGAN),
+    22: ruled(DONE, turns=2, limit=2, evidence=ProviderEvidence(answers=2, has_begun=True, wants_tool=True)),
+    23: ruled(LATE, timed_out=True, waiting=29.0, evidence=BEGAN),
+    24: ruled(TranscriptSummary(Outcome.REFUSED, "no"), evidence=BEGAN),
+    25: ruled(TranscriptSummary(Outcome.BUDGET_EXCEEDED, "turns"), evidence=BEGAN),
+    26: ruled(DONE, evidence=ProviderEvidence(answers=1, has_begun=True, fault="529 overloaded_error")),
+    27: ruled(DIED, evidence=BEGAN),
 }
 
 

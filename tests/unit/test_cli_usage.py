@@ -8,8 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from scylla_gha.cli.main import cli
-from scylla_gha.cli.options import project_root
-from scylla_gha.config.library import Library, toolkit_root
+from scylla_gha.config.library import Library, project_root, toolkit_root
 
 REVERTS = ("reverts", "o/r")
 

@@ -7,7 +7,7 @@ import dataclasses
 import json
 import re
 import shutil
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,15 +17,16 @@ from scylla_gha.agents.base import (
     AgentTask,
     ProcessResult,
     TranscriptSummary,
+    copy_skill,
 )
 from scylla_gha.agents.claude import safety_hook
 from scylla_gha.agents.claude.delivery import declared_delivery, observed_delivery
 from scylla_gha.agents.claude.transcript import classify_session, read_transcript
 from scylla_gha.agents.claude.uptake import SKILLS_FOLDER, observed_uses, tool_watch
 from scylla_gha.agents.skill_listing import ListingRules, ModelBudget, SkillListing
-from scylla_gha.config.materials import is_undelivered
 from scylla_gha.counting import counted
 from scylla_gha.errors import ToolError
+from scylla_gha.model.plan import Arm
 from scylla_gha.model.scenario import SkillStop
 from scylla_gha.model.traffic import StopRule, ToolWatch, WatchedTraffic
 from scylla_gha.model.trial import Declared, Observed, Trajectory, Uses
@@ -82,6 +83,8 @@ class ClaudeCode:
         },
     )
     uses_model: Final = True
+    digest: Final = None
+    circumstances: Final[dict[str, str]] = {}
     api_styles: Final = ("anthropic-messages",)
     skill_listing: Final = SkillListing(
         versions=(
@@ -106,6 +109,10 @@ class ClaudeCode:
     skills_folder: Final = SKILLS_FOLDER
     # Others end the session without a request, as `/clear` and `/context` do (2.1.197 and 2.1.332, 2026-11-28).
     prompt_commands: Final = ("goal", "init", "insights", "review", "security-review", "team-onboarding")
+
+    def unsupported(self, arm: Arm, roots: Sequence[Path]) -> tuple[()]:  # noqa: ARG002 the Protocol's signature
+        """Return nothing: it takes every part of a treatment."""
+        return ()
 
     def path_aliases(self, workspace: str) -> dict[str, str]:
         """Return the session folder's name: the path, with a dash for each character that is no letter or digit."""
@@ -249,18 +256,13 @@ def _skill_flags(task: AgentTask) -> list[str]:
     sources = {Path(key).name: path for key, path in task.resources.folders.items() if key.startswith("skills/")}
     for name, source in sources.items():
         parent = task.home / _PLUGINS / plugins[name] if name in plugins else task.home / ".claude"
-        shutil.copytree(source, parent / "skills" / name, ignore=partial(_undelivered, source))
+        copy_skill(source, parent / "skills" / name)
     flags = []
     for plugin in dict.fromkeys(plugins.values()):
         manifest = {"name": plugin, "version": "1.0.0", "description": "Skills of an author"}
         write_text(task.home / _PLUGINS / plugin / ".claude-plugin" / "plugin.json", json.dumps(manifest))
         flags += ["--plugin-dir", str(task.home / _PLUGINS / plugin)]
     return flags
-
-
-def _undelivered(skill: Path, folder: str, names: list[str]) -> set[str]:
-    """Return the names in a folder of a skill that agents do not get."""
-    return {name for name in names if is_undelivered(skill, Path(folder, name))}
 
 
 def _agent_flags(task: AgentTask) -> list[str]:

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from scylla_gha.agents.base import AgentTask, called_command
 from scylla_gha.agents.claude.safety_hook import Json, observed_hooks
-from scylla_gha.agents.claude.transcript import events_with
+from scylla_gha.agents.json_lines import events_with
 from scylla_gha.config.agent_files import front_fields, front_matter, skill_exposure, skills_without_description
 from scylla_gha.model.trial import Declared, Observed, Source
 from scylla_gha.model.variant import AgentResources

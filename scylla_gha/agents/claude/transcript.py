@@ -19,24 +19,16 @@ them too, and the gateway knows the times of requests.
 provider only if the gateway saw it.
 """
 
-import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from scylla_gha.agents.base import ProcessResult
+from scylla_gha.agents.json_lines import Event, read_events
 from scylla_gha.lenient_json import whole_number
 from scylla_gha.model.trial import Outcome, Step, ToolCall, Trajectory
-from scylla_gha.providers.base import objects, parse_object
+from scylla_gha.providers.base import objects
 
-Event = dict[str, Any]
-
-_MAX_LINES: Final = 1_000_000  # far more than a session has; that many are read in seconds
-_MAX_LINE_BYTES: Final = 16 * 1024 * 1024  # bytes; the longest events have a picture or a tool's output
-_TOO_LONG: Final = b"\0"  # replaces a longer line, and is not an event
-_MAX_PARTS: Final = 1_000_000  # of an event; each takes some hundred bytes of memory
-_MAX_LEVELS: Final = 100  # of nesting in an event; Python and pydantic allow a few hundred
 _MAX_REASON_CHARACTERS: Final = 300
 _BAD_REQUEST: Final = frozenset({400, 413})
 _LIMITS: Final = frozenset({"error_max_turns", "error_max_budget_usd"})
@@ -86,52 +78,12 @@ class ClaudeSession:
 def read_transcript(transcript: Path) -> ClaudeSession:
     """Read the events of a transcript; lines that are not events are counted."""
     session = ClaudeSession()
-    lines = _lines(transcript)
-    for line in itertools.islice(lines, _MAX_LINES):
-        event = _parse_event(line)
-        if event is not None and not _is_deep(line, event):
-            _add_event(session, event)
-        elif line.strip():
+    for event in read_events(transcript):
+        if event is None:
             session.unreadable += 1
-    session.unreadable += any(lines)
+        else:
+            _add_event(session, event)
     return session
-
-
-def events_with(transcript: Path, marker: bytes) -> Iterator[Event]:
-    """Yield the events of lines that contain the marker; the other lines are not parsed."""
-    for line in _lines(transcript):
-        if marker in line and (event := _parse_event(line)) is not None:
-            yield event
-
-
-def _lines(transcript: Path) -> Iterator[bytes]:
-    """Yield the lines; never read the whole of a line that is too long into memory."""
-    with transcript.open("rb") as file:
-        while line := file.readline(_MAX_LINE_BYTES):
-            part = line
-            while len(part) == _MAX_LINE_BYTES and not part.endswith(b"\n"):
-                line, part = _TOO_LONG, file.readline(_MAX_LINE_BYTES)
-            yield line
-
-
-def _parse_event(line: bytes) -> Event | None:
-    """Parse an event; return None if the line is not an event, or has so many parts that it would fill the memory."""
-    return None if sum(map(line.count, (b",", b"[", b"{"))) > _MAX_PARTS else parse_object(line)
-
-
-def _is_deep(line: bytes, event: Event) -> bool:
-    """Return True if the event is nested too deeply to be written again."""
-    if line.count(b"[") + line.count(b"{") <= _MAX_LEVELS:
-        return False
-    level: list[object] = [event]
-    for _ in range(_MAX_LEVELS):
-        level = [
-            inner
-            for value in level
-            if isinstance(value, dict | list)
-            for inner in (value.values() if isinstance(value, dict) else value)
-        ]
-    return bool(level)
 
 
 def _add_event(session: ClaudeSession, event: Event) -> None:

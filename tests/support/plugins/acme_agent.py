@@ -1,9 +1,11 @@
 """An agent CLI that speaks chat completions: `acme -m MODEL`, with the prompt on standard input."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from scylla_gha.agents.base import AgentCommand, AgentPackage, AgentTask, ProcessResult, TranscriptSummary
+from scylla_gha.model.plan import Arm
 from scylla_gha.model.scenario import SkillStop
 from scylla_gha.model.traffic import ToolWatch, WatchedTraffic
 from scylla_gha.model.trial import Outcome, Step, Trajectory
@@ -15,10 +17,16 @@ class AcmeCli:
 
     package: Final = AgentPackage(npm="@acme/cli", program="acme", oldest=(1,))
     uses_model: Final = True
+    digest: Final = None
+    circumstances: Final[dict[str, str]] = {}
     api_styles: Final = ("openai-chat",)
     skill_listing: Final = None
     skills_folder: Final = None
     prompt_commands: Final = None
+
+    def unsupported(self, arm: Arm, roots: Sequence[Path]) -> tuple[()]:  # noqa: ARG002 the Protocol's signature
+        """Refuse nothing."""
+        return ()
 
     def path_aliases(self, workspace: str) -> dict[str, str]:  # noqa: ARG002 the Protocol's signature
         """Return no aliases."""

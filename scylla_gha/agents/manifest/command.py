@@ -1,0 +1,219 @@
+"""Command of an agent CLI with a manifest: flags, environment, and files in HOME."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from scylla_gha.agents.base import AgentCommand, AgentTask, copy_skill
+from scylla_gha.counting import counted
+from scylla_gha.errors import ConfigError, ToolError
+from scylla_gha.model.agent_manifest import (
+    PLACEHOLDER,
+    Additions,
+    AgentManifest,
+    ManifestTreatment,
+    ServerForm,
+    SkillForm,
+    SubAgentForm,
+)
+from scylla_gha.model.variant import ServerCommand, SubAgent, SystemPrompt
+from scylla_gha.store import write_text
+
+_RESOURCES: Final = "team"  # folder in HOME
+_PROMPT: Final = "system-prompt.md"  # files in HOME
+_TASK: Final = "task.md"
+_LONGEST_WORD: Final = 131_071  # maximum bytes of one argument in Linux
+
+Values = Mapping[str, object]
+
+
+@dataclass
+class _Start:
+    """Parts of a command as they are added; files are texts, or JSON values that are merged."""
+
+    task: AgentTask
+    values: dict[str, object]
+    flags: list[str] = field(default_factory=list)
+    env: dict[str, str] = field(default_factory=dict)
+    files: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, additions: Additions | None, **values: object) -> None:
+        """Add flags, variables and files, with these values in addition to those of the task."""
+        if additions is None:
+            return
+        known = {**self.values, **values}
+        self.flags += [filled(flag, known) for flag in additions.flags]
+        self.env |= {name: filled(value, known) for name, value in additions.env.items()}
+        for path, file in additions.files.items():
+            name = filled(path, known)
+            if file.text is not None:
+                self.files[name] = filled(file.text, known)
+            else:
+                self.merge(name, filled_json(file.data, known))
+
+    def merge(self, path: str, content: object) -> None:
+        """Merge a JSON value into a file: objects by their keys, other values replace earlier ones."""
+        self.files[path] = _merged(self.files.get(path), content)
+
+    def write(self) -> None:
+        """Write the files into HOME."""
+        for name, content in self.files.items():
+            write_text(self.task.home / name, content if isinstance(content, str) else json.dumps(content, indent=1))
+
+
+def _merged(old: object, new: object) -> object:
+    if isinstance(old, dict) and isinstance(new, dict):
+        return {**old, **{key: _merged(old.get(key), value) for key, value in new.items()}}
+    return new
+
+
+def filled(text: str, values: Values) -> str:
+    """Return the text with values in the place of known placeholders; lists are joined by commas."""
+
+    def value(name: str) -> str:
+        inserted = values[name]
+        return ",".join(map(str, inserted)) if isinstance(inserted, list | tuple) else str(inserted)
+
+    return PLACEHOLDER.sub(lambda match: value(match[1]) if match[1] in values else match[0], text)
+
+
+def filled_json(content: object, values: Values) -> object:
+    """Return a JSON value with values in the place of placeholders; a text that is one placeholder keeps its type."""
+    if isinstance(content, str):
+        match = PLACEHOLDER.fullmatch(content)
+        return values[match[1]] if match and match[1] in values else filled(content, values)
+    if isinstance(content, list):
+        return [filled_json(item, values) for item in content]
+    if isinstance(content, dict):
+        return {filled(key, values): filled_json(value, values) for key, value in content.items()}
+    return content
+
+
+def manifest_command(manifest: AgentManifest, task: AgentTask, program: str) -> AgentCommand:
+    """Write the files of the CLI and of the treatment into HOME; return the command.
+
+    Raises:
+        ConfigError: the CLI cannot use the API of the model.
+        ToolError: the task's prompt is too long for an argument.
+    """
+    start = _Start(task, _values(task))
+    start.add(manifest.start)
+    if task.access:
+        start.add(_style(manifest, task.access.api_style))
+    if task.model:
+        start.add(manifest.model)
+    if task.limits.turns:
+        start.add(manifest.turns)
+    _add_treatment(start, manifest)
+    start.flags += [filled(word, start.values) for word in manifest.prompt]
+    if any("{prompt_file}" in word for word in manifest.prompt):
+        start.files[_TASK] = task.prompt
+    start.write()
+    longest = max((len(word.encode()) for word in start.flags), default=0)
+    if longest > _LONGEST_WORD:
+        raise ToolError(
+            f"an argument of {manifest.name} would have {counted(longest, 'byte')}, and Linux takes {_LONGEST_WORD}; "
+            "use a shorter prompt, or an agent that reads it from a file"
+        )
+    return AgentCommand((program, *start.flags), env=start.env)
+
+
+def _style(manifest: AgentManifest, style: str) -> Additions:
+    if style not in manifest.api_styles:
+        raise ConfigError(f"{manifest.name} cannot use the API {style}; it can use {', '.join(manifest.api_styles)}")
+    return manifest.api_styles[style]
+
+
+def _values(task: AgentTask) -> dict[str, object]:
+    home = task.sandbox_path(task.home)
+    access = {"gateway": task.access.url, "token": task.access.token} if task.access else {}
+    return {
+        **access,
+        "model": task.model or "",
+        "home": home,
+        "workspace": task.sandbox_path(task.workspace),
+        "prompt": task.prompt,
+        "prompt_file": f"{home}/{_TASK}",
+        "turns": task.limits.turns or 0,
+        "api_retries": task.limits.api_retries,
+    }
+
+
+def _add_treatment(start: _Start, manifest: AgentManifest) -> None:
+    """Add the parts of the treatment; planning has refused a part that the manifest does not have."""
+    treatment, resources, forms = start.task.treatment, start.task.resources, manifest.treatment
+    if treatment.system_prompt:
+        _add_prompt(start, forms, treatment.system_prompt)
+    if treatment.tools is not None:
+        start.add(forms.tools, names=list(treatment.tools))
+    if treatment.settings is not None and forms.settings:
+        start.merge(forms.settings, dict(treatment.settings))
+    if forms.skills:
+        _add_skills(start, forms.skills)
+    if forms.agents:
+        for name, agent in resources.agents.items():
+            path = filled(forms.agents.file, {**start.values, "name": name})
+            start.files[path] = _agent_file(forms.agents, agent)
+    if forms.mcp_servers and resources.mcp_servers:
+        _add_servers(start, forms.mcp_servers)
+
+
+def _add_prompt(start: _Start, forms: ManifestTreatment, prompt: SystemPrompt) -> None:
+    replaces = prompt.replace is not None
+    form = forms.system_prompt_replace if replaces else forms.system_prompt_append
+    text = (prompt.replace if replaces else prompt.append) or ""
+    if form and "{text_file}" in form.model_dump_json():
+        start.files[_PROMPT] = text
+    start.add(form, text=text, text_file=f"{start.values['home']}/{_PROMPT}")
+
+
+def _add_skills(start: _Start, form: SkillForm) -> None:
+    folders = start.task.resources.folders.items()
+    skills = {Path(key).name: path for key, path in folders if key.startswith("skills/")}
+    if skills:
+        start.add(Additions(flags=form.flags))
+    for name, source in skills.items():
+        copy_skill(source, start.task.home / form.folder / name)
+
+
+def _agent_file(form: SubAgentForm, agent: SubAgent) -> str:
+    """Return the Markdown of a sub-agent; JSON values are valid YAML in its front matter."""
+    tools = None if agent.tools is None else [form.tools.get(name, name) for name in agent.tools]
+    values: dict[str, object] = {"name": agent.name, "description": agent.description}
+    values |= {} if tools is None else {"tools": tools}
+    lines = [
+        f"{key}: {json.dumps(filled_json(value, values), ensure_ascii=False)}"
+        for key, value in form.front.items()
+        if tools is not None or "{tools}" not in json.dumps(value)
+    ]
+    return "\n".join(("---", *lines, "---", "", agent.prompt, ""))
+
+
+def _add_servers(start: _Start, form: ServerForm) -> None:
+    """Copy the folders of the MCP servers, and add their entries and flags."""
+    task, folder = start.task, start.task.home / _RESOURCES
+    for name, source in task.resources.folders.items():
+        if name.startswith("mcp/"):
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    started = task.started_servers(folder)
+    servers = {name: {**start.values, **_server_values(name, server)} for name, server in started.items()}
+    if form.file is not None:
+        entries = {name: filled_json(form.entry, values) for name, values in servers.items()}
+        start.merge(form.file, {form.key: entries})
+    start.add(Additions(flags=form.flags))
+    for values in servers.values():
+        start.flags += [_flag(flag, values) for flag in form.each]
+
+
+def _server_values(name: str, server: ServerCommand) -> dict[str, object]:
+    command, args = server.command, list(server.args)
+    return {"name": name, "command": command, "args": args, "argv": [command, *args], "env": dict(server.env)}
+
+
+def _flag(flag: str, values: Values) -> str:
+    """Return a flag of a server, with lists and objects as JSON."""
+    texts = {key: value if isinstance(value, str | int) else json.dumps(value) for key, value in values.items()}
+    return filled(flag, texts)

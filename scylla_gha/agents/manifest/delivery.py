@@ -1,0 +1,166 @@
+"""Delivery to an agent CLI with a manifest: what was declared is searched in the texts of its first request.
+
+That works for every model API and every CLI: an instruction file, a skill's description or a part of a prompt that the
+model got is a text in the request. What a CLI has beside the declared treatment is read by the manifest's patterns.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from scylla_gha.agents.base import AgentTask
+from scylla_gha.agents.manifest.transcript import CliSession, value_at
+from scylla_gha.model.agent_manifest import AgentManifest
+from scylla_gha.model.trial import Declared, Observed
+from scylla_gha.path_patterns import PathPatterns
+from scylla_gha.providers.base import Body, objects, parse_object
+
+_MOST_DEPTH: Final = 60  # levels of nesting in a request
+_LONGEST_FILE: Final = 1_000_000  # bytes of an instruction file
+_SYSTEM_ROLES: Final = ("system", "developer")
+
+
+def declared_delivery(manifest: AgentManifest, task: AgentTask, workspace: Path) -> Declared:
+    """Return the treatment with the texts that the first request must have; call it before the agent starts."""
+    treatment = task.treatment
+    prompt = treatment.system_prompt
+    # CLIs add texts of their own to a prompt that replaces theirs.
+    replaced = {"the declared system prompt": prompt.replace} if prompt and prompt.replace else {}
+    starts = any(rule.kind == "start" for rule in manifest.events)
+    return Declared(
+        model=task.model,
+        system_prompt=None if replaced else treatment.system_prompt,
+        tools=treatment.tools,
+        mcp_servers=treatment.mcp_servers,
+        texts={**replaced, **dict(_texts(manifest, task, workspace))},
+        usual_tools=treatment.settings is None,
+        usual_prompt=False,
+        sources=("start event", "first request") if starts else ("first request",),
+        places=(".", *dict.fromkeys(str(name) for path in (workspace, task.home) for name in (path, path.resolve()))),
+    )
+
+
+def _texts(manifest: AgentManifest, task: AgentTask, workspace: Path) -> Iterator[tuple[str, str]]:
+    """Yield the declared parts with the texts by which the first request must show them."""
+    resources = task.resources
+    for name, texts in resources.descriptions.items():
+        yield f"skill {name}", texts[0]
+    for name, agent in resources.agents.items():
+        yield f"sub-agent {name}", agent.description
+    patterns = manifest.treatment.agent_files or ()
+    read = PathPatterns(patterns)
+    for path in resources.agent_files or ():
+        is_at_start = "/" not in path or f"/{path}" in patterns  # CLIs read others when they work in that folder
+        if path.endswith(".md") and is_at_start and read.match(path):
+            text = (workspace / path).read_bytes()[:_LONGEST_FILE].decode(errors="replace").strip()
+            yield from ((f"instructions of {path}", text),) if text else ()
+
+
+def observed_delivery(manifest: AgentManifest, session: CliSession, request: Path) -> tuple[Observed, ...]:
+    """Return the observations of start event and first request; skip missing and unreadable sources."""
+    body = parse_object(request.read_bytes()) if request.exists() else None
+    sources = (_start_event(manifest, session), _first_request(manifest, body) if body else None)
+    return tuple(source for source in sources if source)
+
+
+def _start_event(manifest: AgentManifest, session: CliSession) -> Observed | None:
+    event, rule = session.started, session.start_rule
+    if event is None or rule is None:
+        return None
+    tools, model = _names(value_at(event, rule.tools)), value_at(event, rule.model)
+    return Observed(
+        source="start event",
+        model=model if isinstance(model, str) else None,
+        tools=None if tools is None else tuple(name for name in tools if not _server_of(manifest, name)),
+        offered=None if tools is None else len(tools),
+        mcp_servers=None if tools is None else _servers(manifest, tools),
+        agents=_names(value_at(event, rule.agents)),
+    )
+
+
+def _first_request(manifest: AgentManifest, body: Body) -> Observed:
+    form, names = manifest.delivery, tuple(_tool_names(body))
+    texts = tuple(_strings(body))
+    prompt = "".join(_system_texts(body))
+    stable = prompt
+    for pattern in form.unstable:
+        stable = re.sub(pattern, "", stable)
+    model = body.get("model")
+    servers = {*_servers(manifest, names), *_matches(form.server, texts)}
+    return Observed(
+        source="first request",
+        model=model if isinstance(model, str) else None,
+        system_prompt=prompt,
+        prompt_lines=tuple(line for line in stable.splitlines() if line.strip()),
+        tools=tuple(name for name in names if not _server_of(manifest, name)),
+        offered=len(names),
+        mcp_servers=tuple(sorted(servers)) if form.server or form.tool_of_server else None,
+        skills=_matches(form.skill, texts) if form.skill else None,
+        agents=_matches(form.agent, texts) if form.agent else None,
+        instructions=tuple(map(_place, _matches(form.instructions, texts))) if form.instructions else None,
+        characters={"system_prompt": len(prompt)},
+        texts=texts,
+    )
+
+
+def _place(path: str) -> str:
+    """Return the path of an instruction file; a path without a folder is one in the workspace."""
+    return path if path.startswith("/") else f"./{path.removeprefix('./')}"
+
+
+def _names(value: object) -> tuple[str, ...] | None:
+    """Return the names in a list of names, or of objects with a name; None if the value is not a list."""
+    if not isinstance(value, list):
+        return None
+    names = (item.get("name") if isinstance(item, dict) else item for item in value)
+    return tuple(name for name in names if isinstance(name, str))
+
+
+def _matches(pattern: str | None, texts: Sequence[str]) -> tuple[str, ...]:
+    """Return what the first group of a pattern matches in the texts, each once."""
+    if pattern is None:
+        return ()
+    found = (match[1] for text in texts for match in re.finditer(pattern, text, re.MULTILINE))
+    return tuple(dict.fromkeys(name for name in found if name))
+
+
+def _server_of(manifest: AgentManifest, tool: str) -> str | None:
+    pattern = manifest.delivery.tool_of_server
+    match = re.search(pattern, tool) if pattern else None
+    return match[1] if match else None
+
+
+def _servers(manifest: AgentManifest, tools: Sequence[str]) -> tuple[str, ...]:
+    return tuple(sorted({server for tool in tools if (server := _server_of(manifest, tool))}))
+
+
+def _tool_names(body: Body) -> Iterator[str]:
+    """Yield the names of the tools that a request defines, in the forms of all model APIs."""
+    for tool in objects(body.get("tools")):
+        function = tool.get("function")
+        definitions = [*objects(tool.get("functionDeclarations")), function if isinstance(function, dict) else tool]
+        yield from (name for part in definitions if isinstance(name := part.get("name"), str))
+
+
+def _system_texts(body: Body) -> Iterator[str]:
+    """Yield the texts of the system prompt, in the forms of all model APIs."""
+    for key in ("system", "instructions", "systemInstruction", "system_instruction"):
+        yield from _strings(body.get(key), only="text")
+    for key in ("messages", "input"):
+        for message in objects(body.get(key)):
+            if message.get("role") in _SYSTEM_ROLES:
+                yield from _strings(message.get("content"), only="text")
+
+
+def _strings(value: object, only: str | None = None, depth: int = 0) -> Iterator[str]:
+    """Yield the strings in a JSON value; with `only`, those that are values of this key, or of no key."""
+    if isinstance(value, str):
+        yield value
+    elif depth < _MOST_DEPTH and isinstance(value, list):
+        for item in value:
+            yield from _strings(item, only, depth + 1)
+    elif depth < _MOST_DEPTH and isinstance(value, dict):
+        for key, item in value.items():
+            if only is None or key == only or not isinstance(item, str):
+                yield from _strings(item, only, depth + 1)

@@ -1,0 +1,248 @@
+"""Manifest of an agent CLI: data to install it, start it, read its transcript and prove its treatment.
+
+Texts have placeholders such as `{model}`; `PLACEHOLDERS` has their meaning.
+"""
+
+import datetime
+import re
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import AfterValidator, Field, JsonValue, model_validator
+
+from scylla_gha.model import Record, Slug, Text, digest
+from scylla_gha.model.trial import Outcome
+from scylla_gha.model.variant import ExactVersion
+
+PLACEHOLDERS: Final = {
+    "model": "id of the model",
+    "gateway": "address of the model gateway, without a path",
+    "token": "dummy key of the trial",
+    "home": "HOME of the agent",
+    "workspace": "folder in which the agent works",
+    "prompt": "text of the task",
+    "prompt_file": "file in HOME with the text of the task",
+    "turns": "limit of turns",
+    "api_retries": "number of retries that the CLI itself may make",
+    "text": "text of the system prompt",
+    "text_file": "file in HOME with the text of the system prompt",
+    "names": "names of tools: a list in a file, joined by commas in a flag",
+    "name": "name of the MCP server, skill or sub-agent",
+    "description": "description of the sub-agent",
+    "tools": "tools of the sub-agent, in the CLI's names",
+    "command": "program of the MCP server",
+    "args": "arguments of the MCP server, as a list",
+    "argv": "program and arguments of the MCP server, as a list",
+    "env": "environment of the MCP server, as an object",
+}
+PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
+
+
+def _require_known(text: str) -> str:
+    unknown = [name for name in PLACEHOLDER.findall(text) if name not in PLACEHOLDERS]
+    if unknown:
+        raise ValueError(f"unknown placeholder {{{unknown[0]}}}; there are: {', '.join(PLACEHOLDERS)}")
+    return text
+
+
+def _require_pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"{text!r} is not a regular expression: {error}") from None
+    return text
+
+
+Template = Annotated[str, AfterValidator(_require_known)]
+Pattern = Annotated[str, AfterValidator(_require_pattern)]
+JsonPath = Annotated[str, Field(min_length=1, description="Keys and list positions, joined by dots")]
+EventKind = Literal["start", "message", "delta", "blocks", "chat", "call", "result", "error", "end"]
+
+
+class CliPackage(Record):
+    """Package of the CLI, from npm or PyPI."""
+
+    npm: Text | None = Field(default=None, description="Name of the npm package")
+    pypi: Text | None = Field(default=None, description="Name of the PyPI package")
+    program: Text = Field(description="Name of the program that the package installs")
+    oldest: Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)*$")] = Field(description="Oldest supported version")
+    node: ExactVersion | None = Field(
+        default=None, description="Version of Node.js that runs the program; null: it is not a script of Node.js"
+    )
+    native: Text | None = Field(
+        default=None,
+        description="Path of the program in the optional npm package for this platform, if the package's own script "
+        "would place it; null: the program works without that script",
+    )
+    extra: dict[str, ExactVersion] = Field(
+        default={}, description="Further packages of the same registry that the program needs"
+    )
+    dates: dict[str, datetime.date] = Field(
+        default={},
+        description="Day whose newest dependencies are installed, by version of the CLI; other versions get today's",
+    )
+
+    @model_validator(mode="after")
+    def _one_registry(self) -> Self:
+        if bool(self.npm) == bool(self.pypi):
+            raise ValueError("give exactly one of npm and pypi")
+        return self
+
+
+class ManifestFile(Record):
+    """Content of a file in HOME: `json`, merged with other parts of the same file, or a text."""
+
+    data: JsonValue = Field(default=None, alias="json", description="Content of a JSON file, with placeholders")
+    text: Template | None = Field(default=None, description="Content of another file, with placeholders")
+
+
+class Additions(Record):
+    """Additions of a part to the start of the CLI: flags, environment variables, and files in HOME."""
+
+    flags: tuple[Template, ...] = ()
+    env: dict[str, Template] = {}
+    files: dict[str, ManifestFile] = Field(default={}, description="Files by their paths in HOME")
+
+
+class ServerForm(Record):
+    """Form in which the CLI gets MCP servers: an entry of each in a JSON file in HOME, or flags."""
+
+    file: Text | None = Field(default=None, description="JSON file in HOME with the entries; null: only flags")
+    key: Text = Field(default="mcpServers", description="Key of the object in the file that has the entries, by name")
+    entry: JsonValue = Field(
+        default_factory=lambda: dict[str, JsonValue](command="{command}", args="{args}", env="{env}"),
+        description="Entry of a server",
+    )
+    flags: tuple[Template, ...] = Field(default=(), description="Flags if there is a server")
+    each: tuple[Template, ...] = Field(default=(), description="Flags of each server")
+
+
+class SubAgentForm(Record):
+    """Form in which the CLI gets sub-agents: a Markdown file in HOME for each, with front matter and the prompt."""
+
+    file: Template = Field(description="Path in HOME, with {name}")
+    front: dict[str, JsonValue] = Field(
+        default={"name": "{name}", "description": "{description}"},
+        description="Front matter; an entry with {tools} is left out if the sub-agent has all tools",
+    )
+    tools: dict[str, Text] = Field(
+        default={}, description="The CLI's names of tools, by those of sub-agents' files; others are refused"
+    )
+
+
+class SkillForm(Record):
+    """Folders in which the CLI finds Agent Skills."""
+
+    folder: Text = Field(description="Folder in HOME that has a folder for each skill")
+    project: Text | None = Field(default=None, description="Folder in a repository; null: it reads none there")
+    flags: tuple[Template, ...] = Field(default=(), description="Flags if there is a skill")
+
+
+class ManifestTreatment(Record):
+    """Forms in which the CLI gets parts of a treatment. A treatment with a part that has no line here is refused."""
+
+    system_prompt_replace: Additions | None = None
+    system_prompt_append: Additions | None = None
+    tools: Additions | None = None
+    settings: Text | None = Field(default=None, description="JSON file in HOME into which settings are merged")
+    skills: SkillForm | None = None
+    agents: SubAgentForm | None = None
+    mcp_servers: ServerForm | None = None
+    agent_files: tuple[Text, ...] | None = Field(
+        default=None, description="Files of a repository that the CLI reads, as patterns of a .gitignore; null: none"
+    )
+
+
+class EventRule(Record):
+    """Meaning of a line of the CLI's JSON output; the first rule that fits a line is used.
+
+    `start`: the session began. `message`: a whole text of the model. `delta`: a part of one. `blocks`: texts, calls and
+    results as content blocks of the Messages API. `chat`: a message of chat completions. `call` and `result`: of a
+    tool; a `call` with `result` has both. `error`: the CLI reports a failure. `end`: the session ended.
+    """
+
+    kind: EventKind
+    when: dict[str, JsonValue] = Field(default={}, description="Values that the line has, by path")
+    matches: dict[str, Pattern] = Field(default={}, description="Regular expressions that values contain, by path")
+    unless: dict[str, Pattern] = Field(default={}, description="Regular expressions that exclude the line, by path")
+    text: JsonPath | None = Field(default=None, description="Path of the text, or of the failure's message")
+    blocks: JsonPath | None = None
+    id: JsonPath | None = Field(default=None, description="Path of the call's id")
+    name: JsonPath | None = Field(default=None, description="Path of the tool's name")
+    arguments: JsonPath | None = None
+    result: JsonPath | None = None
+    failed: JsonPath | None = Field(default=None, description="Path of a value that is true if it failed")
+    code: JsonPath | None = Field(default=None, description="Path of the failure's code or kind")
+    version: JsonPath | None = None
+    model: JsonPath | None = None
+    tools: JsonPath | None = Field(default=None, description="Path of the list of tools' names")
+    agents: JsonPath | None = Field(default=None, description="Path of the list of sub-agents' names")
+
+
+class OutcomeRule(Record):
+    """Outcome that the CLI's end claims; all conditions that are set must hold, and the first such rule is used."""
+
+    exit: tuple[int, ...] | None = Field(default=None, description="Exit codes")
+    error: Pattern | None = Field(default=None, description="Found in the message of the last failure")
+    code: Pattern | None = Field(default=None, description="Found in the code of the last failure")
+    stderr: Pattern | None = Field(default=None, description="Found at the end of standard error")
+    output: Pattern | None = Field(default=None, description="Found at the end of standard output")
+    ended: bool | None = Field(default=None, description="True if the session's end was reported without a failure")
+    outcome: Outcome
+
+
+class DeliveryForm(Record):
+    """Patterns by which the first request shows what the CLI has beside the declared treatment."""
+
+    tool_of_server: Pattern | None = Field(
+        default=None, description="Regular expression for names of tools of MCP servers; group 1: the server"
+    )
+    server: Pattern | None = Field(
+        default=None, description="The same for all texts of the request, if servers' tools have no definitions there"
+    )
+    skill: Pattern | None = Field(default=None, description="Regular expression for a listed skill; group 1: its name")
+    agent: Pattern | None = Field(
+        default=None, description="Regular expression for a listed sub-agent; group 1: its name"
+    )
+    instructions: Pattern | None = Field(
+        default=None, description="Regular expression for a read instruction file; group 1: its path"
+    )
+    unstable: tuple[Pattern, ...] = Field(
+        default=(), description="Parts of the system prompt that depend on the day, machine or folder"
+    )
+
+
+class AgentManifest(Record):
+    """Agent CLI (`config/agent-clis/<name>.yaml`)."""
+
+    name: Slug
+    package: CliPackage
+    version: Pattern = Field(
+        default=r"(\d+\.\d+\.\d+)", description="Regular expression for the answer to --version; group 1: the version"
+    )
+    api_styles: dict[str, Additions] = Field(
+        min_length=1, description="Styles of model APIs that the CLI can use, with the additions that choose each"
+    )
+    start: Additions = Field(default=Additions(), description="Additions of each start")
+    model: Additions = Field(default=Additions(), description="Additions that choose the model")
+    turns: Additions | None = Field(
+        default=None, description="Additions that limit turns; null: only the gateway limits them"
+    )
+    prompt: tuple[Template, ...] = Field(
+        default=(), description="Last arguments, with {prompt} or {prompt_file}; empty: standard input has the prompt"
+    )
+    treatment: ManifestTreatment = ManifestTreatment()
+    events: tuple[EventRule, ...] = Field(
+        default=(), description="Rules for lines of JSON on standard output; empty: it writes text"
+    )
+    outcomes: tuple[OutcomeRule, ...] = Field(
+        default=(), description="Rules beside those for all CLIs: exit code 0 is completed, another one agent_error"
+    )
+    delivery: DeliveryForm = DeliveryForm()
+    circumstances: dict[Pattern, str] = Field(
+        default={}, description="Texts of requests that differ between equal runs, with constant replacements"
+    )
+
+    @property
+    def digest(self) -> str:
+        """Digest of all that can change what the agent does or how it is read."""
+        return digest(self.model_dump(mode="json", by_alias=True, exclude_defaults=True))

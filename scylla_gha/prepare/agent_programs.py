@@ -1,0 +1,73 @@
+"""Programs of agent CLIs that have a manifest, installed into the cache from npm or PyPI.
+
+Dependencies are those of a day if the manifest names one for the version: npm and uv then take the newest versions that
+existed at its end, so that an installation today is equal to the one that was measured.
+
+Node.js is installed beside the packages of a CLI that needs it, and a script finds it there. So sandboxes and images
+need the folder of packages alone.
+"""
+
+import os
+from pathlib import Path
+from typing import Final
+
+from scylla_gha.errors import ToolError
+from scylla_gha.model import digest
+from scylla_gha.model.agent_manifest import CliPackage
+from scylla_gha.prepare.mcp_packages import node_package
+from scylla_gha.prepare.tools import create_environment, install_packages, link_native, make_once, run_npm
+from scylla_gha.store import write_text
+
+_LAUNCHER: Final = """\
+#!/bin/sh
+folder=$(dirname "$(readlink -f "$0")")
+exec "$folder/../{node}/bin/node" "$folder/{script}" "$@"
+"""
+
+
+def cli_program(package: CliPackage, version: str, cache: Path) -> Path:
+    """Return the program of an agent CLI at a version, installed into the cache if it is missing.
+
+    Raises:
+        ToolError: the package cannot be installed, or has no such program.
+    """
+    key = digest(
+        package.model_dump(mode="json", exclude={"oldest", "dates"}) | {"day": str(package.dates.get(version))}
+    )
+    name = f"{package.npm or package.pypi}-{version}-{key[:8]}".replace("/", "+")
+    kind, install = ("npm", _install_npm) if package.npm else ("pypi", _install_pypi)
+    folder = make_once(cache / kind / name, lambda new: install(package, version, new))
+    program = folder / ("node_modules/.bin" if package.npm else "bin") / package.program
+    if not program.exists():
+        raise ToolError(f"{package.npm or package.pypi} {version} has no program {package.program!r}")
+    return program
+
+
+def _install_npm(package: CliPackage, version: str, folder: Path) -> None:
+    node = f"{node_package(package.node)}@{package.node}" if package.node else None
+    pins = [f"{package.npm}@{version}", *(f"{name}@{pin}" for name, pin in sorted(package.extra.items()))]
+    pins += [node] if node else []
+    day = package.dates.get(version)
+    before = [f"--before={day}T23:59:59Z"] if day else []
+    run_npm(folder, "install", "--force", *before, *pins, installs=", ".join(pins))
+    if package.native is not None:
+        link_native(folder / "node_modules", package.program, package.native)
+    if package.node:
+        _write_launcher(folder / "node_modules", package.program, node_package(package.node))
+
+
+def _write_launcher(modules: Path, program: str, node: str) -> None:
+    """Replace the link to a script of Node.js by a script that starts it with the Node.js beside it."""
+    link = modules / ".bin" / program
+    script = os.path.relpath(link.resolve(), link.parent)
+    link.unlink()
+    write_text(link, _LAUNCHER.format(node=node, script=script))
+    link.chmod(0o755)
+
+
+def _install_pypi(package: CliPackage, version: str, folder: Path) -> None:
+    pins = [f"{package.pypi}=={version}", *(f"{name}=={pin}" for name, pin in sorted(package.extra.items()))]
+    day = package.dates.get(version)
+    before = ["--exclude-newer", f"{day}T23:59:59Z"] if day else []
+    create_environment(folder, "uv venv failed")
+    install_packages(folder, [*before, *pins], f"uv could not install {' '.join(pins)}")

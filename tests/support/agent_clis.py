@@ -1,0 +1,130 @@
+"""Experiments with agent CLIs that have a manifest, at the versions with which their manifests were measured."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from scylla_gha.config.library import Library, toolkit_root
+from scylla_gha.model.agent_manifest import AgentManifest
+from tests.support.command import Said, scylla
+from tests.support.materials import SERVER
+from tests.support.provider import Body, Say, tool_results
+from tests.support.repository import write_tree
+
+LIBRARY = Library((toolkit_root(),))
+MANIFESTS: dict[str, AgentManifest] = {name: LIBRARY.agent_manifest(name) for name in LIBRARY.agent_names()}
+MODEL = "claude-sonnet-5"
+WRITE = "printf 'print(\"Hello, World!\")\\n' > hello.py && python3 hello.py"
+SHELLS = ("run_shell_command", "bash", "Bash", "shell", "exec_command")
+EXPERIMENT = """\
+id: probe
+question: What becomes of this?
+scenarios: [001-hello-world]
+agents: [{agent}]
+variants: [{variants}]
+models: [{model}]
+repetitions: 1
+baseline: {baseline}
+sandbox: bubblewrap
+limits: {{timeout_seconds: {seconds}, api_retries: 0, provider_retries: 0, rate_limit_seconds: 1{limits}}}
+retry: {{attempts: 1, backoff_seconds: 0}}
+"""
+SENTENCE = "Always greet the reviewers of this repository in Esperanto."
+FILES = {
+    "AGENTS.md": f"# Rules\n\n{SENTENCE}\n",
+    "config/mcp/clock/server.yaml": "description: A clock\ncommand: python3\nargs: ['{folder}/clock.py']\n",
+    "config/mcp/clock/clock.py": SERVER,
+    "config/skills/greeting/SKILL.md": "---\nname: greeting\ndescription: How to greet reviewers\n---\nSay hello.\n",
+    "config/agents/reader.md": "---\nname: reader\ndescription: Reads the proofs\ntools: [Read]\n---\nYou read it.\n",
+}
+TREATMENTS = {
+    "00-none": "agent_files: []",
+    "01-instructions": "agent_files: [AGENTS.md]",
+    "02-skill": "{agent_files: [], skills: [greeting]}",
+    "03-server": "{agent_files: [], mcp_servers: [clock]}",
+    "04-agent": "{agent_files: [], agents: [reader]}",
+    "05-append": "{agent_files: [], system_prompt: {append: You work with great care today.}}",
+    "06-replace": "{agent_files: [], system_prompt: {replace: You are a careful engineer.}}",
+}
+PART = {
+    "02-skill": "skills",
+    "03-server": "mcp_servers",
+    "04-agent": "agents",
+    "05-append": "system_prompt_append",
+    "06-replace": "system_prompt_replace",
+}
+
+
+def pinned(name: str) -> str:
+    """The agent at the newest version that its manifest was measured with."""
+    return f"{name}@{max(MANIFESTS[name].package.dates, key=lambda version: MANIFESTS[name].package.dates[version])}"
+
+
+def takes(name: str, sub_test: str) -> bool:
+    """Whether the CLI can take the treatment of a sub-test."""
+    own = MANIFESTS[name].treatment
+    if sub_test in PART:
+        return getattr(own, PART[sub_test]) is not None
+    return sub_test == "00-none" or "AGENTS.md" in (own.agent_files or ())
+
+
+def diligent(body: Body) -> Say:
+    """Write the file by the CLI's own shell tool, and end when its result has come."""
+    if tool_results(body) or not body.get("tools"):
+        return Say("Done.")
+    shell = next(tool for tool in body["tools"] if tool.get("name") in SHELLS)
+    schema = shell["input_schema"]
+    values = {"boolean": False, "number": 10, "integer": 10}
+    others = {
+        name: values.get(schema["properties"][name].get("type"), "Write the file")
+        for name in schema.get("required", ())
+        if name != "command"
+    }
+    return Say("I write it.", shell["name"], {"command": WRITE, **others})
+
+
+def arm(name: str, variant: str) -> str:
+    """The id of an arm."""
+    return f"{variant.lower().replace('/', '-')}.{name}.{MODEL}"
+
+
+def evaluate(
+    root: Path, name: str, url: str, *, variants: tuple[str, ...] = ("T0/01-vanilla",), seconds: int = 100,
+    limits: str = "",
+) -> Said:  # fmt: skip
+    """Evaluate an agent in a folder, with the provider at an address."""
+    write_experiment(root, name, variants, seconds, limits)
+    env = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "sk-ant-canary-0123456789"}
+    return scylla("evaluate", "probe.yaml", "--yes", "--json", cwd=root, env=env)
+
+
+def write_experiment(
+    root: Path, name: str, variants: tuple[str, ...], seconds: int = 100, limits: str = ""
+) -> None:  # fmt: skip
+    """Write the experiment of an agent."""
+    text = EXPERIMENT.format(
+        agent=pinned(name), variants=", ".join(variants), model=MODEL, baseline=arm(name, variants[0]),
+        seconds=seconds, limits=limits,
+    )  # fmt: skip
+    (root / "probe.yaml").write_text(text)
+
+
+def write_treatments(root: Path) -> Path:
+    """Write a repository with a tier of treatments, and the files that they name."""
+    tests = "".join(f"  - {{id: {name}, description: x, treatment: {text}}}\n" if text.startswith("{") else
+                    f"  - {{id: {name}, description: x, treatment: {{{text}}}}}\n"
+                    for name, text in TREATMENTS.items())  # fmt: skip
+    tier = f"id: T1\nname: Ours\nfocus: Does it arrive?\nsub_tests:\n{tests}"
+    return write_tree(root, {**FILES, "config/tiers/T1.yaml": tier})
+
+
+def attempts(root: Path) -> dict[str, dict[str, Any]]:
+    """The last attempt of each arm's trial, by the arm's id."""
+    paths = sorted(root.glob("runs/probe/*/trial.json"))
+    return {path.parent.name.split("--")[1]: json.loads(path.read_text())["attempts"][-1] for path in paths}
+
+
+def first_requests(root: Path) -> dict[str, str]:
+    """The text of each arm's first request."""
+    return {path.parent.parent.name.split("--")[1]: path.read_text()
+            for path in sorted(root.glob("runs/probe/*/attempt-1/first-request.json"))}  # fmt: skip
