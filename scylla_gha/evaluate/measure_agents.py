@@ -34,8 +34,8 @@ from scylla_gha.plan.selection import select
 from scylla_gha.prepare import prepare_scenario, prepare_workspace
 from scylla_gha.prepare.tools import cache_root, newest_npm_version
 from scylla_gha.prepare.workspace import scratch
-from scylla_gha.providers.anthropic.scripted import SHELL_TEXT, scripted_provider
 from scylla_gha.providers.base import parse_object
+from scylla_gha.providers.scripted import SHELL_TEXT, scripted_provider
 from scylla_gha.report.document import clipped
 from scylla_gha.store import read_record
 from scylla_gha.store.run_folder import AttemptFolder

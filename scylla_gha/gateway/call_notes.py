@@ -8,7 +8,7 @@ are not logged; a program of the agent that calls the model and copies the clien
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from scylla_gha.gateway.evidence import USES_TOOL, is_whole
+from scylla_gha.gateway.evidence import is_whole
 from scylla_gha.model.traffic import (
     AnswerCall,
     CallResult,
@@ -20,7 +20,7 @@ from scylla_gha.model.traffic import (
     WatchedTraffic,
 )
 from scylla_gha.model.trial import SessionEnd
-from scylla_gha.providers.base import ToolRequest, ToolResult
+from scylla_gha.providers.base import USES_TOOL, ToolRequest, ToolResult
 
 _MAX_CHARACTERS: Final = 200  # characters of an id, a name, an argument, or the beginning of a result
 _MAX_CALLS: Final = 100  # of one answer

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from scylla_gha.model import Record
 from scylla_gha.model.traffic import RequestRecord, ResponseRecord
+from scylla_gha.providers.base import USES_TOOL
 
 UNREACHABLE: Final = "unreachable"
 CLIENT_GONE: Final = "client_gone"
@@ -24,7 +25,6 @@ _TOO_MANY: Final = str(HTTPStatus.TOO_MANY_REQUESTS.value)
 _ACCESS_STATUSES: Final = frozenset({"401", "402", "403", "404"})
 # Statuses that a request can cause: it asks for a file or a model that does not exist, or is not allowed.
 _REQUEST_STATUSES: Final = frozenset({"403", "404"})
-USES_TOOL: Final = "tool_use"
 
 
 class ProviderEvidence(Record):

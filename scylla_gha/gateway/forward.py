@@ -8,8 +8,8 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Final
 
@@ -70,8 +70,8 @@ class ClientResponse:
         self._is_gone = False
 
     async def write(self, chunk: bytes) -> None:
-        """Pass bytes on, as fast as the client reads them."""
-        if self._is_gone:
+        """Pass bytes on, as fast as the client reads them; an empty piece starts the response."""
+        if self._is_gone or (not chunk and self._response.prepared):
             return
         try:
             if not self._response.prepared:
@@ -162,8 +162,9 @@ class ForwardedRequest:
         if isinstance(reservation, RequestRefusal):
             return reservation
         entry.worst = worst
-        if worst:
-            self.model_request = self.upstream.style.with_max_tokens(self.model_request, reservation.tokens)
+        if worst and reservation.tokens < worst.asked:
+            lowered = self.upstream.style.with_max_tokens(self.model_request, reservation.tokens)
+            self.model_request = replace(lowered, lowered=(worst.asked, reservation.tokens))
         entry.begin(self.model_request, reservation)
         return None
 
@@ -189,9 +190,11 @@ class ForwardedRequest:
         body = self.session.aliases.show(response.body.encode())
         self.entry.answered(response.status, streamed=response.streamed)
         answer = ClientResponse(self.request, response.status, {"content-type": response.content_type})
+        wanted = self._wanted()
         for part in split_events(body) if response.streamed else [body]:
             self.entry.feed(part)
-            await answer.write(part)
+            await answer.write(wanted(part))
+        await answer.write(wanted(b""))
         if response.status >= HTTPStatus.BAD_REQUEST:
             self.entry.fault = provider_fault(response.status)
         return await self._finish(answer, is_whole=True)
@@ -212,12 +215,14 @@ class ForwardedRequest:
                 last, is_limit = self._unreached(error), False
             else:
                 async with upstream:
-                    limit = self.upstream.style.rate_limit(upstream.status, upstream.headers)
+                    is_error = upstream.status >= HTTPStatus.BAD_REQUEST
+                    body = await _error_body(upstream) if is_error else b""
+                    limit = self.upstream.style.rate_limit(upstream.status, upstream.headers, body)
                     is_limit = await self._limiter.leave(limit, slot)
                     self.entry.is_exhausting = limit.exhausted_seconds > 0
-                    if upstream.status < HTTPStatus.BAD_REQUEST:
+                    if not is_error:
                         return await self._pass_on(upstream)
-                    last = await self._failed(upstream)
+                    last = self._failed(upstream, body)
             self._log_error()
             if self._is_over() or not (is_limit or await self._pause(pauses)):
                 break
@@ -313,19 +318,24 @@ class ForwardedRequest:
         self.entry.answered(upstream.status, streamed=is_stream(content_type))
         answer = ClientResponse(self.request, upstream.status, to_client(upstream.headers))
         chunks: list[bytes] = []
-        is_whole, stalled = False, 0.0
+        is_whole, stalled, wanted = False, 0.0, self._wanted()
         with contextlib.suppress(aiohttp.ClientError):
             async for chunk in upstream.content.iter_any():
                 self.entry.feed(chunk)
                 if self.session.recorder is not None:
                     chunks.append(chunk)
                 began = time.monotonic()
-                await answer.write(chunk)
+                await answer.write(wanted(chunk))
                 stalled += time.monotonic() - began
             is_whole = True
+            await answer.write(wanted(b""))
         if is_whole or self.entry.usage.streamed:
             self._record(upstream.status, content_type, b"".join(chunks))
         return await self._finish(answer, is_whole=is_whole, is_stalled=stalled > _STALL_SECONDS)
+
+    def _wanted(self) -> Callable[[bytes], bytes]:
+        """Return a function that removes from an answer what the client did not ask for."""
+        return self.upstream.style.client_filter(self.model_request) or _all
 
     async def _finish(self, answer: ClientResponse, *, is_whole: bool, is_stalled: bool = False) -> web.StreamResponse:
         usage = self.entry.usage
@@ -333,11 +343,8 @@ class ForwardedRequest:
         is_ended = not usage.streamed or usage.complete or usage.error is not None
         return await answer.end() if is_whole and is_ended else answer.cut()
 
-    async def _failed(self, upstream: aiohttp.ClientResponse) -> web.Response:
+    def _failed(self, upstream: aiohttp.ClientResponse, body: bytes) -> web.Response:
         """Return an error of the provider for the client, redacted, because it might quote the key."""
-        body = b""
-        with contextlib.suppress(aiohttp.ClientError):
-            body = await upstream.content.read(_MAX_ERROR_BYTES)
         body, _ = self.gateway.redactor.redact_bytes(body)
         self.entry.answered(upstream.status, streamed=False)
         self.entry.feed(body)
@@ -362,3 +369,14 @@ class ForwardedRequest:
         self.session.recorder.write(
             RecordedResponse(digest=digest, status=status, content_type=content_type, body=text)
         )
+
+
+def _all(chunk: bytes) -> bytes:
+    return chunk
+
+
+async def _error_body(upstream: aiohttp.ClientResponse) -> bytes:
+    """Return the body of an error, or what came of it."""
+    with contextlib.suppress(aiohttp.ClientError):
+        return await upstream.content.read(_MAX_ERROR_BYTES)
+    return b""

@@ -7,10 +7,10 @@ from http import HTTPStatus
 from typing import Final, Literal
 
 from scylla_gha.gateway.budget import LOG_IS_FULL, SESSION_ENDED, RequestRefusal, Reservation
-from scylla_gha.gateway.evidence import USES_TOOL, is_whole
+from scylla_gha.gateway.evidence import is_whole
 from scylla_gha.gateway.sessions import SessionState
 from scylla_gha.model.traffic import ModelPrice, RequestRecord, ResponseRecord, ServerToolUse, Tokens
-from scylla_gha.providers.base import ApiStyle, ModelRequest, ToolRequest, UsageReader, WorstCase
+from scylla_gha.providers.base import USES_TOOL, ApiStyle, ModelRequest, ToolRequest, UsageReader, WorstCase
 
 _BYTES_PER_TOKEN: Final = 2  # of an answer that the provider did not end, its events included
 _STANDARD_USE: Final = ServerToolUse()

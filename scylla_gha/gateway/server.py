@@ -44,6 +44,7 @@ from scylla_gha.system.servers import Listener, raise_file_limit
 
 _FINISH_SECONDS: Final = 2.0  # for requests in flight when the gateway is stopped
 _MAX_MODEL_CHARACTERS: Final = 200
+_JSON: Final = "application/json"
 _INVALID: Final = "invalid_request_error"
 _CONNECT_SECONDS: Final = 30.0
 _KEEPALIVE_SECONDS: Final = 10.0  # shorter than a provider keeps an idle connection, so that none is used as it closes
@@ -80,6 +81,8 @@ class GatewayServer:
         application.router.add_get("/", _status)
         for route in self._upstreams.routes:
             application.router.add_post(route, self._messages)
+        for route in self._upstreams.lists:
+            application.router.add_get(route, self._list_models)
         application.router.add_route("*", "/{path:.*}", self._not_found)
         return application
 
@@ -114,6 +117,18 @@ class GatewayServer:
             response = failure(style, error.status, error.kind, str(error))
             response.force_close()  # the rest of the body is not read
             return response
+
+    async def _list_models(self, request: web.Request) -> web.StreamResponse:
+        """Answer which models the session may use, at no cost; the provider is not asked."""
+        style = self._upstreams.lists[_route(request)]
+        session = self._registry.find(style.session_token(request.headers, request.query))
+        if session is None:
+            return await self._not_found(request)
+        allowed = session.settings.models
+        names = self._models if allowed is None else allowed
+        models = {name: self._models.get(name) for name in names}
+        body = style.models_body(models, request.match_info.get("model"))
+        return await self._not_found(request) if body is None else web.Response(body=body, content_type=_JSON)
 
     async def _forward(
         self, session: SessionState, request: web.Request, body: bytes, style: ApiStyle

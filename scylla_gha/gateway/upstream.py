@@ -212,6 +212,12 @@ class Upstreams:
         """The routes of requests to models."""
         return self._by_route.keys()
 
+    @property
+    def lists(self) -> dict[str, ApiStyle]:
+        """Styles with lists of models, by the routes of these."""
+        styles = [upstreams[0].style for upstreams in self._by_route.values()]
+        return {route: style for style in reversed(styles) for route in style.list_routes}
+
     def style(self, route: str) -> ApiStyle:
         """Return the style of the requests of a route."""
         return self._by_route[route][0].style

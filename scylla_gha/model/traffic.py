@@ -17,19 +17,29 @@ _UNKNOWN_AT_MOST: Final = 6.0
 # Factor on the input price for budgets, for cache tokens of unknown price; no provider charges more.
 _CACHE_AT_MOST = 2.0
 
+_PRICED: Final = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h")  # kinds of tokens
+
 Role = Literal["agent", "judge"]
 Component = Literal["system_prompt", "tool_schemas", "tool_input", "tool_output", "conversation"]
 Rate = Annotated[float, Field(ge=0)]
 
 
 class Tokens(Amounts):
-    """Tokens by kind; `input` counts tokens that are neither read from the cache nor written to it."""
+    """Tokens by kind; `input` counts tokens that are neither read from the cache nor written to it.
+
+    A provider's cache has entries of a short life (Anthropic: 5 minutes; OpenAI: 30) and of a long one (1 hour; 12).
+    """
 
     input: int = 0
     output: int = 0
     cache_read: int = 0
-    cache_write_5m: int = 0
-    cache_write_1h: int = 0
+    cache_write_5m: int = Field(default=0, description="Tokens written to cache entries with a short life")
+    cache_write_1h: int = Field(default=0, description="Tokens written to cache entries with a long life")
+    reasoning: int | None = Field(
+        default=None,
+        exclude_if=lambda tokens: tokens is None,
+        description="Part of `output` that the model used to reason; None: the provider does not state it",
+    )
 
     @property
     def prompt(self) -> int:
@@ -64,15 +74,17 @@ class Rates(Record):
     output: Rate
     cache_read: Rate | None
     cache_write_5m: Rate | None = Field(
-        description="Price of cache entries that live for five minutes, in USD per million tokens; null: unknown"
+        description="Price of cache entries with a short life (Anthropic: five minutes, OpenAI: 30), in USD per "
+        "million tokens; null: unknown"
     )
     cache_write_1h: Rate | None = Field(
-        description="Price of cache entries that live for an hour, in USD per million tokens; null: unknown"
+        description="Price of cache entries with a long life (Anthropic: an hour, OpenAI: 12), in USD per million "
+        "tokens; null: unknown"
     )
 
     def cost(self, tokens: Tokens) -> float | None:
         """Return the cost of the tokens in USD; None if the price of a kind is unknown."""
-        used = [(count, getattr(self, kind)) for kind in Tokens.model_fields if (count := getattr(tokens, kind))]
+        used = [(count, getattr(self, kind)) for kind in _PRICED if (count := getattr(tokens, kind))]
         if any(rate is None for _, rate in used):
             return None
         return float(sum(count * rate for count, rate in used)) / _MILLION
@@ -81,7 +93,7 @@ class Rates(Record):
         """Return the rates with a high guess for each unknown price, for budgets but never for a reported cost."""
         guess = self.input * _CACHE_AT_MOST
         return Rates.model_validate(
-            {kind: guess if getattr(self, kind) is None else getattr(self, kind) for kind in Tokens.model_fields}
+            {kind: guess if getattr(self, kind) is None else getattr(self, kind) for kind in _PRICED}
         )
 
 

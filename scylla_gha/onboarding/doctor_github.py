@@ -187,7 +187,7 @@ def subjects(facts: RepositoryFacts, environment: str) -> tuple[str, str]:
 
 def model_findings(setup: RepositorySetup, environment: str, providers: Sequence[str] = ()) -> list[Finding]:
     """Return whether agents can reach the models of each provider, or, without providers, of any provider."""
-    answers = [_model_finding(setup, environment, name) for name in providers or PROVIDERS]
+    answers = [_model_finding(setup, environment, name, is_any=not providers) for name in providers or PROVIDERS]
     if not providers:
         return [next((finding for finding in answers if finding.state == "ok"), answers[0])]
     if len(answers) == 1:
@@ -195,8 +195,11 @@ def model_findings(setup: RepositorySetup, environment: str, providers: Sequence
     return [replace(finding, id=f"model of {name}") for name, finding in zip(providers, answers, strict=True)]
 
 
-def _model_finding(setup: RepositorySetup, environment: str, provider: str) -> Finding:
-    """Return whether agents can reach the models of a provider, by the names of secrets and variables."""
+def _model_finding(setup: RepositorySetup, environment: str, provider: str, *, is_any: bool) -> Finding:
+    """Return whether agents can reach the models of a provider, by the names of secrets and variables.
+
+    With `is_any` the experiments name no provider, so the provider stands for all.
+    """
     repository, api = setup.facts.full_name, PROVIDERS[provider]
     key, federation = api.credential_variables[0], api.federation_variables
     key_in = [place for place, names in setup.secrets.items() if isinstance(names, frozenset) and key in names]
@@ -225,7 +228,7 @@ def _model_finding(setup: RepositorySetup, environment: str, provider: str) -> F
         what = f"variables of federation are missing: {', '.join(missing)}"
         return Finding("model", "problem", what, f"gh variable set {missing[0]} --repo {repository}")
     lack = f"neither a secret {key} nor federation is set up" if federation else f"no secret {key} is set up"
-    who = "only oracle and nop can run" if len(PROVIDERS) == 1 else f"models of {provider} cannot be asked"
+    who = "only oracle and nop can run" if is_any else f"models of {provider} cannot be asked"
     what = f"{lack}, so {who}"
     return Finding("model", "problem", what, mend)
 

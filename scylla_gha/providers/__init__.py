@@ -18,8 +18,9 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.providers.anthropic import Anthropic
 from scylla_gha.providers.base import Provider
+from scylla_gha.providers.openai import OpenAI
 
-PROVIDERS: Final[Mapping[str, Provider]] = {"anthropic": Anthropic()}
+PROVIDERS: Final[Mapping[str, Provider]] = {"anthropic": Anthropic(), "openai": OpenAI()}
 HIDDEN_VARIABLES: Final = (
     *(name for provider in PROVIDERS.values() for name in provider.secret_variables),
     "ACTIONS_RUNTIME_TOKEN",  # with it a process could act as the job

@@ -116,9 +116,9 @@ class AnswerReader(ABC):
         for line in lines:
             if self._overlong:
                 self._overlong = False  # the end of a line whose beginning was dropped
-            elif line.startswith(b"event:"):
-                self._event_name = bytes(line[6:].strip())
-            elif line.startswith(_DATA) and not self._skips(line):
+            elif not line.startswith(_DATA):
+                self._event_name = bytes(line[6:].strip()) if line.startswith(b"event:") else b""
+            elif not self._skips(line):
                 event = parse_object(line[5:], keep_non_finite=True) or {}  # NaN: a count is stated but unknown
                 self.malformed |= not event
                 self._event(event)

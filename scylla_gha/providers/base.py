@@ -1,6 +1,7 @@
 """Protocols of model providers and of API styles, and the parsed form of a request."""
 
 import re
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -10,7 +11,7 @@ from pydantic import JsonValue
 
 from scylla_gha.lenient_json import InvalidJsonError, parse_json
 from scylla_gha.model.traffic import Component, ModelInfo, ModelPrice, ServerToolUse, Tokens
-from scylla_gha.providers.credentials import Credentials, Federation, TokenSource
+from scylla_gha.providers.credentials import CredentialError, Credentials, Federation, TokenSource
 
 Body = dict[str, Any]
 Spans = Callable[[str], list[tuple[int, int]]]
@@ -19,6 +20,8 @@ _EVENT_END: Final = b"\n\n"
 _ROUNDING_TOKENS: Final = 1e-6  # of a token: sums of floats are not exact
 _TOKENS_PER_USE: Final = 10_000  # a guess: tokens that one use of a provider's tool adds to the prompt
 _DEFAULT_MAX_OUTPUT_TOKENS: Final = 128_000  # of a model whose own limit is not known
+USES_TOOL: Final = "tool_use"  # the reason why a model stopped, in all styles
+_TOKEN_BYTES: Final = 36
 MIN_LOWERED_TOKENS: Final = 8_192  # a limit is not lowered below this: a shorter answer is useless to an agent
 
 
@@ -32,7 +35,7 @@ class WorstCase:
 
     Attributes:
         asked: limit of the answer in tokens.
-        is_fixed: the request names no limit, so it cannot be lowered.
+        is_fixed: the request names no limit, and none can be put in.
     """
 
     prompt_usd: float
@@ -68,6 +71,7 @@ class CostTerms:
         tools: tools that run at the provider.
         fallbacks: models that may answer instead.
         edits: edits of the prompt by the provider, whose cost is not known beforehand.
+        limitable: a limit of the answer can be put into a request that has none.
     """
 
     max_tokens: int | None
@@ -78,6 +82,7 @@ class CostTerms:
     tools: frozenset[str]
     fallbacks: tuple[str, ...]
     edits: tuple[str, ...]
+    limitable: bool = False
 
     def worst(self, model: ModelInfo, price: ModelPrice) -> WorstCase:
         """Return the highest cost of the request; the model refuses a prompt above its limit, at no cost."""
@@ -88,7 +93,8 @@ class CostTerms:
         token_usd = price.worst(prompt, 1, self.use, caches=self.caches) - prompt_usd
         most = model.max_output_tokens or _DEFAULT_MAX_OUTPUT_TOKENS
         asked = most if self.max_tokens is None else self.max_tokens
-        return WorstCase(prompt_usd, token_usd, asked, is_fixed=self.max_tokens is None)
+        is_fixed = self.max_tokens is None and not self.limitable
+        return WorstCase(prompt_usd, token_usd, asked, is_fixed=is_fixed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,8 +252,8 @@ class ApiStyle(Protocol):
     def error_body(self, kind: str, message: str) -> bytes:
         """Return an error body in the style's form, so that every client shows its message."""
 
-    def models_body(self, models: Sequence[ModelInfo], name: str | None) -> bytes | None:
-        """Return the list of models, or the model of this name; None if it is not in the list."""
+    def models_body(self, models: Mapping[str, ModelInfo | None], name: str | None) -> bytes | None:
+        """Return the list of models by id (None: unknown), or the model of this name; None if it is not there."""
 
     def parse(
         self, path: str, body: bytes, hide: Callable[[bytes], bytes], circumstances: Circumstances = ()
@@ -284,7 +290,7 @@ class ApiStyle(Protocol):
     def client_filter(self, request: ModelRequest) -> Callable[[bytes], bytes] | None:
         """Return a function that removes from an answer's bytes what the client did not ask for; None: nothing.
 
-        It is called with each piece as it comes, and returns what is complete of it.
+        It is called with each piece as it comes, and returns what is complete of it; an empty piece ends the answer.
         """
 
     def join_split(self, body: bytes, spans: Spans) -> bytes:
@@ -300,7 +306,6 @@ class Provider(Protocol):
         needs_key: False: its address in `base_url_variable` gives access, with or without a key.
         credential_variables: environment variables with a key or token, in order of precedence; the first is its key.
         federation_variables: variables that an identity exchange needs; empty if it has none.
-        secret_variables: all environment variables that must be hidden from started processes.
     """
 
     styles: Mapping[str, ApiStyle]
@@ -309,7 +314,10 @@ class Provider(Protocol):
     needs_key: bool
     credential_variables: tuple[str, ...]
     federation_variables: tuple[str, ...]
-    secret_variables: tuple[str, ...]
+
+    @property
+    def secret_variables(self) -> tuple[str, ...]:
+        """All environment variables that must be hidden from started processes."""
 
     def credentials(self, environ: Mapping[str, str]) -> Credentials:
         """Read the credentials in an environment."""
@@ -322,6 +330,42 @@ class Provider(Protocol):
 
     def new_session_token(self) -> str:
         """Return a random dummy key in the provider's form."""
+
+
+class KeyProvider:
+    """A provider whose access is a key in one environment variable, which is sent as a bearer token."""
+
+    styles: Mapping[str, ApiStyle]
+    base_url: str
+    base_url_variable: str
+    credential_variables: tuple[str, ...]
+    needs_key: bool = True
+    federation_variables: tuple[str, ...] = ()
+
+    @property
+    def secret_variables(self) -> tuple[str, ...]:
+        """The variables with its key."""
+        return self.credential_variables
+
+    def credentials(self, environ: Mapping[str, str]) -> Credentials:
+        """Read the key."""
+        return Credentials(bearer=next((key for name in self.credential_variables if (key := environ.get(name))), None))
+
+    def is_subscription(self, bearer: str | None) -> bool:  # noqa: ARG002 the Protocol's signature
+        """Return False: each token is paid for."""
+        return False
+
+    def token_source(self, federation: Federation, base_url: str) -> TokenSource:  # noqa: ARG002 the same
+        """Refuse: there is no exchange of identities.
+
+        Raises:
+            CredentialError: always.
+        """
+        raise CredentialError(f"{base_url} exchanges no identity for a token; set {self.credential_variables[0]}")
+
+    def new_session_token(self) -> str:
+        """Return a random dummy key."""
+        return f"sk-{secrets.token_urlsafe(_TOKEN_BYTES)}"
 
 
 def parse_object(text: bytes | bytearray | str, *, keep_non_finite: bool = False) -> Body | None:

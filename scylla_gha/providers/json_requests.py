@@ -15,6 +15,7 @@ from scylla_gha.providers.base import Body, Circumstances, InvalidRequestError, 
 LONGEST_TOOL_NAME: Final = 128  # characters, as the APIs allow
 LONGEST_RESULT: Final = 64 * 1024  # characters of a tool's result that are kept while a request is handled
 BYTES_PER_TOKEN: Final = 2  # of a prompt, at least
+FULL_CONTEXT: Final = 1 << 40  # tokens of a prompt whose size is not known: more than any model takes
 _NO_MODEL: Final = "the request is not a JSON object with a model"
 
 
@@ -127,6 +128,15 @@ def accepted_settings(settings: dict[str, JsonValue], model: ModelInfo | None) -
         return name == "max_tokens" and most is not None and isinstance(value, int) and value > most
 
     return {name: value for name, value in settings.items() if name in supported and not is_above(name, value)}
+
+
+def with_limit(request: ModelRequest, max_tokens: int, put: Callable[[Body], Body]) -> ModelRequest:
+    """Return the request with an answer of at most `max_tokens`; `put` writes the limit into the body."""
+    before = request.terms.max_tokens
+    if before is not None and before <= max_tokens:
+        return request
+    content = put(orjson.loads(request.body))
+    return replace(request, body=orjson.dumps(content), terms=replace(request.terms, max_tokens=max_tokens))
 
 
 def with_accepted(

@@ -7,7 +7,7 @@ exchanges and renews (platform.claude.com/docs/en/manage-claude/workload-identit
 import datetime
 import re
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
@@ -83,7 +83,7 @@ class MessagesStyle:
         """Return an error of the Messages API."""
         return orjson.dumps({"type": "error", "error": {"type": kind, "message": message}})
 
-    def models_body(self, models: Sequence[ModelInfo], name: str | None) -> bytes | None:  # noqa: ARG002 the same
+    def models_body(self, models: Mapping[str, ModelInfo | None], name: str | None) -> bytes | None:  # noqa: ARG002 the same
         """Return nothing: there are no routes for lists of models."""
         return None
 

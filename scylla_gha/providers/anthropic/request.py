@@ -241,9 +241,7 @@ def lower_max_tokens(request: ModelRequest, max_tokens: int) -> ModelRequest:
     if before is None or before <= max_tokens:
         return request
     body = _with_max_tokens(request.body, before, max_tokens)
-    return replace(
-        request, body=body, terms=replace(request.terms, max_tokens=max_tokens), lowered=(before, max_tokens)
-    )
+    return replace(request, body=body, terms=replace(request.terms, max_tokens=max_tokens))
 
 
 def _with_max_tokens(body: bytes, before: int, after: int) -> bytes:

@@ -1,17 +1,16 @@
-"""A local stand-in for the Messages API: it makes an agent use a shell once and then end."""
+"""Scripted answers of the Messages API."""
 
 import json
-import threading
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
-from scylla_gha.providers.base import Body, objects, parse_object
+from scylla_gha.lenient_json import inner_object
+from scylla_gha.providers.base import Body, objects
+from scylla_gha.providers.scripted_style import ScriptedAnswer
 
-SHELL_TEXT: Final = "scylla-gha was here"  # what the shell prints
-_COMMAND: Final = f"echo {SHELL_TEXT}"
-_SHELLS: Final = ("Bash",)
+PATHS: Final = re.compile(r"/messages$")
+COUNT_PATHS: Final = re.compile(r"/messages/count_tokens$")
 # Counts of all kinds, so that a cost that is computed from them depends on every price.
 USAGE: Final = {
     "input_tokens": 1_000,
@@ -21,73 +20,47 @@ USAGE: Final = {
 }
 
 
-@contextmanager
-def scripted_provider() -> Iterator[str]:
-    """Serve scripted answers on this machine; yield the base URL."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
+def offered(body: Body) -> list[tuple[str, Body]]:
+    """Return the tools of a request, each with the JSON schema of its arguments."""
+    return [(str(tool.get("name")), inner_object(tool, "input_schema")) for tool in objects(body.get("tools"))]
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        """Answer a request for a message, or for a count of tokens."""
-        body = parse_object(self.rfile.read(int(self.headers.get("content-length", 0)))) or {}
-        if self.path.partition("?")[0].endswith("/count_tokens"):
-            self._send(json.dumps({"input_tokens": USAGE["input_tokens"]}), "application/json")
-            return
-        message = _message(body)
-        if body.get("stream") is True:
-            self._send("".join(_events(message)), "text/event-stream")
-        else:
-            self._send(json.dumps(message), "application/json")
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 the base's name
-        """Print nothing."""
-
-    def _send(self, text: str, kind: str) -> None:
-        content = text.encode()
-        self.send_response(200)
-        self.send_header("content-type", kind)
-        self.send_header("content-length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-
-def _message(body: Body) -> dict[str, Any]:
-    """Return the complete answer: a use of the shell if it is offered and was not used yet, else a text."""
-    offered = [str(tool.get("name")) for tool in objects(body.get("tools"))]
-    shell = next((name for name in _SHELLS if name in offered), None)
+def has_result(body: Body) -> bool:
+    """Tell if a request has the result of a tool call."""
     parts = (part for message in objects(body.get("messages")) for part in objects(message.get("content")))
-    is_used = any(part.get("type") == "tool_result" for part in parts)
-    content: dict[str, Any] = {"type": "text", "text": "Done."}
-    if shell and not is_used:
-        content = {
-            "type": "tool_use",
-            "id": "toolu_scripted",
-            "name": shell,
-            "input": {"command": _COMMAND, "description": "Say hello"},
-        }
+    return any(part.get("type") == "tool_result" for part in parts)
+
+
+def is_streamed(path: str, body: Body) -> bool:  # noqa: ARG001 the Protocol's signature
+    """Tell if the answer is asked for as a stream."""
+    return body.get("stream") is True
+
+
+def count() -> dict[str, Any]:
+    """Return the answer to a count of tokens."""
+    return {"input_tokens": USAGE["input_tokens"]}
+
+
+def whole(body: Body, answer: ScriptedAnswer) -> dict[str, Any]:
+    """Return an answer in one piece."""
+    content: dict[str, Any] = {"type": "text", "text": answer.text}
+    if call := answer.call:
+        content = {"type": "tool_use", "id": f"toolu_{call.id}", "name": call.tool, "input": call.arguments}
     return {
-        "id": f"msg_scripted_{is_used:d}",
+        "id": f"msg_scripted_{has_result(body):d}",
         "type": "message",
         "role": "assistant",
         "model": body.get("model"),
         "content": [content],
-        "stop_reason": "tool_use" if content["type"] == "tool_use" else "end_turn",
+        "stop_reason": "tool_use" if call else "end_turn",
         "stop_sequence": None,
         "usage": USAGE,
     }
 
 
-def _events(message: dict[str, Any]) -> Iterator[str]:
+def events(body: Body, answer: ScriptedAnswer) -> Iterator[str]:
+    """Yield an answer as server-sent events."""
+    message = whole(body, answer)
     (block,) = message["content"]
     is_tool = block["type"] == "tool_use"
     delta = (

@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any
@@ -56,7 +56,7 @@ class AcmeChat:
         """Return an error of chat completions."""
         return orjson.dumps({"error": {"type": kind, "message": message}})
 
-    def models_body(self, models: Sequence[ModelInfo], name: str | None) -> bytes | None:  # noqa: ARG002 the same
+    def models_body(self, models: Mapping[str, ModelInfo | None], name: str | None) -> bytes | None:  # noqa: ARG002 the same
         """There are no routes for it."""
         return None
 
@@ -100,8 +100,7 @@ class AcmeChat:
         if before is None or before <= max_tokens:
             return request
         terms = replace(request.terms, max_tokens=max_tokens)
-        lowered = _changed(request, {"max_completion_tokens": max_tokens})
-        return replace(lowered, terms=terms, lowered=(before, max_tokens))
+        return replace(_changed(request, {"max_completion_tokens": max_tokens}), terms=terms)
 
     def with_model(self, request: ModelRequest, model: str) -> ModelRequest:
         """Return the request for a model."""

@@ -1,0 +1,151 @@
+"""OpenAI's API styles, and the providers that serve them: addresses, keys, headers, errors and rate limits.
+
+Sources: developers.openai.com/api/docs (guides, rate limits; reference, headers) and the types of the SDK openai 3.57.0
+(2026-11-28).
+"""
+
+import re
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import urlsplit
+
+import orjson
+from multidict import CIMultiDict
+
+from scylla_gha.lenient_json import inner_object
+from scylla_gha.model.traffic import ModelInfo
+from scylla_gha.providers.answers import AnswerReader
+from scylla_gha.providers.base import ApiStyle, Circumstances, KeyProvider, ModelRequest, RateLimit, parse_object
+from scylla_gha.providers.credentials import Credentials
+from scylla_gha.providers.openai import responses
+from scylla_gha.retry_after import decimal_number, retry_after_seconds
+
+# Headers that the SDKs and Codex 0.169 send (2026-11-28). Left out are credentials (they are dummies), the account to
+# charge (`openai-organization`, `openai-project`), compression (usage could not be read), and identities of machines.
+_PASSED: Final = re.compile(
+    r"content-type|accept|accept-language|user-agent|originator|version|session[_-]id|x-client-request-id|openai-beta"
+    r"|x-stainless-[a-z-]+|http-referer|x-title"
+)
+_LIMIT: Final = "x-ratelimit-"
+_KINDS: Final = ("requests", "tokens")  # each with -remaining- and -reset- before it
+_PARTS_OF_A_TIME: Final = re.compile(r"([0-9.]+)(ms|h|m|s)")  # such as 6m0s and 20ms
+_SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_MAX_EXHAUSTED_SECONDS: Final = 60.0  # limits are refilled all the time: some is free long before the reset
+NO_CREDIT: Final = "insufficient_quota"  # a 429 that no wait mends
+_TOKEN_BYTES: Final = 96
+
+
+class OpenAIStyle(ABC):
+    """Parts that both styles of OpenAI's share."""
+
+    list_routes: tuple[str, ...] = ("/v1/models", "/v1/models/{model}")
+
+    def url(self, base_url: str, target: str, model: str) -> str:  # noqa: ARG002 the Protocol's signature
+        """Return the address with the client's path after `/v1`, for which an address with a path has its own form.
+
+        `https://api.openai.com/v1`, `https://api.openai.com` and `https://example.com/api/paas/v4` are addresses.
+        """
+        if urlsplit(base_url).path:
+            return base_url + target.removeprefix("/v1")
+        return base_url + target
+
+    def session_token(self, headers: Mapping[str, str], query: Mapping[str, str]) -> str:  # noqa: ARG002 the same
+        """Return the bearer token."""
+        return headers.get("authorization", "").removeprefix("Bearer ").strip()
+
+    def request_headers(self, headers: Mapping[str, str], credentials: Credentials) -> CIMultiDict[str]:
+        """Return the known headers with the real key; without a key, if the server needs none."""
+        passed = CIMultiDict([(name, value) for name, value in headers.items() if _PASSED.fullmatch(name.lower())])
+        passed["accept-encoding"] = "identity"
+        if key := credentials.api_key or credentials.bearer:
+            passed["authorization"] = f"Bearer {key}"
+        return passed
+
+    def error_body(self, kind: str, message: str) -> bytes:
+        """Return an error of OpenAI's APIs."""
+        return orjson.dumps({"error": {"message": message, "type": kind, "param": None, "code": kind}})
+
+    def models_body(self, models: Mapping[str, ModelInfo | None], name: str | None) -> bytes | None:
+        """Return a list of models, or one of them."""
+        objects = {
+            id_: {"id": id_, "object": "model", "created": 0, "owned_by": model.provider if model else "unknown"}
+            for id_, model in models.items()
+        }
+        if name is None:
+            return orjson.dumps({"object": "list", "data": list(objects.values())})
+        return orjson.dumps(objects[name]) if name in objects else None
+
+    def rate_limit(self, status: int, headers: Mapping[str, str], body: bytes = b"") -> RateLimit:
+        """Read `retry-after` and the `x-ratelimit-` headers.
+
+        A 429 is a refusal, unless its body says that the account has no credit. So is a 503 that states a wait.
+        """
+        seconds = retry_after_seconds(headers)
+        is_too_many = status == HTTPStatus.TOO_MANY_REQUESTS and error_code(body) != NO_CREDIT
+        is_refusal = is_too_many or (status == HTTPStatus.SERVICE_UNAVAILABLE and seconds is not None)
+        return RateLimit(status, is_refusal, seconds, exhausted_seconds(headers))
+
+    @abstractmethod
+    def usage_reader(self, *, streamed: bool, reads: Callable[[str], bool]) -> AnswerReader:
+        """Return a reader for one response."""
+
+
+class ResponsesStyle(OpenAIStyle):
+    """The Responses API."""
+
+    name: str = "openai-responses"
+    routes: tuple[str, ...] = ("/v1/responses", "/v1/responses/input_tokens")
+    with_settings = staticmethod(responses.apply_settings)
+    with_max_tokens = staticmethod(responses.lower_max_tokens)
+    with_model = staticmethod(responses.name_model)
+    join_split = staticmethod(responses.join_split)
+
+    def parse(
+        self, path: str, body: bytes, hide: Callable[[bytes], bytes], circumstances: Circumstances = ()
+    ) -> ModelRequest:
+        """Parse a request for a response or for a count of tokens."""
+        return responses.parse_request(body, hide, circumstances, counting=path.endswith("/input_tokens"))
+
+    def usage_reader(self, *, streamed: bool, reads: Callable[[str], bool]) -> responses.ResponseUsage:
+        """Return a reader for one response, and for the arguments of the calls of tools that `reads` accepts."""
+        return responses.ResponseUsage(streamed=streamed, reads=reads)
+
+    def client_filter(self, request: ModelRequest) -> None:
+        """Return None: all of an answer is passed on."""
+
+
+def error_code(body: bytes) -> str:
+    """Return the code of an error's body, or else its type; empty if it has none."""
+    error = inner_object(parse_object(body) or {}, "error")
+    return str(error.get("code") or error.get("type") or "")
+
+
+def exhausted_seconds(headers: Mapping[str, str]) -> float:
+    """Return the seconds until the last reset of a used-up limit, at most a minute; 0 if none is used up."""
+    exhausted = (kind for kind in _KINDS if decimal_number(headers.get(f"{_LIMIT}remaining-{kind}", "")) == 0)
+    longest = max((_seconds(headers.get(f"{_LIMIT}reset-{kind}", "")) for kind in exhausted), default=0.0)
+    return min(_MAX_EXHAUSTED_SECONDS, longest)
+
+
+def _seconds(time: str) -> float:
+    """Return the seconds of a time such as `1h2m3s`, `20ms` or `7`; 0 if it cannot be read."""
+    if (seconds := decimal_number(time)) is not None:
+        return seconds
+    parts = _PARTS_OF_A_TIME.findall(time)
+    return sum((decimal_number(number) or 0.0) * _SECONDS[unit] for number, unit in parts)
+
+
+class OpenAI(KeyProvider):
+    """OpenAI's servers."""
+
+    styles: Mapping[str, ApiStyle] = {ResponsesStyle.name: ResponsesStyle()}
+    base_url: str = "https://api.openai.com/v1"
+    base_url_variable: str = "OPENAI_BASE_URL"
+    credential_variables: tuple[str, ...] = ("OPENAI_API_KEY",)
+
+    def new_session_token(self) -> str:
+        """Return a random key in the provider's form."""
+        return f"sk-proj-{secrets.token_urlsafe(_TOKEN_BYTES)}"

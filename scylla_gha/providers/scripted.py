@@ -1,0 +1,88 @@
+"""A local server in the place of all model APIs: it lets an agent use a shell once, and then end.
+
+Each API style's `scripted.py` has the form of its requests and answers.
+"""
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Final
+
+from scylla_gha.lenient_json import inner_object
+from scylla_gha.providers.anthropic import scripted as messages
+from scylla_gha.providers.base import Body, ToolRequest, parse_object
+from scylla_gha.providers.openai import scripted_responses
+from scylla_gha.providers.scripted_style import ScriptedAnswer, ScriptedStyle
+
+SHELL_TEXT: Final = "scylla-gha was here"  # what the shell prints
+_COMMAND: Final = f"echo {SHELL_TEXT}"
+# Names of shells of agent CLIs, the preferred one first.
+_SHELLS: Final = ("Bash", "exec_command", "run_shell_command", "shell_command", "shell", "bash", "Shell")
+_COMMAND_ARGUMENTS: Final = ("command", "cmd")
+
+
+STYLES: Final[Sequence[ScriptedStyle]] = (messages, scripted_responses)
+
+
+@contextmanager
+def scripted_provider() -> Iterator[str]:
+    """Serve scripted answers of all API styles on this machine; yield the base URL, without a version."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def next_answer(style: ScriptedStyle, body: Body) -> ScriptedAnswer:
+    """Return the answer to a request: a use of the shell if it is offered and was not used yet, else a text."""
+    if style.has_result(body):
+        return ScriptedAnswer()
+    schemas = dict(style.offered(body))
+    shell = next((name for name in _SHELLS if name in schemas), None)
+    call = ToolRequest("scripted", shell, _arguments(schemas[shell])) if shell else None
+    return ScriptedAnswer(call=call)
+
+
+def _arguments(schema: Body) -> Body:
+    """Return the arguments of a shell's call: the command, and a text for a description and all that is required."""
+    properties = inner_object(schema, "properties")
+    name = next((name for name in _COMMAND_ARGUMENTS if name in properties), _COMMAND_ARGUMENTS[0])
+    is_list = inner_object(properties, name).get("type") == "array"
+    required = schema.get("required")
+    others = {*(required if isinstance(required, list) else []), *({"description"} & properties.keys())} - {name}
+    return {name: ["sh", "-c", _COMMAND] if is_list else _COMMAND, **dict.fromkeys(sorted(others), "Say hello")}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        """Answer a request for an answer, or for a count of tokens."""
+        body = parse_object(self.rfile.read(int(self.headers.get("content-length", 0)))) or {}
+        path = self.path.partition("?")[0]
+        for style in STYLES:
+            if style.COUNT_PATHS.search(path):
+                return self._send(200, json.dumps(style.count()))
+            if style.PATHS.search(path):
+                answer = next_answer(style, body)
+                if style.is_streamed(path, body):
+                    return self._send(200, "".join(style.events(body, answer)), "text/event-stream")
+                return self._send(200, json.dumps(style.whole(body, answer)))
+        return self._send(404, json.dumps({"error": {"message": f"there is no {path}"}}))
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 the base's name
+        """Print nothing."""
+
+    def _send(self, status: int, text: str, kind: str = "application/json") -> None:
+        content = text.encode()
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)

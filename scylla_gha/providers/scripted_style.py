@@ -1,0 +1,41 @@
+"""The interface of a scripted API style: a module with the form of its requests and answers."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from scylla_gha.providers.base import Body, ToolRequest
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedAnswer:
+    """An answer of the scripted model: a text, and perhaps a call of a tool."""
+
+    text: str = "Done."
+    call: ToolRequest | None = None
+
+
+class ScriptedStyle(Protocol):
+    """A module with the form of an API style's requests and answers. `PATHS` are those of requests for answers."""
+
+    PATHS: re.Pattern[str]
+    COUNT_PATHS: re.Pattern[str]
+
+    def offered(self, body: Body) -> list[tuple[str, Body]]:
+        """Return the tools of a request, each with the JSON schema of its arguments."""
+
+    def has_result(self, body: Body) -> bool:
+        """Tell if a request has the result of a tool call."""
+
+    def is_streamed(self, path: str, body: Body) -> bool:
+        """Tell if the answer is asked for as a stream."""
+
+    def count(self) -> dict[str, Any]:
+        """Return the answer to a count of tokens."""
+
+    def whole(self, body: Body, answer: ScriptedAnswer) -> dict[str, Any]:
+        """Return an answer in one piece."""
+
+    def events(self, body: Body, answer: ScriptedAnswer) -> Iterator[str]:
+        """Yield an answer as server-sent events."""

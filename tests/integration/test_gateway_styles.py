@@ -1,0 +1,202 @@
+"""Every API style through the real gateway: keys, money, refusals, failures of the provider, recording and replay."""
+
+import http.client
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scylla_gha.gateway.client import GatewayProcess, SessionHandle
+from scylla_gha.gateway.settings import GatewaySettings, ProviderAccess
+from scylla_gha.model.traffic import ModelInfo
+from scylla_gha.providers.base import Body
+from tests.support.gateway import PRICE, Host, Reply
+from tests.support.model_apis import CASES, Fault, ModelApis, StyleCase, serving
+
+KEY = "real-canary-0123456789-abcdefgh"
+every_style = pytest.mark.parametrize("case", CASES, ids=lambda case: case.style)
+
+
+def info(case: StyleCase, **more: Any) -> ModelInfo:
+    return ModelInfo(**{"id": "dear", "provider": case.provider, "context_tokens": 100_000, "price": PRICE,
+                        "max_output_tokens": 100_000, **more})  # fmt: skip
+
+
+@contextmanager
+def hosted(case: StyleCase, apis: ModelApis, folder: Path, **more: Any) -> Iterator[Host]:
+    access = ProviderAccess(provider=case.provider, upstream=apis.url, bearer=KEY)
+    settings = {"access": (access,), "models": (info(case),), "retries": 0, **more}
+    with GatewayProcess.start(GatewaySettings(**settings)) as gateway:
+        yield Host(gateway, folder)
+
+
+def ask(case: StyleCase, session: SessionHandle, body: Body | None = None, path: str | None = None,
+        method: str = "POST") -> Reply:  # fmt: skip
+    usual_path, usual_body = case.request()
+    connection = http.client.HTTPConnection(session.url.removeprefix("http://"), timeout=60)
+    data = json.dumps(body if body is not None else usual_body) if method == "POST" else None
+    headers = {"content-type": "application/json", **case.key(session.token)}
+    connection.request(method, path or usual_path, data, headers)
+    answer = connection.getresponse()
+    try:
+        content, whole = answer.read(), True
+    except http.client.IncompleteRead as error:
+        content, whole = error.partial, False
+    connection.close()
+    return Reply(answer.status, {name.lower(): value for name, value in answer.headers.items()}, content, whole)
+
+
+@every_style
+def test_an_answer_is_passed_on_counted_and_priced(case: StyleCase, tmp_path: Path) -> None:
+    with serving() as apis, hosted(case, apis, tmp_path) as host:
+        reply = ask(case, host.open(models=("dear",)))
+        (answered,) = host.answered()
+        (asked,) = host.asked()
+    assert (reply.status, b"Mars" in reply.body or b", Mars." in reply.body) == (200, True)
+    assert (answered.complete, answered.tokens, answered.error, answered.fault) == (True, case.tokens, None, None)
+    assert answered.usd == pytest.approx(case.usd(PRICE))
+    assert (asked.model, asked.turn, asked.streamed) == ("dear", 1, True)
+    assert KEY in str(apis.headers[0]), "the real key went up"
+    assert not any("dummy" in value for value in apis.headers[0].values())
+
+
+@every_style
+def test_lists_of_models_cost_nothing(case: StyleCase, tmp_path: Path) -> None:
+    with serving() as apis, hosted(case, apis, tmp_path) as host:
+        session = host.open(models=("dear", "unlisted"))
+        listed = ask(case, session, path=case.models_path, method="GET")
+        one = ask(case, session, path=f"{case.models_path}/dear", method="GET")
+        none = ask(case, session, path=f"{case.models_path}/other", method="GET")
+        assert (host.asked(), apis.bodies) == ([], [])
+    assert (listed.status, one.status, none.status) == (200, 200, 404)
+    assert b"dear" in listed.body
+    assert b"unlisted" in listed.body
+    assert b"unlisted" not in one.body
+
+
+@every_style
+def test_a_real_key_never_comes_down_and_a_wrong_dummy_is_refused(case: StyleCase, tmp_path: Path) -> None:
+    with serving() as apis, hosted(case, apis, tmp_path) as host:
+        reply = ask(case, host.open())
+        stranger = ask(case, SessionHandle(host.sessions[0].url, "no-such-key-0123456789"))
+    assert KEY.encode() not in reply.body
+    assert (stranger.status, len(apis.bodies)) == (401, 1)
+    assert json.loads(stranger.body)["error"]["message"]
+
+
+@every_style
+def test_a_budget_lowers_the_answer_and_then_refuses(case: StyleCase, tmp_path: Path) -> None:
+    with serving() as apis, hosted(case, apis, tmp_path) as host:
+        lowered = ask(case, host.open("some", budget_usd=0.5))
+        refused = ask(case, host.open("none", budget_usd=0.000001))
+        (asked,) = host.asked("some")
+        (answered,) = host.answered("none")
+    assert (lowered.status, refused.status) == (200, 403)
+    limit = case.limit_of(apis.bodies[0])
+    assert limit is not None
+    assert asked.lowered == (100_000, limit)
+    assert 8_192 <= limit < 50_000
+    assert "spend limit" in json.loads(refused.body)["error"]["message"]
+    assert (answered.source, answered.error, len(apis.bodies)) == ("refused", "budget_exceeded:trial", 1)
+
+
+@every_style
+def test_a_model_that_is_not_allowed_is_refused(case: StyleCase, tmp_path: Path) -> None:
+    with serving() as apis, hosted(case, apis, tmp_path) as host:
+        path, body = case.request(model="other")
+        refused = ask(case, host.open(models=("dear",)), body, path)
+    assert (refused.status, apis.bodies) == (403, [])
+    assert "may not use the model other" in json.loads(refused.body)["error"]["message"]
+
+
+@every_style
+@pytest.mark.parametrize(
+    ("fault", "status", "named"),
+    [(Fault(401, code="invalid_api_key"), 401, "401"), (Fault(500), 500, "500"), (Fault(404), 404, "404")],
+    ids=lambda value: str(value.status) if isinstance(value, Fault) else "",
+)
+def test_a_failure_of_the_provider_is_its_own(
+    case: StyleCase, fault: Fault, status: int, named: str, tmp_path: Path
+) -> None:
+    with serving(fault) as apis, hosted(case, apis, tmp_path) as host:
+        reply = ask(case, host.open())
+        (answered,) = host.answered()
+    assert (reply.status, answered.usd) == (status, 0.0)
+    assert answered.fault is not None
+    assert answered.fault.startswith(named)
+
+
+@every_style
+def test_a_rate_limit_is_waited_for(case: StyleCase, tmp_path: Path) -> None:
+    with serving(Fault(429, {"retry-after": "1"}, "rate_limit_exceeded")) as apis, hosted(case, apis, tmp_path) as host:
+        reply = ask(case, host.open())
+        (answered,) = host.answered()
+    assert (reply.status, len(apis.bodies), answered.met) == (200, 2, ("429",))
+    assert answered.waited_seconds >= 0.9
+
+
+@every_style
+def test_a_500_is_tried_again(case: StyleCase, tmp_path: Path) -> None:
+    with serving(Fault(500)) as apis, hosted(case, apis, tmp_path, retries=1, retry_seconds=0.01) as host:
+        reply = ask(case, host.open())
+        (answered,) = host.answered()
+    assert (reply.status, answered.retries, len(apis.bodies)) == (200, 1, 2)
+
+
+@every_style
+def test_a_cut_stream_is_cut_for_the_client_and_its_cost_is_unknown(case: StyleCase, tmp_path: Path) -> None:
+    with serving(Fault(cut_after=1)) as apis, hosted(case, apis, tmp_path) as host:
+        reply = ask(case, host.open(budget_usd=10.0))
+        (answered,) = host.answered()
+    assert (reply.status, reply.whole) == (200, False)
+    assert (answered.complete, answered.usd, answered.fault) == (False, None, "a cut answer")
+    assert answered.charged_usd is not None
+    assert 0 < answered.charged_usd < 2
+
+
+@every_style
+def test_a_client_that_gives_up_on_a_hang_is_free(case: StyleCase, tmp_path: Path) -> None:
+    with serving(Fault(hangs=True)) as apis, hosted(case, apis, tmp_path, drain_seconds=0.2) as host:
+        session = host.open()
+        connection = http.client.HTTPConnection(session.url.removeprefix("http://"), timeout=0.5)
+        path, body = case.request()
+        connection.request("POST", path, json.dumps(body), case.key(session.token))
+        with pytest.raises(TimeoutError):
+            connection.getresponse()
+        connection.close()
+        host.gateway.close(session)
+        (answered,) = host.answered()
+    assert (answered.complete, answered.first_byte_seconds, answered.status) == (False, None, None)
+
+
+@every_style
+def test_a_recording_is_replayed_to_the_same_bytes_without_a_key(case: StyleCase, tmp_path: Path) -> None:
+    with serving() as apis, hosted(case, apis, tmp_path, record=tmp_path / "takes") as host:
+        live = ask(case, host.open())
+    replay = GatewaySettings(models=(info(case),), replay=tmp_path / "takes")
+    with GatewayProcess.start(replay) as gateway:
+        host = Host(gateway, tmp_path / "again")
+        session = host.open()
+        again = ask(case, session)
+        path, body = case.request("Something else?")
+        unknown = ask(case, session, body, path)
+        first, _ = host.answered()
+    assert (again.status, again.body) == (200, live.body)
+    assert (first.source, first.tokens) == ("replay", case.tokens)
+    assert first.usd == pytest.approx(case.usd(PRICE))
+    assert unknown.status == 404
+
+
+@every_style
+def test_an_answer_in_one_piece_is_counted(case: StyleCase, tmp_path: Path) -> None:
+    path, body = case.request(stream=False)
+    path = case.path.replace("MODEL", "dear")
+    with serving() as apis, hosted(case, apis, tmp_path) as host:
+        reply = ask(case, host.open(), {key: value for key, value in body.items() if value is not False}, path)
+        (answered,) = host.answered()
+    assert (reply.status, answered.tokens, answered.complete) == (200, case.tokens, True)
+    assert json.loads(reply.body)
+    assert apis.bodies
