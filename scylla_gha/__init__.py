@@ -1,6 +1,6 @@
 """Evaluate coding agents honestly, on GitHub Actions and on a laptop."""
 
-TYPE_CHECKING = False  # that of `typing`, whose import would slow down the start of each process
+TYPE_CHECKING = False  # as in `typing`, whose import would slow down the start of each process
 if TYPE_CHECKING:
     from pathlib import Path
 

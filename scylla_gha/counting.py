@@ -1,4 +1,4 @@
-"""Counts, durations and amounts of money in sentences and tables; and texts that are cut, with counts of the cut."""
+"""Texts of counts, durations and amounts of money; and shortened texts, which state how much is left out."""
 
 import math
 from collections.abc import Iterable
@@ -61,7 +61,7 @@ def duration(seconds: float) -> str:
 
 
 def head_and_tail(text: str, room: int) -> str:
-    """Return the text, or its head and tail with a line between them that states what is cut."""
+    """Return the text; if it has more than `room` characters, its head, a line that states the cut, and its tail."""
     if len(text) <= room:
         return text
     half = max(0, room) // 2

@@ -1,4 +1,4 @@
-"""Every expected failure, each with an exit code of its own.
+"""Classes of all expected failures, and their exit codes.
 
 | code | meaning |
 |---|---|
@@ -83,7 +83,7 @@ class RefusedError(ScyllaError):
 
 
 class ScenarioInvalidError(ScyllaError):
-    """The proof of a scenario (no-op fails, solution passes, wrong ones fail) or of an MCP server does not hold."""
+    """A scenario (no-op fails, solution passes, wrong ones fail) or an MCP server failed its validation."""
 
     exit_code = 7
 

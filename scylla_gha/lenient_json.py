@@ -1,6 +1,6 @@
 r"""Reader of JSON that other programs wrote: agent CLIs, model providers, judges, MCP servers, other evaluation tools.
 
-One odd value must not lose the rest of a text, so what common writers really emit is read by these rules:
+One odd value must not lose the rest of a text, so these rules read what common programs really write:
 
 | in the text | is read as |
 |---|---|
@@ -11,7 +11,7 @@ One odd value must not lose the rest of a text, so what common writers really em
 | a key twice in an object | its last value; an error with `unique_keys` |
 | arrays or objects in more than about 1,000 levels, or other faults | `InvalidJsonError` |
 
-Files that only this toolkit writes are not read by it: there, each of these is a fault.
+Files that only this toolkit writes are not read by this module: each of these oddities is an error in them.
 """
 
 import json
@@ -28,7 +28,7 @@ _ESCAPES: Final = re.compile(
 _REPLACEMENT: Final = "\ufffd"
 _BYTE_ORDER_MARK: Final = "\ufeff"
 _BITS: Final = 64
-_MOST: Final = 10**15
+_MAX_COUNT: Final = 10**15
 
 
 class InvalidJsonError(ValueError):
@@ -67,7 +67,7 @@ def whole_number(value: object) -> int | None:
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return int(value) if 0 <= value <= _MOST and value == int(value) else None
+    return int(value) if 0 <= value <= _MAX_COUNT and value == int(value) else None
 
 
 def repair_json(text: bytes | bytearray | str) -> str:
@@ -76,8 +76,10 @@ def repair_json(text: bytes | bytearray | str) -> str:
     Its numbers stay as they are written. A parser that checks types, such as pydantic's, then reads it.
     """
     decoded = repair_text(text) if isinstance(text, str) else text.decode("utf-8", "replace")
-    whole = decoded.removeprefix(_BYTE_ORDER_MARK)
-    return _ESCAPES.sub(lambda escape: _REPLACEMENT if escape[1] else escape[0], whole) if "\\u" in whole else whole
+    content = decoded.removeprefix(_BYTE_ORDER_MARK)
+    if "\\u" not in content:
+        return content
+    return _ESCAPES.sub(lambda escape: _REPLACEMENT if escape[1] else escape[0], content)
 
 
 def repair_text(text: str) -> str:

@@ -1,7 +1,7 @@
 """Patterns of paths, in the syntax of `.gitignore`.
 
-Agents write paths, and repositories patterns, so RE2 matches them, in linear time: on Python's own engine a pattern
-with eight stars takes a minute. RE2 reads UTF-8 alone: a byte of a name that is not UTF-8 counts as U+FFFD.
+Agents write the paths and repositories the patterns, so RE2 matches them in linear time: with Python's own engine, a
+pattern with eight stars takes a minute. RE2 reads only UTF-8: a byte of a name that is not UTF-8 counts as U+FFFD.
 """
 
 import re

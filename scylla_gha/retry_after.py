@@ -15,7 +15,7 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
     A date counts from the response's own `date`, so that a wrong clock on either side changes nothing; a past one is 0.
 
     Args:
-        headers: of the response, with names in lower case or in a mapping that ignores case.
+        headers: headers of the response, with names in lower case or in a mapping that ignores case.
     """
     if (milliseconds := decimal_number(headers.get("retry-after-ms", ""))) is not None:
         return milliseconds / 1_000
@@ -39,4 +39,4 @@ def _http_date(text: str) -> datetime.datetime | None:
         time = parsedate_to_datetime(text)
     except ValueError:
         return None
-    return time if time.tzinfo else time.replace(tzinfo=datetime.UTC)  # one of its three forms names no zone
+    return time if time.tzinfo else time.replace(tzinfo=datetime.UTC)  # one of the three forms of a date names no zone

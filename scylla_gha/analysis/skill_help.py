@@ -36,7 +36,7 @@ from scylla_gha.stats.arrays import Floats
 from scylla_gha.stats.differences import benjamini_hochberg
 from scylla_gha.stats.means import few_clusters_rate
 from scylla_gha.stats.ratios import fieller_interval
-from scylla_gha.stats.resampling import USUAL, Resampling
+from scylla_gha.stats.resampling import DEFAULT_RESAMPLING, Resampling
 from scylla_gha.stats.strata import StratifiedDifference, stratified_difference
 
 FEWEST_EVALS: Final = 6
@@ -59,7 +59,7 @@ class HelpData:
 
     trials: Sequence[EvalTrial]
     assertions: Sequence[AssertionText]
-    how: Resampling = USUAL
+    how: Resampling = DEFAULT_RESAMPLING
     unrelated: frozenset[str] = frozenset()
 
     @property

@@ -26,7 +26,7 @@ from scylla_gha.model.triggers import (
     TriggerTrial,
 )
 from scylla_gha.stats.means import few_clusters_rate
-from scylla_gha.stats.resampling import USUAL
+from scylla_gha.stats.resampling import DEFAULT_RESAMPLING
 
 NONE: Final = "none"
 BUILT_IN: Final = "built-in"
@@ -145,7 +145,7 @@ def trigger_change(head: Sequence[QueryCounts], base: Sequence[QueryCounts], mar
         )
         for side in (0, 1)
     )
-    contrasts = paired_contrasts(first, second, PASS, "difference", USUAL, len(classes))
+    contrasts = paired_contrasts(first, second, PASS, "difference", DEFAULT_RESAMPLING, len(classes))
     rulings = {
         should: _ruling(contrast, margin)
         for should, contrast in zip(classes, holm_adjusted(contrasts, "classes of queries"), strict=True)

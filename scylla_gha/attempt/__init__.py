@@ -1,4 +1,4 @@
-"""One attempt of an agent at a cell (command `run`): an Attempt record, a transcript, a trajectory and a diff."""
+"""Runs one attempt of an agent at a cell (command `run`): Attempt record, transcript, trajectory and diff."""
 
 import datetime
 import stat
@@ -50,7 +50,8 @@ def run_attempt(
 ) -> Attempt:
     """Run the agent in a fresh workspace and store the records. An agent's failure is an outcome, not an error.
 
-    GitHub is a leased repository on github.com if the experiment has lanes, else the hub if the scenario has GitHub.
+    The attempt's GitHub is a leased repository on github.com if the experiment has lanes; otherwise it is the hub if
+    the scenario has GitHub state.
 
     Raises:
         ToolError: the agent cannot be started at all.
@@ -76,7 +77,7 @@ def run_attempt(
         redactor = runner.redactor.with_secrets((*equipped.command.secrets, *(github.secrets if github else ())))
         patch = runner.patch.read_bytes() if runner.patch and runner.patch.is_file() else b""
         # Text of the task itself is not a secret, even if it looks like a token.
-        redaction = RedactionSession(redactor.knowing(lambda token: token in patch or prepared.holds(token)))
+        redaction = RedactionSession(redactor.with_public_tokens(lambda token: token in patch or prepared.holds(token)))
         with redaction.guarding(folder.root):
             with github.closing(folder, redaction) if github else nullcontext(UsedHub()) as used:
                 attempt = _run_process(runner, prepared, folder, equipped, session, redaction)
@@ -158,14 +159,14 @@ def _stop_rule(runner: AgentRunner, prepared: PreparedScenario) -> StopRule | No
 def _ended_by(
     runner: AgentRunner, session: SessionHandle | None, prepared: PreparedScenario
 ) -> AbstractContextManager[Cancel]:
-    """Return the flag that ends the agent's process: the user's, or the session's end if it has a stop rule."""
+    """Return the flag that ends the agent's process: set by the user, or at the session's end if it has a stop rule."""
     if runner.gateway is None or session is None or _stop_rule(runner, prepared) is None:
         return nullcontext(runner.cancel)
     return runner.gateway.ending(session, runner.cancel)
 
 
 def _command(runner: AgentRunner, prepared: PreparedScenario) -> str:
-    """Return the command with which the prompt begins; empty if it is text to the agent."""
+    """Return the command that begins the prompt; empty if the prompt is plain text to the agent."""
     return "" if runner.agent.prompt_commands is None else called_command(prepared.folder.prompt)
 
 
@@ -246,7 +247,7 @@ def _close_session(
         return AttemptTraffic(TrafficSummary(), lost=False)
     lost = runner.gateway.is_lost(session)
     account, network = runner.gateway.close(session, until), egress_summary(folder.file(NETWORK_LOG))
-    # What was noted is not whole if the gateway died
+    # The log is incomplete if the gateway died.
     request = folder.file(_FIRST_REQUEST)
     uses = None if lost else runner.agent.uses(runner.resources, account.watched, request)
     return AttemptTraffic(account, lost, runner.gateway.is_subscription([runner.arm.model]), network, uses=uses)
@@ -265,7 +266,7 @@ def _read_outputs(
         for path in (ended.transcript, ended.stderr):
             if not stat.S_ISREG(path.lstat().st_mode):
                 return TranscriptSummary(Outcome.AGENT_ERROR, f"{path.name} is no longer a plain file"), None
-            redaction.file(path)  # first, since a reason that is cut out of it could contain half a secret
+            redaction.file(path)  # before it is read, since a reason that is cut from it could contain half a secret
         summary = runner.agent.read(ended)
         if declared is None or runner.gateway is None:
             return summary, None

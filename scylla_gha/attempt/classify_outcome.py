@@ -14,14 +14,14 @@ from scylla_gha.model.sandbox import HostContact
 from scylla_gha.model.trial import Delivery, Outcome, Uses
 from scylla_gha.system.process import FinishedProcess, LimitHit
 
-_LIMITS: Final = {
+_LIMIT_TEXTS: Final = {
     LimitHit.OUTPUT: "wrote more to its output than one file may hold (limits.file_mb)",
     LimitHit.MEMORY: "ran out of memory in its sandbox",
     LimitHit.DISK: "filled the disk of its sandbox",
     LimitHit.PROCESSES: "started as many processes as its sandbox allows",
 }
 # Experiment keys by the gateway's error name; the gateway's answers to agents do not name them.
-_LIMIT_OF: Final = {
+_LIMIT_KEYS: Final = {
     "budget_exceeded:trial": "limits.usd",
     "budget_exceeded:trial_tokens": "limits.tokens",
     "budget_exceeded:trial_turns": "limits.turns",
@@ -119,14 +119,15 @@ def _lost_sandbox(case: _Case) -> TranscriptSummary | None:
     return _with(case, Outcome.SANDBOX_ERROR, f"the sandbox was lost: {note}", retryable=True)
 
 
-def _unasked_command(case: _Case) -> TranscriptSummary | None:
-    """Detect a prompt that the CLI took as a command of its own, or as an unknown one, so that no model was asked."""
+def _command_without_request(case: _Case) -> TranscriptSummary | None:
+    """Detect a prompt that the CLI took as a built-in or unknown command, so that it sent no request to the model."""
     if not case.command or case.traffic.account.requests or case.summary.outcome is not Outcome.COMPLETED:
         return None
-    said = case.summary.trajectory.final_message or "it said nothing"
+    final_message = case.summary.trajectory.final_message or "it printed nothing"
     reason = (
         f"the prompt begins with /{case.command}, and the CLI ended without a request to the model "
-        f"({said[:_NOTE_CHARACTERS]}): neither a skill of the arm nor a command of the start state has this name"
+        f"({final_message[:_NOTE_CHARACTERS]}): neither a skill of the arm nor a command of the start state has this "
+        "name"
     )
     return _with(case, Outcome.FIXTURE_ERROR, reason)
 
@@ -156,7 +157,7 @@ def _missing_recording(case: _Case) -> TranscriptSummary | None:
 
 
 def _stopped(case: _Case) -> TranscriptSummary | None:
-    """Detect that the gateway ended the session by the scenario's stop rule; what the agent says of it is its end."""
+    """Detect that the gateway ended the session by the scenario's stop rule; ignore what the transcript claims."""
     end, turns = case.traffic.account.end, counted(case.traffic.account.turns, "answer")
     if end is None:
         return None
@@ -164,18 +165,18 @@ def _stopped(case: _Case) -> TranscriptSummary | None:
 
 
 def _spent_budget(case: _Case) -> TranscriptSummary | None:
-    """Detect a spent budget. Only the trial's own budget measures the agent, not one that other trials spent."""
+    """Detect a spent budget. Only the trial's budget or share measures the agent, not a budget that others spent."""
     spent = [error for error in case.traffic.account.errors if error.startswith("budget_exceeded")]
     if not spent:
         return None
-    own = any(error.startswith("budget_exceeded:trial") for error in spent)
-    outcome = Outcome.BUDGET_EXCEEDED if own else Outcome.CANCELLED
-    limits = ", ".join(f"{error} ({_LIMIT_OF[error]})" if error in _LIMIT_OF else error for error in spent)
+    is_trial = any(error.startswith("budget_exceeded:trial") for error in spent)
+    outcome = Outcome.BUDGET_EXCEEDED if is_trial else Outcome.CANCELLED
+    limits = ", ".join(f"{error} ({_LIMIT_KEYS[error]})" if error in _LIMIT_KEYS else error for error in spent)
     return _with(case, outcome, f"refused before the request: {limits}")
 
 
 def _failed_request(case: _Case) -> TranscriptSummary | None:
-    """Detect a last request that failed at all retries, so that the agent could not continue."""
+    """Detect a last request that failed in all tries, so that the agent could not continue."""
     evidence = case.traffic.account.evidence
     if evidence.fault is None or case.summary.outcome not in _CUT_SHORT:
         return None
@@ -245,13 +246,13 @@ def _full_output(case: _Case) -> TranscriptSummary | None:
     """Detect an output that reached its size limit; a trial that completed before that stays completed."""
     if LimitHit.OUTPUT not in case.finished.hits or case.summary.outcome is Outcome.COMPLETED:
         return None
-    return _with(case, Outcome.BUDGET_EXCEEDED, f"output: it {_LIMITS[LimitHit.OUTPUT]}")
+    return _with(case, Outcome.BUDGET_EXCEEDED, f"output: it {_LIMIT_TEXTS[LimitHit.OUTPUT]}")
 
 
 _RULES: Final[tuple[Callable[[_Case], TranscriptSummary | None], ...]] = (
     _cancelled,
     _lost_sandbox,
-    _unasked_command,
+    _command_without_request,
     _wrong_delivery,
     _dead_gateway,
     _missing_recording,
@@ -270,7 +271,7 @@ _RULES: Final[tuple[Callable[[_Case], TranscriptSummary | None], ...]] = (
 
 def _with_limit_hits(summary: TranscriptSummary, finished: FinishedProcess) -> TranscriptSummary:
     """Add the limits that the agent reached to the reason, without a change of the outcome."""
-    hits = "; ".join(words for hit, words in _LIMITS.items() if hit in finished.hits)
+    hits = "; ".join(words for hit, words in _LIMIT_TEXTS.items() if hit in finished.hits)
     note = finished.note[:_NOTE_CHARACTERS]
     if not hits:
         return replace(summary, reason=f"{summary.reason}; {note}") if note else summary

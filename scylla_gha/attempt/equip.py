@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scylla_gha.attempt.github_com import AttemptGitHub, LaneSource
 
 GIT: Final = "git"  # in every mode
-_SECONDS: Final = 60.0
+_SEARCH_SECONDS: Final = 60.0
 _SETUP_SECONDS: Final = 120.0
 _OUTPUT_BYTES: Final = 1_000_000
 _SEARCH: Final = 'for name; do if command -v "$name" >/dev/null; then echo "$name"; fi; done'
@@ -150,7 +150,7 @@ def observe_programs(runner: AgentRunner, equipped: EquippedAgent) -> Observed |
         stdin.touch()
         streams = ProcessStreams(Path(folder, "stdout"), Path(folder, "stderr"), stdin)
         mounts = replace(equipped.mounts, cwd=cwd, home=home, sockets=None, has_github=False, keep=False, extra={})
-        argv, limits = ("/bin/sh", "-c", _SEARCH, "sh", *names), ProcessLimits(_SECONDS, _OUTPUT_BYTES)
+        argv, limits = ("/bin/sh", "-c", _SEARCH, "sh", *names), ProcessLimits(_SEARCH_SECONDS, _OUTPUT_BYTES)
         finished = runner.target.sandbox.run(argv, mounts, streams, limits, runner.cancel)
         if finished.cancelled:
             return None
@@ -166,7 +166,7 @@ def mounts_after_setup(runner: AgentRunner, prepared: PreparedScenario, workspac
     """Run a scenario's setup in its workspace, in the agent's sandbox and without network; return the agent's mounts.
 
     Raises:
-        FixtureError: one of them fails.
+        FixtureError: a setup command fails.
         SandboxError: the sandbox cannot be started.
     """
     mounts = sandbox_mounts(runner, prepared, workspace)
@@ -182,13 +182,13 @@ def mounts_after_setup(runner: AgentRunner, prepared: PreparedScenario, workspac
                 raise KeyboardInterrupt
             if ended.code or ended.timed_out:
                 why = f"no end within {_SETUP_SECONDS:.0f} s" if ended.timed_out else f"exit code {ended.code}"
-                said = "".join(path.read_text(errors="replace") for path in (streams.stdout, streams.stderr))
-                raise FixtureError(f"the setup command {command[:200]!r} failed ({why}): {said[-300:].strip()}")
+                output = "".join(path.read_text(errors="replace") for path in (streams.stdout, streams.stderr))
+                raise FixtureError(f"the setup command {command[:200]!r} failed ({why}): {output[-300:].strip()}")
     return mounts
 
 
 def not_started(number: int, delivery: Delivery, sandbox: Sandbox) -> Attempt:
-    """Return the attempt of an agent that was not started because its sandbox does not have its mode's programs."""
+    """Return the attempt of an agent that was not started because its sandbox has other programs than its mode."""
     advice = (
         "" if sandbox.needs_image else "; programs of the machine are on PATH in this sandbox; use the sandbox docker"
     )

@@ -41,10 +41,10 @@ from scylla_gha.sandboxes.base import HUB_PORT, HUB_SOCKET, SOCKETS, Sandbox, Sa
 from scylla_gha.store.run_folder import AttemptFolder
 from scylla_gha.system.git import run_git
 
-_MOST_PUSHED: Final = 256 * 1024 * 1024  # bytes of new objects, unpacked
+_MAX_PUSHED_BYTES: Final = 256 * 1024 * 1024  # bytes of new objects, unpacked
 _GROUP_BYTES: Final = 16 * 1024 * 1024  # of objects that are searched together
 _SEARCH_SECONDS: Final = 120.0
-_SHOWN: Final = 300
+_SHOWN_CHARACTERS: Final = 300
 GH: Final = "gh"
 MCP_TOKEN: Final = "GITHUB_PERSONAL_ACCESS_TOKEN"  # noqa: S105 the variable that GitHub's MCP server reads
 
@@ -52,10 +52,10 @@ MCP_TOKEN: Final = "GITHUB_PERSONAL_ACCESS_TOKEN"  # noqa: S105 the variable tha
 def push_failure(bundle: Path, redaction: RedactionSession) -> str | None:
     """Return why a trial's new commits cannot be stored, and remove their bundle; return None if they can.
 
-    They must not contain secrets, since a bundle is compressed and cannot be redacted.
+    Commits must not contain secrets, since a bundle is compressed and cannot be redacted.
 
     Raises:
-        OSError: the disk is full, so that they cannot be searched.
+        OSError: the disk is full, so that commits cannot be searched.
     """
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -63,7 +63,7 @@ def push_failure(bundle: Path, redaction: RedactionSession) -> str | None:
         except ToolError as error:
             if is_full_disk(str(error), Path(folder)):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), folder) from None
-            failure = f"pushed commits that cannot be searched for secrets: {str(error)[-_SHOWN:]}"
+            failure = f"pushed commits that cannot be searched for secrets: {str(error)[-_SHOWN_CHARACTERS:]}"
     if failure:
         bundle.unlink()
     return failure
@@ -79,13 +79,15 @@ def _secret_fault(bundle: Path, git: GitRepository, redaction: RedactionSession)
         for line in git.run("cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=names).splitlines()
     ]
     sizes = {sha: int(size) for sha, size in rows}
-    if (total := sum(sizes.values())) > _MOST_PUSHED:
-        return f"pushed {counted(total, 'byte')} to GitHub, more than {_MOST_PUSHED}"
+    if (total := sum(sizes.values())) > _MAX_PUSHED_BYTES:
+        return f"pushed {counted(total, 'byte')} to GitHub, more than {_MAX_PUSHED_BYTES}"
     for group in _groups(sizes):
         listed = b"".join(sha + b"\n" for sha in group)
-        done = run_git(git.path, "cat-file", "--batch", stdin=listed, seconds=_SEARCH_SECONDS, most_bytes=_MOST_PUSHED)
+        done = run_git(
+            git.path, "cat-file", "--batch", stdin=listed, seconds=_SEARCH_SECONDS, most_bytes=_MAX_PUSHED_BYTES
+        )
         if done.code:
-            return f"pushed commits that git cannot read: {done.message[-_SHOWN:]}"
+            return f"pushed commits that git cannot read: {done.message[-_SHOWN_CHARACTERS:]}"
         if redaction.redactor.redact_bytes(done.stdout)[1]:
             return "pushed text to GitHub that looks like a secret, so the commits are not stored"
     return None
@@ -112,7 +114,7 @@ def github_servers(
     Args:
         resources: resources of the variant.
         env: variables to add to their environment.
-        hosts: hosts that they may reach; None: those that the variant declares.
+        hosts: hosts that they may reach; None: the hosts that the variant declares.
     """
     servers = {
         name: server.model_copy(
@@ -144,7 +146,7 @@ class UsedHub:
 
     Attributes:
         counts: counts of requests and writes; None if it had no GitHub.
-        failure: what the agent did to make its GitHub impossible to store; None if it can be stored.
+        failure: why its GitHub cannot be stored, as an act of the agent ("pushed ..."); None if it can be stored.
     """
 
     counts: GitHubUse | None = None
@@ -235,7 +237,7 @@ class TrialHub:
     def environment(self, sandbox: Sandbox, mounts: SandboxMounts, mode: Mode) -> Mapping[str, str]:
         """Write the settings of git, and of gh if the mode has it, into HOME; return the clients' environment.
 
-        It has the variables of git and gh and those of the mode. Paths are those of the host.
+        The environment has the variables of git, gh and the mode, with paths of the host.
         """
         config = config_folder(mounts)
         socket = str(self.attached.socket) if sandbox.has_network else f"{SOCKETS}/{HUB_SOCKET}"

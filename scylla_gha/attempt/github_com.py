@@ -63,7 +63,7 @@ class LaneSource:
     Attributes:
         pool: repositories and accounts of the scenario's fixture.
         record: file with the lane that an earlier step may have leased for the cell.
-        terms: terms of a lease that the trial takes itself.
+        terms: terms of the lease if the trial itself leases the lane.
     """
 
     pool: LanePool
@@ -79,7 +79,7 @@ class TrialRepository:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Hosts that the agent may reach in addition to those of the scenario."""
+        """Hosts that the agent may reach in addition to the scenario's hosts."""
         return HOSTS
 
     @property
@@ -115,7 +115,7 @@ class TrialRepository:
     def environment(self, sandbox: Sandbox, mounts: SandboxMounts, mode: Mode) -> Mapping[str, str]:  # noqa: ARG002
         """Write the settings of git, and of gh if the mode has it, into HOME; return the clients' environment.
 
-        It has the variables of git and gh and those of the mode. Paths are those of the host.
+        The environment has the variables of git, gh and the mode, with paths of the host.
         """
         config = config_folder(mounts)
         token, port = self.trial.token, self._port
@@ -217,7 +217,7 @@ def named_user(reference: FixtureReference, identity: str) -> str:
 
 
 def _lane(source: LaneSource, reference: FixtureReference, identity: str, seconds: float) -> TrialLane:
-    """Return the cell's lane: a new one if the administrator's token is here, else the one of an earlier step."""
+    """Return the cell's lane: lease it if the administrator's token is set, else read what an earlier step leased."""
     if source.pool.may_reset:
         minutes = int(seconds / 60) + _RESERVE_MINUTES
         return lease_lane(source.pool, reference, source.terms, minutes, identity)

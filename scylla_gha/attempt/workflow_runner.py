@@ -1,4 +1,4 @@
-"""Runner of workflows, which takes the queued runs of a trial's GitHub and runs their jobs in the checks' sandbox.
+"""Runs the workflows of a trial's GitHub: takes queued runs and runs their jobs in the checks' sandbox.
 
 The hub's process executes nothing. Jobs run one after another, in a thread while the agent works; another thread waits
 for a cancellation. A run that has not ended some seconds after the trial is cancelled.
@@ -24,9 +24,9 @@ from scylla_gha.prepare.workspace import scratch
 from scylla_gha.system.process import Cancel
 
 JOB_SECONDS: Final = 1200.0
-_MOST_NOTES: Final = 50  # of a job, as on GitHub
-_MOST_LOG: Final = 2_000_000  # characters of a job's log, with titles; in JSON, each takes up to six bytes
-_LONGEST_TITLE: Final = 500
+_MAX_NOTES: Final = 50  # of a job, as on GitHub
+_MAX_LOG_CHARACTERS: Final = 2_000_000  # characters of a job's log, with titles; in JSON, each takes up to six bytes
+_MAX_TITLE_CHARACTERS: Final = 500
 _CUT: Final = "... [the log of this job is too long; the rest is left out]\n"
 Report = Callable[[JobReport], bool]
 AFTER_SECONDS: Final = 60.0  # for runs that have not ended when the agent ends
@@ -89,7 +89,7 @@ class JobRun:
 
     def _send(self, steps: list[StepReport], conclusion: str | None = None) -> bool:
         is_done = conclusion is not None
-        notes = [note for output in self._outputs for note in output.notes][:_MOST_NOTES]
+        notes = [note for output in self._outputs for note in output.notes][:_MAX_NOTES]
         return self.report(
             JobReport(
                 cell=self.cell,
@@ -150,8 +150,8 @@ class JobRun:
 
     def _add_section(self, title: str, text: str) -> None:
         """Add the log of a step; cut it if there is too little room."""
-        room = max(0, _MOST_LOG - sum(len(part) for section in self._sections for part in section))
-        title = title if len(title) <= room else title.partition("\n")[0][:_LONGEST_TITLE]
+        room = max(0, _MAX_LOG_CHARACTERS - sum(len(part) for section in self._sections for part in section))
+        title = title if len(title) <= room else title.partition("\n")[0][:_MAX_TITLE_CHARACTERS]
         room = max(0, room - len(title))
         self._sections.append((title, text if len(text) <= room else text[:room] + _CUT))
 
@@ -226,7 +226,7 @@ class EndlessJobError(ToolError):
 
 @dataclass
 class WorkflowRunner:
-    """Runner of one cell's workflows. `repositories` is the folder of the cell's bare repositories, which are read."""
+    """Runner of one cell's workflows. `repositories` is the folder of the cell's bare repositories (only read)."""
 
     hub: HubProcess
     cell: AttachedCell
@@ -240,7 +240,7 @@ class WorkflowRunner:
         self._running = self._threads.submit(self._take_runs)
 
     def finish(self, seconds: float = AFTER_SECONDS) -> None:
-        """Wait some seconds for the runs that are queued or in progress, then cancel them.
+        """Wait up to `seconds` for the runs that are queued or in progress, then cancel them.
 
         Raises:
             SandboxError: the sandbox of a job was lost.
@@ -253,7 +253,7 @@ class WorkflowRunner:
             self._drain(self._running, seconds)
             self._running.result(_GRACE_SECONDS)
         except FutureTimeoutError:
-            raise EndlessJobError("a job of a workflow does not end") from None
+            raise EndlessJobError("a job of a workflow does not end after it was cancelled") from None
         finally:
             self._threads.shutdown(wait=False)
 
@@ -293,11 +293,11 @@ class WorkflowRunner:
             is_done = True
         finally:
             if not is_done:
-                self._give_up()
+                self._cancel_all_runs()
             watcher.join()
             cancel.close()
 
-    def _give_up(self) -> None:
+    def _cancel_all_runs(self) -> None:
         """Cancel all runs after a fault, so that nothing waits for them; this also ends the watcher."""
         with contextlib.suppress(ToolError):  # the hub is gone
             self.hub.drain_runs(self.cell, 0.0)

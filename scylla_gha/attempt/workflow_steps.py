@@ -1,4 +1,4 @@
-"""Steps of a workflow's job: each runs as a process of its own in the sandbox, with the job's workspace and HOME.
+"""Steps of a workflow's job: each runs as a new process in the sandbox, with the job's workspace and HOME.
 
 Files in these two folders stay for the next step; processes and /tmp do not. The agent wrote the step, so any path in
 them may be a link: the harness makes its own files there anew for each step.
@@ -32,19 +32,19 @@ _HIDDEN: Final = ("debug", "add-mask", "stop-commands", "set-output", "save-stat
 # Lines that the hub would read as the beginning of a step in a job's log.
 _BEGIN: Final = re.compile(r"##\[group\]Run |Post job cleanup\.|Cleaning up orphan processes")
 _ESCAPES: Final[Mapping[str, str]] = {"%0D": "\r", "%0A": "\n", "%3A": ":", "%2C": ",", "%25": "%"}
-_MOST_NOTES: Final = 10  # of each level in a step, as on GitHub
-_LONGEST_LINE: Final = 4_000
-_LONGEST_MESSAGE: Final = 4_000
-MOST_LOG: Final = 200_000  # bytes of a step's log, half of them its end
-_MOST_READ: Final = 1_000_000
+_MAX_NOTES: Final = 10  # of each level in a step, as on GitHub
+_MAX_LINE_CHARACTERS: Final = 4_000
+_MAX_MESSAGE_CHARACTERS: Final = 4_000
+MAX_LOG_BYTES: Final = 200_000  # bytes of a step's log, half of them its end
+_MAX_READ_BYTES: Final = 1_000_000
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _PLAIN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 STEP_SECONDS: Final = 600.0
 _FILE_BYTES: Final = 64 * 1024 * 1024
 _GRACE_SECONDS: Final = 2.0
-_MOST_ENVIRONMENT: Final = 100_000  # bytes of a command's variables, PATH and folder together
-_LONGEST_FOLDER: Final = 4_000
-_MOST_KEPT: Final = 1_000_000  # characters of all outputs and variables that the steps of a job set
+_MAX_ENVIRONMENT_BYTES: Final = 100_000  # bytes of a command's variables, PATH and folder together
+_MAX_FOLDER_CHARACTERS: Final = 4_000
+_MAX_OUTPUT_CHARACTERS: Final = 1_000_000  # characters of all outputs and variables that the steps of a job set
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHELLS: Final[Mapping[str | None, tuple[str, ...]]] = {
     None: ("bash", "-e"),
@@ -91,7 +91,7 @@ class StepOutput:
         self.lines.append(f" {line}" if _BEGIN.match(line) else line)
 
     def _note(self, level: Level, properties: Mapping[str, str], message: str) -> None:
-        if sum(note.level == level for note in self.notes) >= _MOST_NOTES or not message:
+        if sum(note.level == level for note in self.notes) >= _MAX_NOTES or not message:
             return
         line = _line(properties.get("line"), 1)
         note = JobNote(
@@ -99,7 +99,7 @@ class StepOutput:
             line=line,
             level=level,
             end_line=max(line, _line(properties.get("endline"), line)),
-            message=message[:_LONGEST_MESSAGE],
+            message=message[:_MAX_MESSAGE_CHARACTERS],
             title=properties.get("title"),
         )
         self.notes.append(note)
@@ -114,15 +114,15 @@ def read_output(output: StepOutput, path: Path) -> None:
     """Add the content of a step's output file; if it is too long, only its beginning and its end."""
     size = path.stat().st_size
     with path.open("rb") as file:
-        content = file.read(MOST_LOG)
-        if size > MOST_LOG:
-            content = content[: MOST_LOG // 2]
-            file.seek(-(MOST_LOG // 2), os.SEEK_END)
+        content = file.read(MAX_LOG_BYTES)
+        if size > MAX_LOG_BYTES:
+            content = content[: MAX_LOG_BYTES // 2]
+            file.seek(-(MAX_LOG_BYTES // 2), os.SEEK_END)
             content += b"\n... [the middle of this log is left out]\n" + file.read()
     for line in (
         content.decode(errors="replace").replace("\r\n", "\n").split("\n")[: None if content[-1:] != b"\n" else -1]
     ):
-        output.add(line.replace("\x00", "")[:_LONGEST_LINE])
+        output.add(line.replace("\x00", "")[:_MAX_LINE_CHARACTERS])
 
 
 def _properties(text: str) -> dict[str, str]:
@@ -169,7 +169,7 @@ def read_lines(path: Path) -> Sequence[str]:
         os.close(descriptor)  # `fdopen` of a folder fails
         return ()
     with os.fdopen(descriptor, "rb") as file:
-        content = file.read(_MOST_READ)
+        content = file.read(_MAX_READ_BYTES)
     return [line for line in content.decode(errors="replace").replace("\x00", "").splitlines() if line]
 
 
@@ -199,7 +199,7 @@ class WorkflowBox:
 
 @dataclass(frozen=True, slots=True)
 class StepEnd:
-    """End of a step's script; `ended` says why the runner ended it, and is None if it ended by itself."""
+    """End of a step's script; `ended` is `cancelled` or `timed_out`, or None if it ended by itself."""
 
     code: int
     ended: str | None
@@ -215,7 +215,7 @@ class JobBox:
     cancel: Cancel
     variables: dict[str, str] = field(default_factory=dict)
     search_path: list[str] = field(default_factory=list)
-    _kept: int = 0
+    _output_characters: int = 0
 
     def __post_init__(self) -> None:
         """Make the folders."""
@@ -243,10 +243,10 @@ class JobBox:
             FixtureError: the commit cannot be checked out.
         """
         remove_tree(self.workspace)
-        own = self.workspace / ".git"
-        init(own)
-        fetch(GitRepository(own), GitRepository(repository), commit, "+refs/tags/*:refs/tags/*")
-        check_out_foreign(own, commit, self.workspace)
+        git_dir = self.workspace / ".git"
+        init(git_dir)
+        fetch(GitRepository(git_dir), GitRepository(repository), commit, "+refs/tags/*:refs/tags/*")
+        check_out_foreign(git_dir, commit, self.workspace)
 
     @_faults_of_agent()
     def run_script(self, step: WorkflowStep, env: Mapping[str, str], seconds: float, output: StepOutput) -> StepEnd:
@@ -278,8 +278,8 @@ class JobBox:
             output.fail(f"The runner has reached a limit: {hit}. {finished.note}".strip())
         ended = "cancelled" if finished.cancelled else "timed_out" if finished.timed_out else None
         outputs = self._collected()
-        if self._kept > _MOST_KEPT:
-            output.fail(f"The outputs and variables of a job have more than {_MOST_KEPT} characters.")
+        if self._output_characters > _MAX_OUTPUT_CHARACTERS:
+            output.fail(f"The outputs and variables of a job have more than {_MAX_OUTPUT_CHARACTERS} characters.")
             return StepEnd(finished.code or 1, ended, {})
         return StepEnd(finished.code, ended, outputs)
 
@@ -288,7 +288,10 @@ class JobBox:
         texts = [*env, *env.values(), *self.search_path, step.folder or ""]
         if any("\0" in text for text in texts) or not all(map(_is_unicode, (*texts, step.script or ""))):
             return "A variable, a folder or the script is not valid text"
-        if len(step.folder or "") > _LONGEST_FOLDER or sum(len(text.encode()) for text in texts) > _MOST_ENVIRONMENT:
+        if (
+            len(step.folder or "") > _MAX_FOLDER_CHARACTERS
+            or sum(len(text.encode()) for text in texts) > _MAX_ENVIRONMENT_BYTES
+        ):
             return "Argument list too long: the environment is too large"
         return None
 
@@ -303,7 +306,7 @@ class JobBox:
         return SandboxMounts(self.workspace, self._home, self.box.path, extra, image=self.box.target.image)
 
     def _make_runner(self) -> None:
-        """Make the folder of the harness's own files anew, and remove what a step may have put in its place."""
+        """Make the folder of the harness's files anew, after removing what an earlier step left there."""
         self._home.chmod(0o700)
         remove_tree(self._runner)
         (self._runner / "bin").mkdir(parents=True)
@@ -337,8 +340,10 @@ class JobBox:
             return {}
         variables, outputs = (read_variables(self._runner / name) for name in ("env", "output"))
         folders = [line for line in read_lines(self._runner / "path") if ":" not in line]
-        self._kept += sum(map(len, (*variables, *variables.values(), *outputs, *outputs.values(), *folders)))
-        if self._kept <= _MOST_KEPT:
+        self._output_characters += sum(
+            map(len, (*variables, *variables.values(), *outputs, *outputs.values(), *folders))
+        )
+        if self._output_characters <= _MAX_OUTPUT_CHARACTERS:
             self.variables |= variables
             self.search_path += folders
         return outputs

@@ -1,9 +1,9 @@
-"""Egress of a session: the policy of hosts and limits, and the connections that it allows or refuses.
+"""Outgoing connections of a session: the policy of hosts and limits, and the connections that it allows or refuses.
 
 A target is parsed strictly, since a name with two readings would be a way around the list of hosts. Connections are
 opened to the public addresses that were checked here; no name is resolved twice. Connections are counted, limited and
-logged in `network.jsonl`. A line is written before the action that it records. So after the end of a killed gateway, at
-worst a connection has no logged end.
+logged in `network.jsonl`. A line is written before the action that it records, so a killed gateway leaves at worst a
+connection without a logged end.
 """
 
 import asyncio
@@ -95,7 +95,7 @@ class EgressPolicy(Record):
         return any(pattern_of(pattern).covers(host, port) for pattern in (*self.hosts, *self.local))
 
     def local_address(self, host: str, port: int) -> tuple[str, int] | None:
-        """Return the address of the harness's server for this host, or None."""
+        """Return the address of the harness's server that stands in for this host; None if there is none."""
         for pattern, local in self.local.items():
             if pattern_of(pattern).covers(host, port):
                 local_host, _, local_port = local.rpartition(":")

@@ -1,4 +1,4 @@
-"""Handling of requests to the proxy: session and host are checked, then plain http or a tunnel is forwarded."""
+"""Handles requests to the proxy: checks session and host, then forwards plain http or a tunnel."""
 
 import asyncio
 import base64
@@ -45,14 +45,14 @@ HOP_BY_HOP: Final = frozenset(
         "server",
     }
 )
-_CHUNK: Final = 1 << 18
+_CHUNK_BYTES: Final = 1 << 18
 _ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
 _ByteStream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _CONNECT: Final = "CONNECT"
 
 
 def without_headers(headers: Mapping[str, str], names: Iterable[str]) -> CIMultiDict[str]:
-    """Return the headers except those of `names`, which are in lower case."""
+    """Return the headers except `names`, which are in lower case."""
     dropped = frozenset(names)
     return CIMultiDict([(name, value) for name, value in headers.items() if name.lower() not in dropped])
 
@@ -118,7 +118,7 @@ async def _send(
             return await http.request(request.method, url, headers=headers, allow_redirects=False, data=body)
         except aiohttp.ClientConnectorError as error:
             failure = error
-    raise failure or OSError("it has no address")
+    raise failure or OSError("the host has no address")
 
 
 async def _upload(connection: Connection, request: web.Request) -> AsyncIterator[bytes]:
@@ -144,11 +144,11 @@ def _error(error: BaseException, *, begun: bool) -> Error:
 
 async def _connect(addresses: list[Address], seconds: float) -> _ByteStream:
     """Connect to the first address that answers."""
-    failure: OSError = OSError("it has no address")
+    failure: OSError = OSError("the host has no address")
     for host, port in addresses:
         try:
             async with asyncio.timeout(seconds):
-                return await asyncio.open_connection(host, port, limit=_CHUNK)
+                return await asyncio.open_connection(host, port, limit=_CHUNK_BYTES)
         except OSError as error:
             failure = error
     raise failure
@@ -184,7 +184,7 @@ async def tunnel(connection: Connection, request: web.Request, addresses: list[A
 
 async def _pass_on(source: _ByteStream, target: _ByteStream, count: Callable[[int], None]) -> None:
     reader, writer = source[0], target[1]
-    while chunk := await reader.read(_CHUNK):
+    while chunk := await reader.read(_CHUNK_BYTES):
         count(len(chunk))
         writer.write(chunk)
         await writer.drain()
@@ -227,7 +227,7 @@ def _take_over(request: web.Request) -> _ByteStream:
         raise ConnectionResetError("the client has disconnected")
     early = _EarlyData()
     request.protocol.set_parser(early)  # type: ignore[arg-type] # written for WebSockets
-    reader = asyncio.StreamReader(limit=_CHUNK)
+    reader = asyncio.StreamReader(limit=_CHUNK_BYTES)
     protocol = _Protocol(reader, request.protocol)
     transport.set_protocol(protocol)
     protocol.connection_made(transport)

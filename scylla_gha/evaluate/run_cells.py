@@ -251,7 +251,7 @@ def _judge(context: RunContext, cell: Cell, trial: Trial) -> Judgment | None:
     if judgment is None or judgment.error is not None or settings.options.fresh:
         prepared = context.prepared_scenario(cell.scenario)
         attempt_folder = cell_folder.attempt(trial.last.number)
-        redaction = RedactionSession(context.services.redactor.knowing(prepared.holds))
+        redaction = RedactionSession(context.services.redactor.with_public_tokens(prepared.holds))
         with redaction.guarding(attempt_folder.root):
             judgment = judge_trial(trial, prepared, cell_folder, context.judging_context(cell.scenario))
             judgment = redaction.record(judgment)

@@ -23,7 +23,7 @@ from scylla_gha.model.mode import NO_MODE
 from scylla_gha.model.plan import Arm, Plan
 from scylla_gha.model.sandbox import ImageRecipe, Tools
 from scylla_gha.model.variant import AgentResources
-from scylla_gha.prepare.mcp_packages import installed_programs, own_programs, packaged_servers, programs_folder
+from scylla_gha.prepare.mcp_packages import installed_programs, mode_programs, packaged_servers, programs_folder
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import GATEWAY_URL, Sandbox, SandboxTarget
@@ -133,7 +133,7 @@ class SandboxPool:
             equipped = (folder.arm(arm) for folder in folders for arm in plan.arms)
             for arm in {(arm.id, arm.mode and arm.mode.id): arm for arm in equipped}.values():
                 installed_programs(resources := self._resources(arm), cache_root())
-                if arm.mode and (own := own_programs(arm.mode, resources)):
+                if arm.mode and (own := mode_programs(arm.mode, resources)):
                     programs_folder(own, cache_root())
             return
         for folder in folders:
@@ -168,7 +168,7 @@ class SandboxPool:
         resources, mode = self._resources(arm), (arm and arm.mode) or NO_MODE
         system = (*mode.system, *(["nodejs"] if tools.node or "node" in tools.system else []))
         recipe = _with_programs(self.library.image(), resources, system)
-        own = own_programs(mode, resources)
+        own = mode_programs(mode, resources)
         python, servers = {**tools.python, **mode.python}, packaged_servers(resources)
         spec = layers.ImageSpec(recipe, python, _agent_cli(arm), servers, own, tools.node, tools.editable)
         with self._lock:

@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING, Final
 from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.model import digest
 from scylla_gha.prepare.tools import locked
-from scylla_gha.sandboxes.docker.engine import OURS
+from scylla_gha.sandboxes.docker.engine import TOOLKIT_LABEL
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -209,7 +209,7 @@ def ensure_image(api: "APIClient", image: ImageArchive, cache: Path) -> str:
 
 def _find(api: "APIClient", image: ImageArchive) -> str | None:
     """Return the id of an image with the toolkit's label and the same layers."""
-    for entry in api.images(image.name, filters={"label": OURS}):
+    for entry in api.images(image.name, filters={"label": TOOLKIT_LABEL}):
         image_id: str = entry["Id"]
         layers = api.inspect_image(image_id)["RootFS"]["Layers"]  # type: ignore[no-untyped-call]
         if layers == [f"sha256:{layer.sha256}" for layer in image.layers]:
@@ -219,7 +219,7 @@ def _find(api: "APIClient", image: ImageArchive) -> str | None:
 
 def list_images(api: "APIClient") -> Iterator[StoredImage]:
     """Return the toolkit's images."""
-    for entry in api.images(filters={"label": OURS}):
+    for entry in api.images(filters={"label": TOOLKIT_LABEL}):
         yield StoredImage(entry["Id"], entry["Labels"].get(TITLE, ""), entry["Size"])
 
 

@@ -21,7 +21,7 @@ from scylla_gha.model import digest
 from scylla_gha.model.sandbox import EditableInstall, ImageRecipe, Tools
 from scylla_gha.model.variant import NODE, packages_folder
 from scylla_gha.prepare.mcp_packages import (
-    OwnPrograms,
+    ModePrograms,
     PackagedServer,
     install_server,
     locked_requirements,
@@ -32,7 +32,7 @@ from scylla_gha.prepare.tools import locked, npm_program, run_uv, tool_folders, 
 from scylla_gha.sandboxes import confine
 from scylla_gha.sandboxes.docker import supervisor
 from scylla_gha.sandboxes.docker.container import AGENT, CONFINE_FILE, SUPERVISOR, SUPERVISOR_FILE
-from scylla_gha.sandboxes.docker.engine import OURS
+from scylla_gha.sandboxes.docker.engine import TOOLKIT_LABEL
 from scylla_gha.system import process
 
 TOOLS: Final = "/opt/tools"
@@ -72,7 +72,7 @@ class ImageSpec:
     python: dict[str, str]
     cli: AgentCli | None = None
     servers: tuple[PackagedServer, ...] = ()
-    programs: OwnPrograms | None = None
+    programs: ModePrograms | None = None
     node: dict[str, str] = field(default_factory=dict)
     editable: EditableInstall | None = None
 
@@ -109,7 +109,9 @@ def build_image(spec: ImageSpec, cache: Path, *, fresh: bool = False) -> ImageAr
     # The smallest layer is the last, since an engine unpacks all layers above a changed layer again.
     layers.append(supervisor_layer(cache))
     key = digest([[layer.sha256 for layer in layers], _PATH])
-    return assemble_image(layers, f"scylla-gha:{key[:16]}", _PATH, {OURS: "1", _DIGEST: key, TITLE: spec.title})
+    return assemble_image(
+        layers, f"scylla-gha:{key[:16]}", _PATH, {TOOLKIT_LABEL: "1", _DIGEST: key, TITLE: spec.title}
+    )
 
 
 def missing_build_tool() -> str | None:
@@ -244,7 +246,7 @@ def server_layer(server: PackagedServer, cache: Path) -> ImageLayer:
     return _layer(key, cache, lambda into: write_environment(into, folder, locked_requirements(server)))
 
 
-def programs_layer(programs: OwnPrograms, cache: Path) -> ImageLayer:
+def programs_layer(programs: ModePrograms, cache: Path) -> ImageLayer:
     """Return the layer of a mode's programs that come from files or from npm.
 
     Raises:

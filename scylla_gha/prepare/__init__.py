@@ -1,4 +1,4 @@
-"""Step `prepare`: a scenario made ready, a trial's workspace made from it, and a copy of that workspace for inspection.
+"""Step `prepare`: makes a scenario's start state and tools, a trial's workspace, and a copy of it for inspection.
 
 A repository's own setup command (`--setup`) installs what its tests need, in a copy of the code base.
 """
@@ -44,13 +44,15 @@ _VARIABLES: Final = {"GOMODCACHE": f"/{GO_MODULES}", "GO_LIBRARY": f"/{GO_BUILD}
 _LEFT_OUT: Final = "workspace-left-out.txt"
 _GIT: Final = ".git"
 _RENAMED_GIT: Final = "dot-git"
-_DEEPEST: Final = 100  # levels of folders
-_CHUNK: Final = 1 << 20
+_MAX_DEPTH: Final = 100  # levels of folders
+_CHUNK_BYTES: Final = 1 << 20
 _PLAIN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _SETUP_SECONDS: Final = 1800.0
 _SHOWN_CHARACTERS: Final = 1500
 _UNCOPIED_FOLDERS: Final = frozenset({"node_modules", ".venv", "venv", "__pycache__", ".git"})
-_KEPT: Final = frozenset({"PATH", "HOME", "USER", "LANG", "TMPDIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"})
+_KEPT_VARIABLES: Final = frozenset(
+    {"PATH", "HOME", "USER", "LANG", "TMPDIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"}
+)
 _KEPT_PREFIXES: Final = (
     "PIP_",
     "UV_",
@@ -67,8 +69,8 @@ _KEPT_PREFIXES: Final = (
     "HTTPS_PROXY",
     "NO_PROXY",
 )
-_MOST_FILES: Final = 500
-_MOST_BYTES: Final = 2_000_000  # of a file
+_MAX_FILES: Final = 500
+_MAX_FILE_BYTES: Final = 2_000_000  # of a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class PreparedScenario:
 
 
 def prepare_scenario(folder: ScenarioFolder, library: Library, cache: Path) -> PreparedScenario:
-    """Make the start state and install the tools of a scenario.
+    """Make a scenario's start state and install its tools.
 
     Raises:
         FixtureError: the start state is not the pinned one.
@@ -135,7 +137,7 @@ def prepare_workspace(prepared: PreparedScenario, root: Path) -> Workspace:
 def keep_workspace(attempt: Attempt, workspace: Path, folder: AttemptFolder, redactor: Redactor) -> Attempt:
     """Copy the workspace, without secrets, into the attempt's folder; list the files that were left out.
 
-    Left out are special files, unreadable files, and those beyond the limits of `_WorkspaceCopy`. `.git` becomes
+    Left out are special files, unreadable files, and files beyond the limits of `_WorkspaceCopy`. `.git` becomes
     `dot-git`: if a person ran git in the copy, git would obey the agent's settings in it.
     """
     target = folder.file(_FOLDER)
@@ -186,7 +188,7 @@ class _WorkspaceCopy:
 
     def _entries(self, source: str, path: str) -> Iterator[tuple[os.DirEntry[str], str]]:
         """List a folder's entries, each with its name in the copy."""
-        if path.count("/") >= _DEEPEST:
+        if path.count("/") >= _MAX_DEPTH:
             self.left_out.append(path)
             return
         try:
@@ -224,7 +226,7 @@ class _WorkspaceCopy:
             return
         self.size -= status.st_size
         with open(os.open(item.path, _PLAIN), "rb") as source, target.open("xb") as copy:  # noqa: PTH123
-            shutil.copyfileobj(source, copy, _CHUNK)
+            shutil.copyfileobj(source, copy, _CHUNK_BYTES)
             os.fchmod(copy.fileno(), 0o700 if status.st_mode & stat.S_IXUSR else 0o600)
 
     def _leave_out(self, path: str, error: OSError) -> None:
@@ -236,7 +238,7 @@ class _WorkspaceCopy:
 def run_setup(tree: Path, command: str, cache: Path, tools: str = "") -> str:
     """Run the command in a copy of the tree, unless it has run there before; return the name for `Tools.prepared`.
 
-    It runs on this machine, with its network and as its user. Folders of `tools` come first on PATH. It gets only the
+    It runs on this machine, with its network and as this user. Folders of `tools` come first on PATH. It gets only the
     environment variables that installers read, so no key of a provider or of GitHub.
 
     Raises:
@@ -267,14 +269,16 @@ def _run(command: str, folder: Path, tools: str) -> None:
 
 
 def _environment(tools: str) -> dict[str, str]:
-    variables = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(_KEPT_PREFIXES)}
+    variables = {
+        name: value for name, value in os.environ.items() if name in _KEPT_VARIABLES or name.startswith(_KEPT_PREFIXES)
+    }
     variables["PATH"] = f"{tools}:{variables.get('PATH', '')}" if tools else variables.get("PATH", "")
     # Builds take their versions from tags, which a clone does not have.
     return {"SETUPTOOLS_SCM_PRETEND_VERSION": "0.0.0", "LANG": "C.UTF-8", **variables}
 
 
 def install_editable(tools: Tools, cache: Path) -> None:
-    """Let programs of the environment that the command made import the project that they run in, not the copy."""
+    """Make programs of the setup command's environment import the project that they run in, not the copy."""
     environment = virtual_environment(prepared_code(tools.prepared, cache)) if tools.prepared else None
     if environment and tools.editable:
         (packages,) = environment.glob("lib/python*/site-packages")
@@ -282,7 +286,7 @@ def install_editable(tools: Tools, cache: Path) -> None:
 
 
 def add_packages(code: Path, requirements: tuple[str, ...]) -> None:
-    """Install the test runner's requirements into the virtual environment that the command made, if it made one.
+    """Install the test runner's requirements into the virtual environment of the setup command, if it made one.
 
     Raises:
         ToolError: a package cannot be installed.
@@ -292,14 +296,14 @@ def add_packages(code: Path, requirements: tuple[str, ...]) -> None:
         install_packages(environment, requirements, fault)
 
 
-def left_files(tree: Path, code: Path) -> dict[str, bytes]:
-    """Return the files that the command added to the code base, such as compiled modules, without those on PATH."""
+def added_files(tree: Path, code: Path) -> dict[str, bytes]:
+    """Return files that the setup command added, such as compiled modules; skip packages, caches and large files."""
     files: dict[str, bytes] = {}
     for path in sorted(code.rglob("*")):
         name = path.relative_to(code)
         is_new = path.is_file() and not path.is_symlink() and not (tree / name).exists()
-        if is_new and _UNCOPIED_FOLDERS.isdisjoint(name.parts) and path.stat().st_size <= _MOST_BYTES:
+        if is_new and _UNCOPIED_FOLDERS.isdisjoint(name.parts) and path.stat().st_size <= _MAX_FILE_BYTES:
             files[name.as_posix()] = path.read_bytes()
-        if len(files) >= _MOST_FILES:
+        if len(files) >= _MAX_FILES:
             break
     return files

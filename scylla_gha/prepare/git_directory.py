@@ -3,8 +3,8 @@
 The file `info/attributes` of these directories outranks every `.gitattributes` and removes all attributes, so that no
 filter, line-end conversion or "binary" mark can hide a change.
 
-The agent's clone comes from the hub's seed, which is made here and found again by the hub's process. Modules of the hub
-are imported only when needed, since most scenarios have no GitHub state.
+The agent's clone comes from the hub's seed, which is made here and reused by the hub's process. Modules of the hub are
+imported only when needed, since most scenarios have no GitHub state.
 """
 
 import os
@@ -24,9 +24,9 @@ NO_ATTRIBUTES: Final = (
 )
 _FETCH_SECONDS: Final = 1800.0
 _LIST_SECONDS: Final = 60.0
-_MOST_LISTED: Final = 32 * 1024 * 1024  # bytes of names
-_MOST_FILES: Final = 100_000
-_MOST_BYTES: Final = 512 * 1024 * 1024
+_MAX_LISTED_BYTES: Final = 32 * 1024 * 1024  # bytes of names
+_MAX_FILES: Final = 100_000
+_MAX_BYTES: Final = 512 * 1024 * 1024
 _FILE_SIZE: Final = re.compile(rb"\d+ \S+ \S+ +(\d+|-)\t.*", re.DOTALL)
 _REPOSITORY_VARIABLES: Final = frozenset(
     {
@@ -91,7 +91,7 @@ def fetch(git_dir: Path, url: str, commit: str) -> None:
         raise FixtureError(f"{url}: cannot fetch commit {commit}: {result.message}; check source.repo and source.hash")
 
 
-def check_out_foreign(own: Path, commit: str, work_tree: Path) -> None:
+def check_out_foreign(git_dir: Path, commit: str, work_tree: Path) -> None:
     """Check out a commit that an agent wrote; its git directory is in the work tree, and bare until then.
 
     A few objects can stand for millions of files, or for more bytes than any disk has. A commit with too many is
@@ -102,7 +102,15 @@ def check_out_foreign(own: Path, commit: str, work_tree: Path) -> None:
     """
     try:
         listed = run_git(
-            own, "ls-tree", "-r", "-l", "-z", "--full-tree", commit, seconds=_LIST_SECONDS, most_bytes=_MOST_LISTED
+            git_dir,
+            "ls-tree",
+            "-r",
+            "-l",
+            "-z",
+            "--full-tree",
+            commit,
+            seconds=_LIST_SECONDS,
+            most_bytes=_MAX_LISTED_BYTES,
         )
     except ToolError as error:
         raise FixtureError(f"{commit}: its files cannot be listed: {error}") from None
@@ -110,30 +118,30 @@ def check_out_foreign(own: Path, commit: str, work_tree: Path) -> None:
         raise FixtureError(f"{commit}: its files cannot be listed: {listed.message}")
     sizes = [matched[1] for line in listed.stdout.split(b"\0") if (matched := _FILE_SIZE.fullmatch(line))]
     size = sum(int(number) for number in sizes if number != b"-")
-    if len(sizes) > _MOST_FILES or size > _MOST_BYTES:
-        most = f"{counted(_MOST_FILES, 'file')} with {counted(_MOST_BYTES, 'byte')}"
+    if len(sizes) > _MAX_FILES or size > _MAX_BYTES:
+        most = f"{counted(_MAX_FILES, 'file')} with {counted(_MAX_BYTES, 'byte')}"
         raise FixtureError(
             f"{commit}: it has {counted(len(sizes), 'file')} with {counted(size, 'byte')}; "
             f"at most {most} are checked out"
         )
-    git(own, "config", "core.bare", "false")
-    git(own, "update-ref", "--no-deref", "HEAD", commit)
-    check_out(own, commit, work_tree)
+    git(git_dir, "config", "core.bare", "false")
+    git(git_dir, "update-ref", "--no-deref", "HEAD", commit)
+    check_out(git_dir, commit, work_tree)
 
 
-def check_out(own: Path, commit: str, work_tree: Path) -> None:
+def check_out(git_dir: Path, commit: str, work_tree: Path) -> None:
     """Write the files of a commit, and an index that has them."""
-    git(own, "read-tree", commit, work_tree=work_tree)
-    git(own, "checkout-index", "--all", "--force", "--index", work_tree=work_tree)
+    git(git_dir, "read-tree", commit, work_tree=work_tree)
+    git(git_dir, "checkout-index", "--all", "--force", "--index", work_tree=work_tree)
 
 
-def tidy(own: Path) -> None:
+def tidy(git_dir: Path) -> None:
     """Pack a repository, and remove folders that each trial would spend time to copy and remove."""
-    git(own, "repack", "-adq")
-    git(own, "prune-packed", "--quiet")
-    (own / "FETCH_HEAD").unlink(missing_ok=True)
+    git(git_dir, "repack", "-adq")
+    git(git_dir, "prune-packed", "--quiet")
+    (git_dir / "FETCH_HEAD").unlink(missing_ok=True)
     for unused in ("info", "logs", "objects/info", "branches"):
-        shutil.rmtree(own / unused, ignore_errors=True)
+        shutil.rmtree(git_dir / unused, ignore_errors=True)
 
 
 def default_tip(git_dir: Path) -> str | None:
@@ -142,8 +150,8 @@ def default_tip(git_dir: Path) -> str | None:
     return done.stdout.decode().strip() or None
 
 
-def clone_github(fixture: Path, new: Path, own: str, cache: Path) -> str:
-    """Make the agent's repository a clone of the one on the fixture's GitHub; return the default branch's tip.
+def clone_github(fixture: Path, new: Path, commit: str, cache: Path) -> str:
+    """Clone the repository of the fixture's GitHub for the agent, into `new`/clone; return the default branch's tip.
 
     Raises:
         FixtureError: the fixture's GitHub has no commit.
@@ -153,7 +161,7 @@ def clone_github(fixture: Path, new: Path, own: str, cache: Path) -> str:
     from scylla_gha.hub.git_store import GitRepository
     from scylla_gha.hub.seeds import find_seed
 
-    seed = find_seed(fixture, cache, StartCommit(own, new / "git") if _has_files(new / "git", own) else None)
+    seed = find_seed(fixture, cache, StartCommit(commit, new / "git") if _has_files(new / "git", commit) else None)
     repository = GitRepository(seed.folder / f"repositories/{seed.facts['names']['repo.main']}.git")
     facts = seed.facts["bindings"]["repo.main"]
     branch, tip = facts["default_branch"], repository.branch(facts["default_branch"])
@@ -161,9 +169,9 @@ def clone_github(fixture: Path, new: Path, own: str, cache: Path) -> str:
         raise FixtureError(f"{fixture}: its GitHub has no commit; add files, or a commit to github.yaml")
     git(new / "git", "fetch", "--quiet", "--no-tags", str(repository.path), tip)
     git(new / "git", "update-ref", _DEFAULT_BRANCH, tip)
-    own_git = init_clone(new / "clone")
+    clone_git = init_clone(new / "clone")
     refs = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
-    git(own_git, "fetch", "--quiet", "--no-tags", str(repository.path), *refs)
+    git(clone_git, "fetch", "--quiet", "--no-tags", str(repository.path), *refs)
     settings = {
         "remote.origin.url": f"{facts['url']}.git",
         "remote.origin.fetch": "+refs/heads/*:refs/remotes/origin/*",
@@ -171,18 +179,18 @@ def clone_github(fixture: Path, new: Path, own: str, cache: Path) -> str:
         f"branch.{branch}.merge": f"refs/heads/{branch}",
     }
     for name, value in settings.items():
-        git(own_git, "config", name, value)
-    git(own_git, "update-ref", f"refs/heads/{branch}", tip)
-    git(own_git, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
-    git(own_git, "symbolic-ref", "refs/remotes/origin/HEAD", f"refs/remotes/origin/{branch}")
-    check_out(own_git, tip, new / "clone")
-    git(own_git, "pack-refs", "--all")
-    tidy(own_git)
+        git(clone_git, "config", name, value)
+    git(clone_git, "update-ref", f"refs/heads/{branch}", tip)
+    git(clone_git, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
+    git(clone_git, "symbolic-ref", "refs/remotes/origin/HEAD", f"refs/remotes/origin/{branch}")
+    check_out(clone_git, tip, new / "clone")
+    git(clone_git, "pack-refs", "--all")
+    tidy(clone_git)
     return tip
 
 
 def own_commit(git_dir: Path, commit: str) -> str | None:
-    """Return the pinned commit of a fixture with GitHub state; None if the fixture has no files beside that state."""
+    """Return the pinned commit of a fixture; None if the fixture has no files beside its GitHub state."""
     return commit if _has_files(git_dir, commit) else None
 
 

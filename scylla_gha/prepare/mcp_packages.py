@@ -54,7 +54,7 @@ class PackagedServer:
 
     @property
     def is_npm(self) -> bool:
-        """True if its packages are of npm, False if they are of PyPI."""
+        """True if its packages come from npm, False if they come from PyPI."""
         return bool(self.server.packages and self.server.packages.npm)
 
     @property
@@ -110,7 +110,7 @@ def require_programs(resources: AgentResources) -> None:
     """Check that this machine has the programs of all servers.
 
     Raises:
-        ToolError: one is missing.
+        ToolError: a program is missing.
     """
     for name, server in resources.mcp_servers.items():
         for program in server.programs:
@@ -145,7 +145,7 @@ def node_program(version: str, cache: Path) -> Path:
 
 
 def install_server(server: PackagedServer, cache: Path) -> Installation:
-    """Return the installed packages of a server, for this machine's Python if they are of PyPI.
+    """Return the installed packages of a server, for this machine's Python if they come from PyPI.
 
     Raises:
         ToolError: a package cannot be installed.
@@ -184,8 +184,8 @@ def locked_requirements(server: PackagedServer) -> Sequence[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnPrograms:
-    """Programs of a mode that come from npm packages or from files; `files` has those files by program."""
+class ModePrograms:
+    """Programs of a mode that come from npm packages or from files; `files` has the files by program."""
 
     sources: Mapping[str, ModeProgram]
     files: Mapping[str, Path]
@@ -198,10 +198,10 @@ class OwnPrograms:
         return digest([packages, contents, platform.machine()])
 
 
-def own_programs(mode: Mode, resources: AgentResources) -> OwnPrograms | None:
+def mode_programs(mode: Mode, resources: AgentResources) -> ModePrograms | None:
     """Return the programs of a mode that come from npm packages or files; None if there are none."""
     sources = {name: program for name, program in mode.programs.items() if program.npm or program.file}
-    return OwnPrograms(sources, resources.programs) if sources else None
+    return ModePrograms(sources, resources.programs) if sources else None
 
 
 def agent_path(tools: Tools, mode: Mode | None, resources: AgentResources, cache: Path) -> str:
@@ -214,12 +214,12 @@ def agent_path(tools: Tools, mode: Mode | None, resources: AgentResources, cache
         return search_path(tools, cache)
     system = tuple(name for name, program in mode.programs.items() if program.system)
     both = Tools(python={**tools.python, **mode.python}, system=(*tools.system, *system))
-    own = own_programs(mode, resources)
-    folder = [str(programs_folder(own, cache) / "bin")] if own else []
+    programs = mode_programs(mode, resources)
+    folder = [str(programs_folder(programs, cache) / "bin")] if programs else []
     return ":".join((*folder, search_path(both, cache)))
 
 
-def programs_folder(programs: OwnPrograms, cache: Path) -> Path:
+def programs_folder(programs: ModePrograms, cache: Path) -> Path:
     """Return a folder whose `bin` has the programs.
 
     Raises:

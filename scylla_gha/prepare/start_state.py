@@ -39,9 +39,9 @@ from scylla_gha.prepare.tools import locked
 _LINK: Final = "120000"
 _EXECUTABLE: Final = "100755"
 _FILE: Final = "100644"
-_CHUNK: Final = 1 << 20
-_DEEPEST: Final = 200  # levels of folders; far below what recursion, as in copying, allows
-_LONGEST: Final = 2_000  # bytes of a folder's path; half of what Linux allows, since roots differ in length
+_CHUNK_BYTES: Final = 1 << 20
+_MAX_DEPTH: Final = 200  # levels of folders; far below what recursion, as in copying, allows
+_MAX_PATH_BYTES: Final = 2_000  # bytes of a folder's path; half of what Linux allows, since roots differ in length
 _COMMIT_DATE: Final = "2026-01-01T00:00:00+00:00"  # of fixtures without GitHub state, which have one commit
 
 
@@ -104,7 +104,7 @@ def scan_tree(
         ignored: returns True for a path to leave out; a folder's path ends in a slash.
         max_bytes: maximum size of all files together. It is checked before a file is read, since an agent can quickly
             make a sparse file of a terabyte.
-        max_files: maximum number of files and folders that are not ignored.
+        max_files: maximum number of files and folders that are not ignored; None: no limit.
 
     Raises:
         TooLargeError: the folder exceeds `max_bytes` or `max_files`.
@@ -130,7 +130,7 @@ def _walk(
     stack, seen = [""], 0
     while stack:
         prefix = stack.pop()
-        too_deep = prefix.count("/") > _DEEPEST or len(os.fsencode(prefix)) > _LONGEST
+        too_deep = prefix.count("/") > _MAX_DEPTH or len(os.fsencode(prefix)) > _MAX_PATH_BYTES
         if too_deep or (items := _listed(folder / prefix)) is None:
             skipped.append(prefix or "./")
             continue
@@ -187,7 +187,7 @@ def _link(item: os.DirEntry[str], size: int) -> TreeEntry | None:
 def _file_blob(path: str, size: int) -> str:
     hashed = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
     with open(path, "rb") as file:  # noqa: PTH123 a Path per file would double the time of a scan
-        while chunk := file.read(_CHUNK):
+        while chunk := file.read(_CHUNK_BYTES):
             hashed.update(chunk)
     return hashed.hexdigest()
 
@@ -239,7 +239,7 @@ class StartState:
 
 
 def commit_of(fixture: Path) -> str:
-    """Return the hash of a fixture folder as a commit."""
+    """Return the hash of the commit that a fixture folder becomes."""
     with tempfile.TemporaryDirectory() as folder:
         git_dir = Path(folder) / "git"
         init(git_dir)
@@ -289,7 +289,7 @@ def _start(commit: str, repo: str, fixture: Path | None, cache: Path) -> StartSt
     if fixture is not None and fixture.is_dir() and (actual := commit_of(fixture)) != commit:
         raise FixtureError(_changed(fixture, actual, commit))
     with locked(folder):
-        if folder.exists() and not _is_whole(folder, _tip(folder, commit, github)):
+        if folder.exists() and not _has_files_of(folder, _tip(folder, commit, github)):
             shutil.rmtree(folder)  # the cache was changed, so it is not trusted
         if not folder.exists():
             _make(folder, commit, repo, fixture, cache)
@@ -313,7 +313,7 @@ def _tip(folder: Path, commit: str, github: Path | None) -> str:
 
 def _make(target: Path, commit: str, repo: str, fixture: Path | None, cache: Path) -> None:
     new = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-    # Left by killed processes, since a live one waits for the lock.
+    # Left by killed processes, since a live process waits for the lock.
     for stale in target.parent.glob(f"{target.name}.*.tmp"):
         shutil.rmtree(stale, ignore_errors=True)
     try:
@@ -329,8 +329,8 @@ def _make(target: Path, commit: str, repo: str, fixture: Path | None, cache: Pat
             commit = clone_github(fixture, new, commit, cache)
         else:
             _clone(new / "git", commit, new / "clone")
-        if not _is_whole(new, commit):
-            raise FixtureError(f"{repo or fixture}: the checked-out files are not those of commit {commit}")
+        if not _has_files_of(new, commit):
+            raise FixtureError(f"{repo or fixture}: the checked-out files differ from commit {commit}; try again")
         new.replace(target)
     finally:
         shutil.rmtree(new, ignore_errors=True)
@@ -359,12 +359,12 @@ def _commit(git_dir: Path, folder: Path) -> str:
 
 def _clone(git_dir: Path, commit: str, clone: Path) -> None:
     """Make the agent's repository: on branch main at the commit, with an index and no remote."""
-    own = init_clone(clone)
-    fetch(own, str(git_dir), commit)
-    git(own, "update-ref", "refs/heads/main", commit)
-    check_out(own, commit, clone)
-    tidy(own)
-    shutil.rmtree(own / "refs" / "tags", ignore_errors=True)
+    clone_git = init_clone(clone)
+    fetch(clone_git, str(git_dir), commit)
+    git(clone_git, "update-ref", "refs/heads/main", commit)
+    check_out(clone_git, commit, clone)
+    tidy(clone_git)
+    shutil.rmtree(clone_git / "refs" / "tags", ignore_errors=True)
 
 
 def _mirror(repo: str, cache: Path) -> Path:
@@ -375,7 +375,7 @@ def _mirror(repo: str, cache: Path) -> Path:
     return mirror
 
 
-def _is_whole(folder: Path, commit: str) -> bool:
+def _has_files_of(folder: Path, commit: str) -> bool:
     try:
         tree = git(folder / "git", "rev-parse", f"{commit}^{{tree}}").decode().strip()
     except (FixtureError, ToolError):  # no such commit, or no git directory

@@ -110,7 +110,7 @@ def locked(path: Path) -> Iterator[None]:
 def make_once(folder: Path, make: Callable[[Path], object], mark: str = "installed") -> Path:
     """Let `make` fill a new folder, unless an earlier call finished it; return the folder.
 
-    A file called `mark` in the folder says that it is finished. An unfinished folder is removed first.
+    A file called `mark` in the folder marks it as finished. An unfinished folder is removed first.
     """
     with locked(folder):
         if not (folder / mark).exists():
@@ -278,7 +278,7 @@ def npm_program(package: str, version: str, program: str, cache: Path) -> Path:
 
 
 def newest_npm_version(package: str) -> str:
-    """Return the newest version of an npm package, which npm installs unless another one is named.
+    """Return the newest version of an npm package, which npm installs by default.
 
     Raises:
         ToolError: npm is missing, or the registry does not answer.
@@ -328,7 +328,7 @@ def link_native(modules: Path, program: str, native: str = "") -> None:
 
 
 def prepare_once(name: str, cache: Path, make: Callable[[Path], object]) -> None:
-    """Let `make` fill the folder of a set of prepared tools, unless an earlier call did; `code` in it is the copy."""
+    """Let `make` fill the folder of a set of prepared tools, with the copy in `code`, unless an earlier call did."""
     make_once(cache / "setups" / name, make, _PREPARED)
 
 
@@ -336,7 +336,7 @@ def prepared_code(name: str, cache: Path) -> Path:
     """Return the copy of the code base in which a set of tools was prepared.
 
     Raises:
-        ToolError: it is not on this machine.
+        ToolError: the copy is not on this machine.
     """
     folder = cache / "setups" / name
     if not (folder / _PREPARED).exists():
@@ -387,7 +387,7 @@ def write_editable_install(install: EditableInstall, binaries: Path, packages: P
 
 
 def write_finder(install: EditableInstall, packages: Path) -> None:
-    """Write only the module that finds the import roots: a command has installed the package in this environment."""
+    """Write the module that finds the import roots, without the package's metadata and scripts."""
     (packages / f"{_MODULE}.py").write_text(_FINDER.format(roots=install.roots, files=_FILES), encoding="utf-8")
     (packages / f"{_MODULE}.pth").write_text(f"import {_MODULE}\n", encoding="utf-8")
 

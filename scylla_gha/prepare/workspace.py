@@ -59,7 +59,7 @@ def work_root() -> Path:
 
 @contextlib.contextmanager
 def scratch() -> Iterator[Path]:
-    """Make a temporary folder for workspaces. Its name has this process's number, by which leftovers are found."""
+    """Make a temporary folder for workspaces; its name begins with this process's id, so that leftovers are found."""
     root = work_root()
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=root))
@@ -147,8 +147,8 @@ def snapshot(
     paths = now.changed(start.manifest)
     added = [os.fsencode(path) for path in paths if path not in start.manifest.entries]
     names = redacted_names(added, map(os.fsencode, start.manifest.entries), clean)
-    with scratch() as own:  # not beside the workspace, where an agent on the host could have made a file in its place
-        patch, plus, minus = (b"", 0, 0) if not paths else _patch(start, workspace, own, now, clean, names)
+    with scratch() as folder:  # not beside the workspace, where an agent on the host could have made such a file
+        patch, plus, minus = (b"", 0, 0) if not paths else _patch(start, workspace, folder, now, clean, names)
     if patch:
         try:
             git(start.git_dir, "apply", "--check", "--binary", "-", work_tree=start.clone, stdin=patch)
@@ -161,20 +161,20 @@ def snapshot(
 
 
 def _patch(
-    start: StartState, workspace: Workspace, own: Path, now: TreeManifest, clean: Clean, names: dict[bytes, bytes]
+    start: StartState, workspace: Workspace, folder: Path, now: TreeManifest, clean: Clean, names: dict[bytes, bytes]
 ) -> tuple[bytes, int, int]:
-    """Make the patch with files in the folder `own`; return it and the numbers of added and deleted lines."""
+    """Make the patch, with git's files in `folder`; return it and the numbers of added and deleted lines."""
     paths = now.changed(start.manifest)
-    (own / "objects").mkdir()
-    shutil.copyfile(start.clone / ".git" / "index", own / "index")
+    (folder / "objects").mkdir()
+    shutil.copyfile(start.clone / ".git" / "index", folder / "index")
     env = {
-        "GIT_INDEX_FILE": str(own / "index"),
-        "GIT_OBJECT_DIRECTORY": str(own / "objects"),
+        "GIT_INDEX_FILE": str(folder / "index"),
+        "GIT_OBJECT_DIRECTORY": str(folder / "objects"),
         "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(start.git_dir / "objects"),
     }
     # Deleted files are removed from the index by name: in the workspace, a link or a pipe may have their path.
-    gone = b"".join(_NO_ENTRY + os.fsencode(path) + b"\0" for path in paths if path not in now.entries)
-    git(start.git_dir, "update-index", "-z", "--index-info", env=env, stdin=gone)
+    deleted = b"".join(_NO_ENTRY + os.fsencode(path) + b"\0" for path in paths if path not in now.entries)
+    git(start.git_dir, "update-index", "-z", "--index-info", env=env, stdin=deleted)
     if present := [path for path in paths if path in now.entries]:
         update = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
         listed = b"".join(os.fsencode(path) + b"\0" for path in present)
@@ -197,8 +197,8 @@ def _patch(
     output = git(start.git_dir, *show, env=env)
     numbers, _, patch = output.partition(b"\ndiff --git ")
     rows = [line.split(b"\t")[:2] for line in numbers.splitlines() if line[:1].isdigit()]  # not of binary files
-    added, deleted = (sum(int(row[column]) for row in rows) for column in (0, 1))
-    return _HEADER.sub(_quoted, b"diff --git " + patch), added, deleted
+    plus, minus = (sum(int(row[column]) for row in rows) for column in (0, 1))
+    return _HEADER.sub(_quoted, b"diff --git " + patch), plus, minus
 
 
 def _replace_unclean(
@@ -209,7 +209,7 @@ def _replace_unclean(
     for path in paths:
         mode = now.entries[path].mode
         file = workspace.repo / path
-        content = os.fsencode(os.readlink(file)) if mode == _LINK else file.read_bytes()  # noqa: PTH115 as in `tree_manifest`
+        content = os.fsencode(os.readlink(file)) if mode == _LINK else file.read_bytes()  # noqa: PTH115 as in `start_state`
         if (cleaned := clean(content)) != content:
             blob = git(start.git_dir, "hash-object", "-w", "--stdin", env=env, stdin=cleaned).strip()
             lines += b"%s %s\t%s\0" % (mode.encode(), blob, os.fsencode(path))
@@ -230,12 +230,12 @@ def _rename(start: StartState, names: dict[bytes, bytes], env: dict[str, str]) -
 
 
 def _quoted(header: re.Match[bytes]) -> bytes:
-    """Quote a name with a space. git does not, and `git apply` cannot read `diff --git a/x /y b/x /y`."""
+    """Quote a name with a space: git does not quote it, and `git apply` cannot read `diff --git a/x /y b/x /y`."""
     return b'diff --git "a/%s" "b/%s"' % (header[1], header[1]) if b" " in header[1] else header[0]
 
 
 def materialise_diff(start: StartState, patch: bytes, into: Path) -> None:
-    """Copy the base to `into`, a new folder, and apply the diff.
+    """Copy the start state to `into`, a new folder, and apply the diff.
 
     Raises:
         FixtureError: the patch does not apply to the base.
@@ -245,7 +245,7 @@ def materialise_diff(start: StartState, patch: bytes, into: Path) -> None:
 
 
 def apply_patch(start: StartState, patch: bytes, tree: Path) -> None:
-    """Apply a stored diff to a copy of the base.
+    """Apply a stored diff to a copy of the start state.
 
     Raises:
         FixtureError: the patch does not apply to the base.
@@ -278,8 +278,8 @@ def with_agent_files(start: StartState, workspace: Path, files: Mapping[str, Pat
     """
     if files is None:
         return start
-    own = own_agent_files(start)
-    for path in own:
+    replaced = own_agent_files(start)
+    for path in replaced:
         _remove(workspace, path)
     for path, source in files.items():
         target = workspace / path
@@ -288,7 +288,7 @@ def with_agent_files(start: StartState, workspace: Path, files: Mapping[str, Pat
             raise FixtureError(f"{path}: the start state has a symbolic link here that leads out of the workspace")
         shutil.copyfile(source, target)
         target.chmod(0o755 if os.access(source, os.X_OK) else 0o644)
-    _hide_from_git(workspace, own, files)
+    _hide_from_git(workspace, replaced, files)
     entries = {path: entry for path, entry in start.manifest.entries.items() if not is_agent_file(path)}
     now = scan_tree(workspace)
     entries |= {path: now.entries[path] for path in files}
@@ -304,9 +304,9 @@ def _remove(workspace: Path, path: str) -> None:
         parent.rmdir()
 
 
-def _hide_from_git(workspace: Path, own: Iterable[str], files: Iterable[str]) -> None:
+def _hide_from_git(workspace: Path, replaced: Iterable[str], files: Iterable[str]) -> None:
     git_dir = workspace / ".git"
-    names = b"".join(os.fsencode(path) + b"\0" for path in own)
+    names = b"".join(os.fsencode(path) + b"\0" for path in replaced)
     if names:
         git(git_dir, "update-index", "--skip-worktree", "-z", "--stdin", work_tree=workspace, stdin=names)
     exclude = git_dir / "info" / "exclude"

@@ -11,7 +11,7 @@ from scylla_gha.mining.node_project import read_node_project
 from scylla_gha.mining.project_tests import node_tools, python_tools
 from scylla_gha.mining.python_project import PythonProject, read_project
 from scylla_gha.model.sandbox import Tools
-from scylla_gha.prepare import add_packages, left_files, run_setup
+from scylla_gha.prepare import add_packages, added_files, run_setup
 from scylla_gha.prepare.tools import (
     cache_root,
     prepared_code,
@@ -74,7 +74,7 @@ def _prepared(tree: Path, language: Language, target_of: TargetOf, setup: str) -
     name = run_setup(tree, setup, cache)
     code = prepared_code(name, cache)
     is_python = language == "python"
-    files = left_files(tree, code)
+    files = added_files(tree, code)
     if language == "go" or not (virtual_environment(code) if is_python else prepared_folders(code)):
         environment = _detected(code if language == "go" else tree, language, target_of)
         return replace(environment, files={**environment.files, **files})

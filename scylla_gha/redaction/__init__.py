@@ -1,4 +1,4 @@
-"""Removal of secrets from everything that is stored of an attempt: bytes, records, folders, and names of files.
+"""Removes secrets from everything that is stored of an attempt: bytes, records, folders, and names of files.
 
 Bytes are cleaned in one pass with limited memory, and the result does not depend on the size of the chunks. A search
 for literals finds anchors (the beginnings of encodings and of tokens), and patterns are matched only at anchors. Of the
@@ -36,17 +36,17 @@ from scylla_gha.redaction.patterns import (
 from scylla_gha.store import atomic
 
 _MARK: Final = MARK.encode()
-_CHUNK: Final = 1 << 20
-_BEHIND: Final = 256  # bytes before an anchor that may belong to its secret, or decide whether it is a secret
-_CACHED: Final = 1024  # tokens for which the answer of the test for public tokens is stored
-_SEARCHED: Final = 256 * 1024  # bytes of one search; other threads wait until it ends
+_CHUNK_BYTES: Final = 1 << 20
+_BEHIND_BYTES: Final = 256  # bytes before an anchor that may belong to its secret, or decide whether it is a secret
+_CACHED_TOKENS: Final = 1024  # tokens for which the answer of the test for public tokens is stored
+_SEARCH_BYTES: Final = 256 * 1024  # bytes of one search; other threads wait until it ends
 _SECRET_GROUP: Final = 62  # literals; beyond 64 the search uses no vector instructions
 _TOKEN_GROUP: Final = 16  # literals of well-known tokens, which are short and often match by accident
 _LEFTMOST = ahocorasick_rs.MatchKind.LeftmostFirst
 Span = tuple[int, int]
 R = TypeVar("R", bound=Record)
 Clean = Callable[[bytes], bytes]
-_MAX_NAME: Final = 255  # bytes of a file's name
+_MAX_NAME_BYTES: Final = 255  # bytes of a file's name
 _NUMBERED: Final = re.compile(rb"\[redacted-([0-9]{1,9})\]")
 
 
@@ -96,14 +96,14 @@ class Redactor:
         return rules
 
     def with_secrets(self, secrets: Iterable[str]) -> "Redactor":
-        """Return a redactor of more values."""
+        """Return a redactor that removes these values too."""
         more = [secret for secret in secrets if secret not in self._secrets]
         return Redactor((*self._secrets, *more), self._public) if more else self
 
-    def knowing(self, public: Callable[[bytes], bool]) -> "Redactor":
+    def with_public_tokens(self, public: Callable[[bytes], bool]) -> "Redactor":
         """Return a redactor with another test for public tokens."""
         other = copy.copy(self)
-        other._public = functools.lru_cache(maxsize=_CACHED)(public)
+        other._public = functools.lru_cache(maxsize=_CACHED_TOKENS)(public)
         return other
 
     def redact_bytes(self, data: bytes) -> tuple[bytes, int]:
@@ -147,7 +147,7 @@ class Redactor:
         """Yield the bytes that no further byte can change: those far enough before the first undecided anchor."""
         data = stream.buffer
         decided = len(data) if is_last else len(data) - self._reach
-        undecided = len(data) + _BEHIND if is_last else len(data) - self._longest + 1
+        undecided = len(data) + _BEHIND_BYTES if is_last else len(data) - self._longest + 1
         spans: list[Span] = []
         for at, rules in self._anchors(data):
             if at < decided:
@@ -155,7 +155,7 @@ class Redactor:
                     _merge(spans, span)
             else:
                 undecided = min(undecided, at)
-        yield from stream.release(sorted(spans), min(undecided - _BEHIND, len(data)))
+        yield from stream.release(sorted(spans), min(undecided - _BEHIND_BYTES, len(data)))
 
     def _anchors(self, data: bytes) -> Iterator[tuple[int, list[_Rule]]]:
         for group in self._groups:
@@ -172,7 +172,7 @@ class Redactor:
 
 @dataclass(slots=True)
 class _Stream:
-    """State of one pass: bytes that are not released yet, and the last released bytes, which may still be needed."""
+    """State of one pass: bytes that are not released yet, and the last released bytes, which matches may need."""
 
     buffer: bytes = b""
     released: int = 0  # bytes of the buffer
@@ -193,7 +193,7 @@ class _Stream:
             is_whole = safe - self.released == len(view)  # it has no secret and need not be copied
             yield self.buffer if is_whole else bytes(view[self.released : safe])
             self.released = safe
-        keep_from = max(0, min(self.released, safe - _BEHIND))
+        keep_from = max(0, min(self.released, safe - _BEHIND_BYTES))
         self.buffer = self.buffer[keep_from:]
         self.released -= keep_from
 
@@ -211,8 +211,8 @@ class _Group:
 
         Data is searched in parts, since all its anchors may be too many for the memory.
         """
-        for base in range(0, len(data), _SEARCHED):
-            part = data[base : base + _SEARCHED + self._longest - 1]
+        for base in range(0, len(data), _SEARCH_BYTES):
+            part = data[base : base + _SEARCH_BYTES + self._longest - 1]
             yield from ((base + at, rules) for at, rules in self._search_part(part))
 
     def _search_part(self, data: bytes) -> Iterator[tuple[int, list[_Rule]]]:
@@ -254,7 +254,7 @@ def _groups(rules: _Rules, size: int) -> list[_Group]:
 
 
 def _chunks(source: BinaryIO) -> Iterator[bytes]:
-    return iter(functools.partial(source.read, _CHUNK), b"")
+    return iter(functools.partial(source.read, _CHUNK_BYTES), b"")
 
 
 def _characters(data: bytes, end: int) -> int:
@@ -292,11 +292,11 @@ class RedactionSession:
             while removed := self.redactor.redact_file(path):
                 self.count += removed
 
-    def folder(self, root: Path, but: Container[Path] = ()) -> None:
-        """Clean all files below a folder, except those of `but`."""
+    def folder(self, root: Path, excluded: Container[Path] = ()) -> None:
+        """Clean all files below a folder, except the `excluded` ones."""
         for folder, _, names in os.walk(root):
             for name in names:
-                if (path := Path(folder, name)) not in but:
+                if (path := Path(folder, name)) not in excluded:
                     self.file(path)
 
     @contextlib.contextmanager
@@ -310,7 +310,7 @@ class RedactionSession:
         try:
             yield
         finally:
-            self.folder(root, but={root / "diff.patch", root / "github.bundle"})
+            self.folder(root, excluded={root / "diff.patch", root / "github.bundle"})
 
 
 def redacted_names(added: Sequence[bytes], base: Iterable[bytes], clean: Clean) -> dict[bytes, bytes]:
@@ -318,7 +318,7 @@ def redacted_names(added: Sequence[bytes], base: Iterable[bytes], clean: Clean) 
 
     Args:
         added: paths that the start state does not have, in order.
-        base: all paths of the start state, whose folders keep their names.
+        base: all paths of the start state; its folders keep their names.
         clean: removes secrets from bytes.
     """
     together = b"\0".join(added)
@@ -359,7 +359,7 @@ class _CleanNames:
     def _marked(self, clean: bytes) -> bytes:
         mark = next(self._marks)
         name = clean.replace(MARK.encode(), mark)
-        fits = mark in name and len(name) <= _MAX_NAME and self._clean(name) == name
+        fits = mark in name and len(name) <= _MAX_NAME_BYTES and self._clean(name) == name
         return name if fits else mark
 
 

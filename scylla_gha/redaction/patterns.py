@@ -1,4 +1,4 @@
-"""Definition of secrets: given values in the encodings in which a text may contain them, and tokens of known forms.
+"""Definition of secrets: given values in all encodings in which a text may contain them, and tokens of known forms.
 
 Tokens have the forms that their providers document (2026-11). A pattern is matched only at one of its anchors, so a
 file without anchors is read at the speed of a literal search. Patterns match only characters of tokens, so no match
@@ -77,7 +77,7 @@ def secrets_in(environment: Mapping[str, str], names: Collection[str] = ()) -> t
 
 REACH: Final = 32 * 1024  # bytes from an anchor on that are matched; no kind of key is longer
 
-# Before a token is no character of a word, unless that ends an escape sequence of JSON, a URL or a terminal.
+# No word character precedes a token, unless it ends an escape sequence of JSON, a URL or a terminal.
 _START: Final = (
     rb"(?:(?<![A-Za-z0-9_-])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2})"
     rb"|(?<=\[m)|(?<=[\[;][0-9]m)|(?<=[\[;][0-9]{2}m))"
@@ -101,7 +101,7 @@ class TokenPattern:
 
 
 def _kind(name: str, anchors: str, rest: bytes, *, apart: bool = True, ends: bool = False) -> TokenPattern:
-    """Return a kind of an anchor and `rest`, without a character of a word before it (`apart`) or after it (`ends`)."""
+    """Return a kind of token: an anchor and `rest`; `apart` and `ends` forbid a word character before and after it."""
     texts = tuple(anchor.encode() for anchor in anchors.split())
     choice = b"(?:%s)" % b"|".join(re.escape(text) for text in texts)
     pattern = (_START if apart else b"") + choice + rest + (_END if ends else b"")

@@ -1,4 +1,4 @@
-"""Connection of the user with a process in a sandbox, by a terminal or by pipes."""
+"""Connects the user to a process in a sandbox, by a terminal or by pipes."""
 
 import contextlib
 import os
@@ -20,12 +20,12 @@ from scylla_gha.system.process import Cancel, FinishedProcess, ProcessStreams
 
 _POLL_SECONDS: Final = 0.1
 _LAST_OUTPUT_SECONDS: Final = 1.0
-_CHUNK: Final = 1 << 16
+_CHUNK_BYTES: Final = 1 << 16
 Run = Callable[[ProcessStreams], FinishedProcess]
 
 
 def attach_tty(run: Run, folder: Path, cancel: Cancel) -> FinishedProcess:
-    """Run a process on a terminal of its own that is connected with the user's terminal until the process ends.
+    """Run a process on a new terminal that is connected with the user's terminal until the process ends.
 
     The user's terminal is always restored.
     """
@@ -100,7 +100,7 @@ class FdCopy:
         """Copy bytes if that is possible without waiting; return False after the end of the source or of the sink."""
         try:
             if self.source in readable and not self.pending:
-                self.pending = os.read(self.source, _CHUNK)
+                self.pending = os.read(self.source, _CHUNK_BYTES)
                 if not self.pending:
                     return False
             if self.pending and (self.sink in writable or self.source in readable):
@@ -178,6 +178,6 @@ def _copy_size(slave: int) -> None:
 
 def _print_new_output(out: BinaryIO, err: BinaryIO) -> None:
     for source, sink in ((out, sys.stdout.fileno()), (err, sys.stderr.fileno())):
-        while chunk := source.read(_CHUNK):
+        while chunk := source.read(_CHUNK_BYTES):
             while chunk:
                 chunk = chunk[os.write(sink, chunk) :]

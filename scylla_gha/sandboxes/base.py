@@ -46,7 +46,7 @@ _TEMPORARY_NAME: Final = re.compile(r"box-(\d+)-\w+")
 class SandboxMounts:
     """Folders, PATH and environment of a process in a sandbox.
 
-    The host sandbox ignores the attributes after `extra`, except `programs`. In other sandboxes, folders have neutral
+    The host sandbox ignores the attributes after `extra`, except `programs`. In other sandboxes, folders have fixed
     names, which replace paths in the arguments and in `extra`; with an image, PATH is the image's own.
 
     Attributes:
@@ -58,11 +58,11 @@ class SandboxMounts:
         image: id of the image.
         sockets: folder of sockets to the harness's servers (the gateway's is `GATEWAY_SOCKET`); None: no network.
         keep: True if the process's changes of `cwd` and `home` have to remain afterwards.
-        program: program of this machine to provide in a sandbox without an image; "": the one that is run.
+        program: program of this machine to provide in a sandbox without an image; "": the program to run.
         managed: read-only folders for settings of the machine's administrator, by their absolute path inside.
         programs: read-only files and folders of installed programs by their absolute path inside, for a sandbox without
             an image. On the host, those at the root are linked into the folder above `cwd`.
-        has_github: True if the folder of sockets has that of the trial's GitHub (`HUB_SOCKET`).
+        has_github: True if the folder of sockets has the socket of the trial's GitHub (`HUB_SOCKET`).
     """
 
     cwd: Path
@@ -80,15 +80,15 @@ class SandboxMounts:
 
 
 def forwarded_ports(mounts: SandboxMounts) -> list[tuple[int, str]]:
-    """Return the loopback ports in a sandbox, each with the socket to which it leads."""
+    """Return the loopback ports in a sandbox, each with the socket that it leads to."""
     if mounts.sockets is None:
         return []
     ports = {GATEWAY_PORT: GATEWAY_SOCKET, **({HUB_PORT: HUB_SOCKET} if mounts.has_github else {})}
     return [(port, f"{SOCKETS}/{name}") for port, name in ports.items()]
 
 
-def neutral_names(mounts: SandboxMounts) -> dict[Path, str]:
-    """Return the neutral names of the mounted folders, which say nothing about the trial."""
+def fixed_names(mounts: SandboxMounts) -> dict[Path, str]:
+    """Return the mounted folders' fixed names in a sandbox, which reveal nothing about the trial."""
     return {mounts.cwd: WORKSPACE, mounts.home: HOME} | {path: f"/home/{path.name}" for path in mounts.read_only}
 
 
@@ -110,12 +110,12 @@ class Sandbox(Protocol):
 
     Attributes:
         name: name in experiments and results.
-        user: number of the user of its processes, as seen inside.
+        user: id of the user of its processes, as seen inside.
         isolation: isolation of an agent, as results state it.
         has_network: processes share the host's network; otherwise they only reach the gateway, through its socket.
         isolates_keys: processes cannot read keys of this user's other processes.
-        isolates_files: processes can change no file of the host except in their folders, which have neutral names
-            inside. So they cannot reach the files of their own output.
+        isolates_files: processes can change files of the host only in their folders, which have fixed names inside.
+            So they cannot reach the files of their own output.
         needs_image: programs come from an image, which has to be built and loaded first.
         limits_resources: the sandbox enforces the limits on memory, disk, processes and CPUs.
         shares_folders: host and process see each other's changes of the folders while the process runs.
@@ -164,7 +164,7 @@ class Sandbox(Protocol):
 def names_inside(sandbox: Sandbox, mounts: SandboxMounts) -> dict[Path, str]:
     """Return the names of the mounted folders in a sandbox."""
     if sandbox.isolates_files:
-        return neutral_names(mounts)
+        return fixed_names(mounts)
     return {folder: str(folder) for folder in (mounts.cwd, mounts.home, *mounts.read_only)}
 
 
@@ -175,7 +175,7 @@ class SandboxTarget:
     Attributes:
         sandbox: the sandbox.
         image: id of the image in the engine.
-        digest: the image's part of a key; None without an image.
+        digest: the image's part of a key; None: no image.
         address: address of the gateway inside, if it is reached through a socket; None: the address on the host.
     """
 
@@ -189,8 +189,8 @@ class SandboxTarget:
 def temporary() -> Iterator[Path]:
     """Make a temporary folder that only this user may enter; its path is short enough for sockets.
 
-    Its name contains this process's id. The process also locks it, since an id from another namespace means nothing
-    here.
+    Its name contains this process's id. The process also locks the folder, since ids of other namespaces' processes
+    cannot be looked up.
     """
     with tempfile.TemporaryDirectory(prefix=f"box-{os.getpid()}-") as name, _open_folder(Path(name)) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

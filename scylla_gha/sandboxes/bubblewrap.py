@@ -4,7 +4,7 @@
 |---|---|
 | processes | only its own: it cannot see, trace or signal processes of the harness |
 | files | reads programs, some files of /etc, pinned tools and the agent's program; writes workspace, HOME and /tmp |
-| names | neutral names, without the toolkit, its scenarios and the cell |
+| names | fixed names of folders, which do not contain the toolkit, its scenarios or the cell |
 | network | its own loopback; the gateway through its socket if the mounts have sockets |
 | rights | a user of its own namespace without capabilities, who cannot get any and cannot make another namespace |
 
@@ -37,8 +37,8 @@ from scylla_gha.sandboxes.base import (
     WORKSPACE,
     SandboxMounts,
     environment,
+    fixed_names,
     forwarded_ports,
-    neutral_names,
     temporary,
     translate_paths,
 )
@@ -77,7 +77,7 @@ _NAMESPACES: Final = (
     "--hostname",
     "box",
 )
-_ETC: Final = (
+_ETC_FILES: Final = (
     "alternatives",
     "ld.so.cache",
     "ld.so.conf",
@@ -100,7 +100,7 @@ _ETC: Final = (
     "chromium.d",
 )
 _SYSTEM_FOLDERS: Final = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
-_SETTINGS: Final = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "driver", "mtrr", "pressure")
+_PROC_SETTINGS: Final = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "driver", "mtrr", "pressure")
 
 
 class BubblewrapSandbox:
@@ -131,7 +131,7 @@ class BubblewrapSandbox:
             raise SandboxError(reason)
 
     def sized(self, limits: TrialLimits) -> "BubblewrapSandbox":  # noqa: ARG002 the Protocol's signature
-        """Return this sandbox, which has no size."""
+        """Return this sandbox unchanged: it enforces no such limits."""
         return self
 
     def run(
@@ -150,7 +150,7 @@ class BubblewrapSandbox:
             SandboxError: bubblewrap is missing, or may not make namespaces here.
         """
         self.check()
-        names = {**_program_names(mounts.program or argv[0], mounts.path), **neutral_names(mounts)}
+        names = {**_program_names(mounts.program or argv[0], mounts.path), **fixed_names(mounts)}
         env = {**environment(mounts, names), "PATH": translate_paths(mounts.path, names)}
         with temporary() as folder:
             status_file = folder / "status"
@@ -178,8 +178,8 @@ def _missing_reason(program: str | None) -> str | None:
     if attempt.code == 0:
         return None
     return (
-        f"bubblewrap makes no sandbox here ({attempt.message[-200:]}): it has to be version 0.8 or newer, and this "
-        "user has to be allowed user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0, or "
+        f"bubblewrap cannot make a sandbox here ({attempt.message[-200:]}): install version 0.8 or newer, and allow "
+        "this user to make user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0, or "
         "kernel.unprivileged_userns_clone=1)"
     )
 
@@ -217,13 +217,13 @@ def _copy_programs(folder: Path) -> Path:
 
 
 def _python() -> Path:
-    """Return the Python on which this virtual environment is based; the environment itself has the toolkit."""
+    """Return the Python on which this virtual environment is based, since the environment contains the toolkit."""
     python = Path(sys.base_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}")
     return python.resolve() if python.exists() else Path(sys.executable).resolve()
 
 
 def _system_mounts() -> Iterator[str]:
-    """Yield the arguments that mount the files of this machine which every sandbox has."""
+    """Yield the arguments that mount this machine's system files, which every sandbox has."""
     yield from ("--ro-bind", "/usr", "/usr")
     for name in _SYSTEM_FOLDERS:
         path = Path("/", name)
@@ -231,42 +231,42 @@ def _system_mounts() -> Iterator[str]:
             yield from ("--symlink", str(path.readlink()), str(path))
         elif path.exists():
             yield from ("--ro-bind", str(path), str(path))
-    for name in _ETC:
+    for name in _ETC_FILES:
         yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
     yield from ("--proc", "/proc", "--dev", "/dev")
     for folder in ("/tmp", "/dev/shm"):  # noqa: S108
         yield from ("--size", str(_SCRATCH_BYTES), "--tmpfs", folder)
     yield from ("--remount-ro", "/dev")
-    for name in _SETTINGS:
+    for name in _PROC_SETTINGS:
         if Path("/proc", name).exists():
             yield from ("--ro-bind", f"/proc/{name}", f"/proc/{name}")
 
 
 def _program_names(program: str, search_path: str) -> dict[Path, str]:
-    """Return the names inside of Python, the pinned tools and the agent's own program."""
+    """Return the paths inside the sandbox of Python, the pinned tools and the agent's program."""
     python = _python().parent.parent
-    names = {} if _is_of_system(python) else {python: str(python)}
+    names = {} if _is_system_path(python) else {python: str(python)}
     tools = [path.parent if path.name == "bin" else path for path in map(Path, search_path.split(":"))]
     for path in dict.fromkeys(tools):
-        if path.is_absolute() and not _is_of_system(path) and path not in names:
+        if path.is_absolute() and not _is_system_path(path) and path not in names:
             names[path] = f"{_TOOLS}{len(names) or ''}" if _TOOLS in names.values() else _TOOLS
     real = Path(_resolved(program))
-    if real.is_absolute() and not _is_of_system(real) and real.exists():
+    if real.is_absolute() and not _is_system_path(real) and real.exists():
         package = _installed_folder(real)
         names[package] = f"{_AGENT}/{package.name}"
     return names
 
 
 def _resolved(program: str) -> str:
-    """Return a program's real path, unless it is the system's."""
+    """Return a program's real path; a path of the system stays as it is."""
     path = Path(program)
-    return program if not path.is_absolute() or _is_of_system(path) else str(path.resolve())
+    return program if not path.is_absolute() or _is_system_path(path) else str(path.resolve())
 
 
 def _hide_toolkit(mounted: Iterable[Path]) -> Iterator[str]:
-    """Yield the arguments that cover the toolkit, with its solutions, if it is installed in a mounted folder."""
+    """Yield the arguments that hide the toolkit and its solutions if it is installed in a mounted folder."""
     for folder in {Path(scylla_gha.__file__).resolve().parent, toolkit_root().resolve()}:
-        if _is_of_system(folder) or any(folder.is_relative_to(root) for root in mounted):
+        if _is_system_path(folder) or any(folder.is_relative_to(root) for root in mounted):
             yield from ("--tmpfs", str(folder))
 
 
@@ -278,23 +278,23 @@ def _installed_folder(program: Path) -> Path:
     return next(environments, program)
 
 
-def _is_of_system(path: Path) -> bool:
+def _is_system_path(path: Path) -> bool:
     return path == Path("/") or path.parts[1] in {"usr", *_SYSTEM_FOLDERS}
 
 
 def _trial_mounts(mounts: SandboxMounts, names: Mapping[Path, str], programs: Path) -> Iterator[str]:
     """Yield the arguments that mount the trial's folders, last, so that no other mount covers them."""
-    own = neutral_names(mounts)
+    folders = fixed_names(mounts)
     for folder, name in names.items():
-        if folder not in own:
+        if folder not in folders:
             yield from ("--ro-bind-try", str(folder), name)
-    yield from _hide_toolkit(names.keys() - own.keys())
+    yield from _hide_toolkit(names.keys() - folders.keys())
     yield from ("--ro-bind", str(programs), _INSIDE)
     if mounts.sockets:
         yield from ("--ro-bind", str(mounts.sockets), SOCKETS)
     for name, folder in {**mounts.programs, **mounts.managed}.items():
         yield from ("--ro-bind", str(folder), name)
-    for folder, name in own.items():
+    for folder, name in folders.items():
         yield from ("--bind" if folder in {mounts.cwd, mounts.home} else "--ro-bind", str(folder), name)
     yield from ("--remount-ro", "/")
 
@@ -309,7 +309,7 @@ def _read_status(path: Path) -> dict[str, int]:
 
 
 def _kill_first_process(status: dict[str, int]) -> None:
-    """End the remaining processes inside and wait for their end, since bubblewrap itself may end before them."""
+    """End the remaining processes in the sandbox and wait for them, since bubblewrap itself may end first."""
     pid = status.get("child-pid", 0)
     with contextlib.suppress(OSError):  # it has already ended
         handle = os.pidfd_open(pid)

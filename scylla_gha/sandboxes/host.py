@@ -37,7 +37,7 @@ class HostSandbox:
         """Do nothing: the host can always be used."""
 
     def sized(self, limits: TrialLimits) -> "HostSandbox":  # noqa: ARG002 the Protocol's signature
-        """Return this sandbox, which has no size."""
+        """Return this sandbox unchanged: it enforces no such limits."""
         return self
 
     def run(

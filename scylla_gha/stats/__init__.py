@@ -1,7 +1,7 @@
-"""Numeric functions without words of the domain.
+"""Numeric functions that know nothing of agents and trials.
 
 The functions in this file need no NumPy: the record of an interval, Wilson's limits, and paired differences of rates.
-Their test and their interval of differences are never narrower than those of `resampling` and `means`.
+Their test and interval of differences are never less cautious than the test of `resampling` and the limits of `means`.
 """
 
 import math

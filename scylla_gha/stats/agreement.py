@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scylla_gha.stats.arrays import Floats, is_constant, on_grid, table_of
-from scylla_gha.stats.resampling import TAIL, USUAL, Resampling, multinomial_weights
+from scylla_gha.stats.resampling import DEFAULT_RESAMPLING, TAIL, Resampling, multinomial_weights
 
 _TWO: Final = 2
 _NOISE: Final = 1e-12  # of the sum of squares: rounding
 
 
 def alpha(ratings: ArrayLike) -> float | None:
-    """Compute Krippendorff's alpha for interval data: 1 is perfect, 0 chance; from .80 firm, from .667 tentative.
+    """Compute Krippendorff's alpha for interval data: 1 is perfect, 0 chance; reliable from .80, tentative from .667.
 
     None if no unit has two ratings, or if all ratings are equal, so that chance agreement is perfect too.
     Source: Krippendorff 2011, Computing Krippendorff's Alpha-Reliability; in closed form.
@@ -34,7 +34,9 @@ def alpha(ratings: ArrayLike) -> float | None:
     return None if np.isnan(value) else value
 
 
-def alpha_limits(ratings: ArrayLike, clusters: ArrayLike, how: Resampling = USUAL) -> tuple[float, float] | None:
+def alpha_limits(
+    ratings: ArrayLike, clusters: ArrayLike, how: Resampling = DEFAULT_RESAMPLING
+) -> tuple[float, float] | None:
     """Compute 95 % percentile limits of alpha, by resampling whole clusters of units (good from some 20 clusters on).
 
     None with fewer than two clusters that have a unit with two ratings, or if alpha is None.
@@ -45,7 +47,7 @@ def alpha_limits(ratings: ArrayLike, clusters: ArrayLike, how: Resampling = USUA
         how: draws and seed.
 
     Raises:
-        ValueError: not one label per unit, or as `alpha`.
+        ValueError: not one label per unit, or ratings that `alpha` refuses.
     """
     table, labels = table_of(ratings, "ratings"), np.asarray(clusters)
     if labels.shape != table.shape[:1]:
@@ -151,7 +153,9 @@ class Bias:
 
 
 def bias(first: ArrayLike, second: ArrayLike) -> Bias | None:
-    """Compare two raters on the units that both rated; None without any. Source: Bland & Altman 1986, Lancet 327:307.
+    """Compare two raters on the units that both rated; None if there are none.
+
+    Source: Bland & Altman 1986, Lancet 327:307.
 
     Raises:
         ValueError: the lengths differ.

@@ -32,7 +32,7 @@ def finite(array: Floats, name: str) -> Floats:
         ValueError: a number is NaN or infinite.
     """
     if not np.isfinite(array).all():
-        raise ValueError(f"{name} holds NaN or an infinity; leave out what is unknown")
+        raise ValueError(f"{name} contains NaN or infinity; leave unknown values out")
     return array
 
 
@@ -40,7 +40,7 @@ def pair(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
     """Return two vectors of one length.
 
     Raises:
-        ValueError: the lengths differ, or as `vector`.
+        ValueError: the lengths differ, or `vector` refuses one of them.
     """
     first, second = vector(x, "x"), vector(y, "y")
     if first.shape != second.shape:

@@ -25,7 +25,7 @@ _SHORTEST: Final = 3  # values of a stretch
 _DRAWS: Final = 999  # with the series itself 1,000
 _BATCH: Final = 50  # permutations at once, so that what they need stays in the processor's cache
 _SLACK: Final = 1e-9  # of a statistic: equal, but for rounding
-_STREAM: Final = 4  # a stream of random numbers of its own
+_STREAM: Final = 4  # number of this module's stream of random numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Change:
 
 
 def change_points(values: ArrayLike, level: float = 0.05, *, draws: int = _DRAWS, seed: int = 0) -> tuple[Change, ...]:
-    """Find all changes whose p is at most the level, in the order of time; a stable series has one at that rate.
+    """Find all changes with p at most `level`, in order of time; a stable series has a false change at that rate.
 
     Args:
         values: values in chronological order.
@@ -151,7 +151,7 @@ def _running_sum(steps: Floats) -> Floats:
 
 
 def first_signal(sums: Cusum, h: float = 5.0) -> Signal | None:
-    """Find the first sum above h; None without any. `since` tells where the drift probably began."""
+    """Find the first sum above h; None if there is none. `since` tells where the drift probably began."""
     above = np.flatnonzero((sums.upper > h) | (sums.lower > h))
     if not above.size:
         return None

@@ -28,7 +28,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
 _FAR: Final = 9.0  # standard deviations; larger offsets have a chance below 1e-18
 _TAIL: Final = 1e-18
 _SLACK: Final = 1e-9  # of whole and half successes, which differ by far more
-_LEAST: Final = math.ulp(0.0)  # a p is never 0
+_LEAST_P: Final = math.ulp(0.0)  # a p is never 0
 
 
 def cohens_d(x: ArrayLike, y: ArrayLike) -> float | None:
@@ -125,8 +125,8 @@ def split_variance(x: ArrayLike, y: ArrayLike) -> Split | None:
     """Estimate the variances from a pilot; None with fewer than two clusters in both arms, or without repetitions.
 
     Args:
-        x: shape (clusters, repetitions), NaN if there is none.
-        y: likewise, the same clusters.
+        x: shape (clusters, repetitions), NaN for a missing repetition.
+        y: likewise, for the same clusters.
 
     Raises:
         ValueError: other shapes.
@@ -235,7 +235,7 @@ def stratified_exact_p(counts: ArrayLike) -> float | None:
         expected += (won + also_won) * n / (n + m)
     offsets = np.abs(np.arange(lowest, lowest + chance.size) - expected)
     observed = abs(float(table[:, 0].sum()) - expected)
-    return min(1.0, max(math.fsum(chance[offsets >= observed - _SLACK].tolist()), _LEAST))
+    return min(1.0, max(math.fsum(chance[offsets >= observed - _SLACK].tolist()), _LEAST_P))
 
 
 @lru_cache(maxsize=4096)  # few trials have few such tables, which thousands of strata share
@@ -358,7 +358,7 @@ def kruskal_wallis(samples: Sequence[ArrayLike]) -> KruskalWallis | None:
     ends = np.cumsum([x.size for x in nonempty])
     sums = sum(part.sum() ** 2 / part.size for part in np.split(ranks, ends[:-1]))
     h = (12 / (n * (n + 1)) * float(sums) - 3 * (n + 1)) / correction
-    return KruskalWallis(h, max(float(chdtrc(len(nonempty) - 1, max(h, 0.0))), _LEAST))
+    return KruskalWallis(h, max(float(chdtrc(len(nonempty) - 1, max(h, 0.0))), _LEAST_P))
 
 
 def mann_whitney_p(x: ArrayLike, y: ArrayLike) -> float | None:
@@ -377,10 +377,10 @@ def mann_whitney_p(x: ArrayLike, y: ArrayLike) -> float | None:
         return None
     u = float(ranks[: first.size].sum()) - first.size * (first.size + 1) / 2
     z = max(abs(u - pairs / 2) - 0.5, 0.0) / math.sqrt(variance)
-    return min(1.0, max(2 * float(ndtr(-z)), _LEAST))
+    return min(1.0, max(2 * float(ndtr(-z)), _LEAST_P))
 
 
 def _tie_correction(ranks: Floats) -> float:
-    """Return the factor by which ties reduce the variance of ranks: 1 without any, 0 if all are equal."""
+    """Return the factor by which ties reduce the variance of ranks: 1 without ties, 0 if all are equal."""
     n = ranks.size
     return 1 - _ties(ranks) / (n**3 - n) if n > 1 else 0.0

@@ -3,8 +3,8 @@
 Rows are samples and NaN marks a missing value. Limits are NaN if a row is too small. Intervals are by Student's t and
 by score tests; `stats` itself has Wilson's limits of one rate without NumPy.
 
-Repetitions in a cluster resemble each other, so the clusters are the independent units, not the values. How alike they
-are, their consistency, pass@k and pass^k are computed here too.
+Repetitions in a cluster resemble each other, so the clusters are the independent units, not the values. This module
+also computes intraclass correlation, consistency, pass@k and pass^k.
 """
 
 import math
@@ -144,7 +144,7 @@ def wilson_effective(rate: ArrayLike, n: ArrayLike, df: ArrayLike) -> Limits:
 
     Args:
         rate: the mean of the clusters' rates.
-        n: effective trials, which are trials over the design effect (`clusters.effective_n`); need not be whole.
+        n: effective trials, which are trials over the design effect (`effective_n`); need not be whole.
         df: clusters less one.
     """
     p, total, degrees = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (rate, n, df)))
@@ -201,7 +201,7 @@ def _share_interval(mean: float, x: Floats) -> Interval | None:
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """Size, sum and sum of squared offsets from the own mean of each cluster, in the order of sorted labels."""
+    """Size, sum, and sum of squared offsets from the cluster's mean, for each cluster in the order of sorted labels."""
 
     sizes: Ints
     sums: Floats
@@ -277,7 +277,7 @@ def macro_rate(values: ArrayLike, labels: Labels) -> Interval | None:
 def few_clusters_rate(values: ArrayLike, labels: Labels) -> Interval | None:
     """Compute `macro_rate` with limits that also hold for few clusters whose rates are near 0 and near 1.
 
-    Each limit is the wider one of `macro_rate` and of the bounded mean of the clusters' rates (`means.rare_limits`).
+    Each limit is the wider one of `macro_rate` and of the bounded mean of the clusters' rates (`rare_limits`).
     With 8 to 20 clusters it covers 93 % or more, while `macro_rate` covers 84 % if a tenth of the clusters is near 0
     and the rest near 1 (tests/benchmarks/trigger_coverage.py).
 
@@ -346,7 +346,7 @@ def cv_consistencies(clusters: Clusters) -> Floats:
 def outcome_consistency(n: ArrayLike, c: ArrayLike) -> Floats:
     """Compute the chance that two of n tries, c of them successes, have the same outcome; NaN if n < 2.
 
-    [C(c, 2) + C(n - c, 2)] / C(n, 2), unbiased for p^2 + (1 - p)^2. Of the shape that n and c share.
+    [C(c, 2) + C(n - c, 2)] / C(n, 2), unbiased for p^2 + (1 - p)^2. The result has the shape that n and c share.
 
     Raises:
         ValueError: not 0 <= c <= n.
@@ -361,8 +361,8 @@ def outcome_consistency(n: ArrayLike, c: ArrayLike) -> Floats:
 def score_consistency(scores: ArrayLike, labels: Labels) -> float | None:
     """Compute 1 - 2 * (mean over clusters of the sd within), for scores in [0, 1], whose sd is about 1/2 at most.
 
-    Clusters with one score are ignored; None without a cluster of two. At least 0: with n - 1, the sd of few scores may
-    be above 1/2.
+    Clusters with one score are ignored; None if no cluster has two. At least 0: with n - 1, the sd of few scores may be
+    above 1/2.
 
     Raises:
         ValueError: a score outside [0, 1], or lengths that differ.
@@ -380,11 +380,11 @@ def score_consistency(scores: ArrayLike, labels: Labels) -> float | None:
 def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> Floats:
     """Compute for each cluster of n tries with c successes the unbiased chance that at least one of k tries succeeds.
 
-    1 - C(n - c, k) / C(n, k). Of the shape that n and c share; NaN if n < k.
+    1 - C(n - c, k) / C(n, k), in the shape that n and c share; NaN if n < k.
     Source: Chen et al. 2021, arXiv:2107.03374, equation 1.
 
     Raises:
-        ValueError: not 0 <= c <= n, no whole numbers, or k below 1.
+        ValueError: not 0 <= c <= n, numbers that are not whole, or k below 1.
     """
     return _look_up(n, c, k, lambda size, hits: math.comb(size, k) - math.comb(size - hits, k))
 
@@ -398,10 +398,10 @@ def pass_all_k(n: ArrayLike, c: ArrayLike, k: int) -> Floats:
 
 
 def _look_up(n: ArrayLike, c: ArrayLike, k: int, favourable: Callable[[int, int], int]) -> Floats:
-    """Compute the chance for each pair of size and hits once, from whole numbers, so that only the last step rounds."""
+    """Compute the chance once for each pair of size and hits, from integers, so that only the last step rounds."""
     sizes, hits = np.broadcast_arrays(np.asarray(n), np.asarray(c))
-    whole = np.all((sizes % 1 == 0) & (hits % 1 == 0))
-    if not (whole and np.all((hits >= 0) & (hits <= sizes))):
+    are_integers = np.all((sizes % 1 == 0) & (hits % 1 == 0))
+    if not (are_integers and np.all((hits >= 0) & (hits <= sizes))):
         raise ValueError("n and c must be whole numbers with 0 <= c <= n")
     if k < 1:
         raise ValueError(f"k must be at least 1, not {k}")
@@ -415,7 +415,7 @@ def _look_up(n: ArrayLike, c: ArrayLike, k: int, favourable: Callable[[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """Number of clusters with at least one try, of those solved at least once, and of those always solved."""
+    """Numbers of clusters: solved at least once, always solved, and with at least one try (`groups`)."""
 
     ever: int
     always: int
@@ -423,7 +423,7 @@ class Solved:
 
 
 def solved(n: ArrayLike, c: ArrayLike) -> Solved:
-    """Count clusters ever and always solved. Both depend on n: compare under the same n only."""
+    """Count clusters ever and always solved. Both counts depend on n: compare them only under the same n."""
     sizes, hits = np.broadcast_arrays(np.asarray(n), np.asarray(c))
     tried = sizes > 0
     return Solved(int((hits[tried] > 0).sum()), int((hits == sizes)[tried].sum()), int(tried.sum()))

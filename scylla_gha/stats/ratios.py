@@ -1,4 +1,4 @@
-"""Ratios and positive means with intervals, what one success costs, the cheapest success, and the Pareto set.
+"""Intervals of ratios, of positive means and of the cost of a success; the cheapest success, and the Pareto set.
 
 Cost of a success: mean cost of an attempt over the success rate, which includes the cost of failures. Without a success
 it is infinite. Failures often cost more, so costs and successes are analysed together, never as independent.
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scylla_gha.stats import Interval, make_interval
 from scylla_gha.stats.arrays import Bools, Floats, is_constant, pair, vector
 from scylla_gha.stats.means import Labels, clustered, t_quantile
-from scylla_gha.stats.resampling import TAIL, USUAL, Resampling, resample
+from scylla_gha.stats.resampling import DEFAULT_RESAMPLING, TAIL, Resampling, resample
 
 _NO_SPREAD: Final = 1e-7  # the square root of a rounding
 _FEWEST: Final = 2
@@ -204,26 +204,26 @@ class Attempts:
         return missing / float(self.rate.mean()) ** 2
 
 
-def success_cost_ratio(one: Attempts, other: Attempts, confidence: float = 0.95) -> Interval | None:
+def success_cost_ratio(first: Attempts, second: Attempts, confidence: float = 0.95) -> Interval | None:
     """Compute the ratio of two arms' costs of a success, paired by unit, with t on units less one.
 
     A unit that is expensive for both arms cancels out. A `point` with one unit, or without spread; None if an arm has
     no finite cost of a success, or is free.
     """
-    if not one.cost.size or one.cost_of_success is None or other.cost_of_success is None:
+    if not first.cost.size or first.cost_of_success is None or second.cost_of_success is None:
         return None
-    estimate, n = one.cost_of_success / other.cost_of_success, one.cost.size
+    estimate, n = first.cost_of_success / second.cost_of_success, first.cost.size
     limits = (math.nan, math.nan)
     if n >= _FEWEST:
-        difference = one.influence - other.influence
-        variance = float(difference.var(ddof=1)) / n + one.missing_variance + other.missing_variance
+        difference = first.influence - second.influence
+        variance = float(difference.var(ddof=1)) / n + first.missing_variance + second.missing_variance
         limits = _log_limits(estimate, variance, n, confidence)
     return make_interval(estimate, limits, "log-delta with t on scenario means, paired, floor", n)
 
 
 @dataclass(frozen=True, slots=True)
 class PooledFrontier:
-    """The least of the arms' total cost over total success, and the arms that have it (ties too).
+    """The least total cost over total success of any arm, and the arms that have it (ties too).
 
     The cost is None if it is infinite, or if nothing is known.
     """
@@ -236,8 +236,8 @@ class PooledFrontier:
 class StrataFrontier:
     """Mean over strata of the least cost of a success; None if a stratum is unsolved, or without strata.
 
-    `unsolved` is the number of strata without a success and without an outside price, `strata` of those that an arm
-    tried.
+    `unsolved` is the number of strata without a success and without an outside price, `strata` the number of strata
+    that an arm tried.
     """
 
     cost: float | None
@@ -267,7 +267,7 @@ def pooled_frontier(cost: ArrayLike, success: ArrayLike) -> PooledFrontier:
     """Find the least over arms of total cost over total success.
 
     Args:
-        cost: shape (arms, strata), sum (or mean, if all have the same repetitions) over the attempts; NaN: none.
+        cost: shape (arms, strata), sum (or mean, if all have the same repetitions) over the attempts; NaN: no attempt.
         success: likewise.
 
     Raises:
@@ -288,8 +288,8 @@ def strata_frontier(cost: ArrayLike, success: ArrayLike, outside: ArrayLike = ma
     Args:
         cost: shape (arms, strata), as `pooled_frontier`.
         success: likewise.
-        outside: cost of a success elsewhere, such as by a person: one price for each stratum, or one for all; infinite:
-            there is no price.
+        outside: cost of a success elsewhere, such as by a person: a price for each stratum, or one for all strata;
+            infinite: there is no price.
 
     Raises:
         ValueError: as `pooled_frontier`.
@@ -307,13 +307,13 @@ def strata_frontier(cost: ArrayLike, success: ArrayLike, outside: ArrayLike = ma
 
 @dataclass(frozen=True, slots=True)
 class ResampledFrontier:
-    """The pooled frontier over resampled strata; `best` is how often each arm was the cheapest."""
+    """The pooled frontier over resampled strata; `best` is the share of resamples in which each arm was cheapest."""
 
     interval: Interval | None
     best: tuple[float, ...]
 
 
-def resampled_frontier(cost: ArrayLike, success: ArrayLike, how: Resampling = USUAL) -> ResampledFrontier:
+def resampled_frontier(cost: ArrayLike, success: ArrayLike, how: Resampling = DEFAULT_RESAMPLING) -> ResampledFrontier:
     """Compute 95 % percentile limits of the pooled frontier, the choice of the arm included, by resampling strata.
 
     Computed as success per cost, which is finite and ordered, and inverted at the end. Advised from 20 strata on.

@@ -38,16 +38,16 @@ class Resampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Check the number.
+        """Check the number of draws.
 
         Raises:
-            ValueError: no draw.
+            ValueError: `draws` is below 1.
         """
         if self.draws < 1:
             raise ValueError(f"draws must be at least 1, not {self.draws}")
 
 
-USUAL: Final = Resampling()
+DEFAULT_RESAMPLING: Final = Resampling()
 
 
 @lru_cache(maxsize=8)
@@ -60,7 +60,7 @@ def multinomial_weights(n: int, how: Resampling) -> Floats:
     return weights
 
 
-def resample(values: ArrayLike, how: Resampling = USUAL) -> Floats:
+def resample(values: ArrayLike, how: Resampling = DEFAULT_RESAMPLING) -> Floats:
     """Compute the mean of each row in each resample, shape (rows, draws). All rows share the resamples.
 
     Args:
@@ -72,7 +72,7 @@ def resample(values: ArrayLike, how: Resampling = USUAL) -> Floats:
     return np.asarray(on_grid(x, n) @ multinomial_weights(n, how) / n)
 
 
-def bca_limits(values: ArrayLike, how: Resampling = USUAL) -> tuple[float, float] | None:
+def bca_limits(values: ArrayLike, how: Resampling = DEFAULT_RESAMPLING) -> tuple[float, float] | None:
     """Compute bias-corrected and accelerated 95 % limits of the mean of finite values, shape (n,).
 
     None with fewer than two values, or equal ones.
@@ -104,7 +104,7 @@ def _acceleration(x: Floats) -> float:
 
 
 def least_p_sign_flip(n: int) -> float:
-    """Return the least p of n differences that are not 0; 1 without any. With 5 it is 0.0625: never below 0.05."""
+    """Return the least p of n differences that are not 0; 1 if n is 0. With 5 it is 0.0625: never below 0.05."""
     return min(1.0, 2 * 0.5**n)
 
 
@@ -130,15 +130,17 @@ def _random_signs(n: int, how: Resampling) -> Floats:
     return signs
 
 
-def sign_flip_p(differences: ArrayLike, how: Resampling = USUAL, most_exact: int = MOST_EXACT) -> tuple[Floats, Floats]:
+def sign_flip_p(
+    differences: ArrayLike, how: Resampling = DEFAULT_RESAMPLING, most_exact: int = MOST_EXACT
+) -> tuple[Floats, Floats]:
     """Compute the two-sided p of each row, and the least p that was possible; all rows share the signs.
 
-    A difference that is missing (NaN) or 0 is ignored; a row without any other has p = 1.
+    Differences that are missing (NaN) or 0 are ignored; a row without other differences has p = 1.
 
     Args:
         differences: shape (comparisons, clusters).
-        how: draws and seed, if it is not exact.
-        most_exact: columns up to which it is exact.
+        how: draws and seed, if the test is not exact.
+        most_exact: maximum number of columns for an exact test.
     """
     table = np.atleast_2d(np.asarray(differences, dtype=np.float64))
     d = finite(np.where(np.isnan(table), 0.0, table), "differences")

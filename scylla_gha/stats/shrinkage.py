@@ -19,12 +19,12 @@ from scipy.special import expit, ndtri
 from scylla_gha.stats.arrays import Floats
 
 FEWEST: Final = 6  # rows or columns: from 3, a spread of .6 is estimated as .07
-_ROUNDS: Final = 200
-_STEPS: Final = 50
+_MAX_ROUNDS: Final = 200
+_MAX_STEPS: Final = 50
 _TOLERANCE: Final = 1e-4  # of an sd, on the scale of logits
 _SMALL: Final = 1e-3  # a smaller sd counts as no difference
 _LARGE: Final = 10.0  # a larger sd means that the data are separated
-_LONGEST: Final = 5.0  # a Newton step, on the scale of logits
+_MAX_STEP: Final = 5.0  # of Newton's method, on the scale of logits
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class _Model:
         sds, converged = np.array([1.0, 1.0]), False
         mode = self._mode(at, sds)
         parts = 1 + np.flatnonzero(self.n.sum(axis=1)), 1 + rows + np.flatnonzero(self.n.sum(axis=0))
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             left = np.diag(mode.covariance)
             spreads = [_spread(mode.at[part], left[part], sd) for part, sd in zip(parts, sds, strict=True)]
             new = np.clip(spreads, _SMALL, _LARGE)
@@ -108,12 +108,12 @@ class _Model:
         rows, columns = self.y.shape
         weight = np.concatenate([[0.0], np.full(rows, sds[0] ** -2), np.full(columns, sds[1] ** -2)])
         covariance = np.eye(at.size)
-        for _ in range(_STEPS):
+        for _ in range(_MAX_STEPS):
             chance = expit(at[0] + at[1 : 1 + rows, None] + at[None, 1 + rows :])
             covariance = _inverse(self.n * chance * (1 - chance), weight)
             step = np.einsum("ij,j->i", covariance, _margins(self.y - self.n * chance) - weight * at)
             longest = float(np.abs(step).max())
-            at = at + step * min(1.0, _LONGEST / max(longest, _TOLERANCE))
+            at = at + step * min(1.0, _MAX_STEP / max(longest, _TOLERANCE))
             if longest < _TOLERANCE:
                 break
         return _Mode(at, covariance)

@@ -1,6 +1,6 @@
 """Difference of two samples in the same strata: an interval and a permutation test that are about these strata alone.
 
-The repetitions in a stratum are the random units; the strata are fixed, and each counts the same. Values lie in 0..1.
+The repetitions in a stratum are the random units; the strata are fixed, with equal weights. Values lie in 0..1.
 Under the hypothesis of no effect the two samples of a stratum can be exchanged, so the test is exact for any number of
 strata and any distribution. Source: Good 2005, Permutation, Parametric and Bootstrap Tests of Hypotheses, section 3.
 """
@@ -15,13 +15,13 @@ from numpy.typing import ArrayLike
 
 from scylla_gha.stats.arrays import Floats, vector
 from scylla_gha.stats.means import t_quantile
-from scylla_gha.stats.resampling import USUAL, Resampling
+from scylla_gha.stats.resampling import DEFAULT_RESAMPLING, Resampling
 
 _TIE: Final = 1e-9
 _INNER: Final = 0.90  # confidence of the interval that two one-sided tests at 0.05 give
 _MOST_SPLITS: Final = 1e15
 _TWO: Final = 2
-_SURPRISE: Final = 0.5
+_ASSUMED_DEVIATION: Final = 0.5  # of one repetition, for the least variance
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,12 @@ class StratifiedDifference:
 
 
 def stratified_difference(
-    samples: Sequence[tuple[ArrayLike, ArrayLike]], how: Resampling = USUAL
+    samples: Sequence[tuple[ArrayLike, ArrayLike]], how: Resampling = DEFAULT_RESAMPLING
 ) -> StratifiedDifference | None:
     """Compare two samples in each stratum; None if no stratum has both.
 
-    The variance within strata is pooled. It is at least that of one repetition of all that differs by a half, since
-    repetitions that are all alike do not prove that they always are.
+    The variance within strata is pooled. It is at least the variance if one of all repetitions differed by a half,
+    since repetitions that are all alike do not prove that they always are.
 
     Args:
         samples: values of the first and of the second sample, for each stratum.
@@ -74,16 +74,16 @@ def _error(pairs: Sequence[tuple[Floats, Floats]]) -> tuple[float, int]:
     for side in (0, 1):
         values = [pair[side] for pair in pairs]
         n = sum(sample.size for sample in values)
-        own_df = n - len(values)
+        side_df = n - len(values)
         squares = sum(float(((sample - sample.mean()) ** 2).sum()) for sample in values)
-        within = squares / own_df if own_df else 0.0
-        within = max(within, _SURPRISE**2 / n)
+        within = squares / side_df if side_df else 0.0
+        within = max(within, _ASSUMED_DEVIATION**2 / n)
         variance += within * sum(1 / sample.size for sample in values) / len(values) ** 2
     return math.sqrt(variance), df
 
 
 def _permutation_p(pairs: Sequence[tuple[Floats, Floats]], how: Resampling) -> tuple[float, float]:
-    """Return the two-sided p of the summed differences over random exchanges within strata, and the least one."""
+    """Return the two-sided p of the summed differences over random exchanges within strata, and the least p."""
     rng = np.random.default_rng([how.seed, len(pairs)])
     drawn = np.zeros(how.draws)
     seen, splits = 0.0, 1.0

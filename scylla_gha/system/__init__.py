@@ -1,1 +1,1 @@
-"""The ground: processes and their watchers, servers of the harness, git, and waits for futures."""
+"""Processes and their watchers, servers of the harness, git, and waits for futures."""

@@ -1,7 +1,7 @@
-"""Wait for futures in the main thread, so that an exception in a signal handler leaves no lock held.
+"""Waits for futures in the main thread, so that an exception in a signal handler leaves no lock taken.
 
-A KeyboardInterrupt that is raised between the steps of taking a lock leaves it taken, and the future's own thread would
-wait for it forever.
+A KeyboardInterrupt between the steps of taking a lock would leave it taken, and the future's thread would wait for it
+forever.
 """
 
 import contextlib
@@ -21,29 +21,29 @@ def wait_for_any(futures: Iterable[Future[T]], seconds: float) -> tuple[set[Futu
     """Wait until a future has ended, or for `seconds`; return the ended futures and the others.
 
     Raises:
-        BaseException: what the handler of a signal raises that came meanwhile; after the wait.
+        BaseException: a signal came during the wait, and its handler raised this afterwards.
     """
     with postponed_signals():
         ended, left = wait(futures, seconds, FIRST_COMPLETED)
         return ended, left
 
 
-def run_at_once(works: Sequence[Callable[[], T]], threads: int, stop: Callable[[], object]) -> list[T]:
+def run_at_once(functions: Sequence[Callable[[], T]], threads: int, stop: Callable[[], object]) -> list[T]:
     """Run functions in threads, and return their results in the same order.
 
-    If one raises an error, or a signal comes, `stop` is called, those that have not begun are left out, and the others
-    are waited for; then the error is raised.
+    If a function or the handler of a signal raises an error, functions that have not begun are cancelled, `stop` is
+    called, and the running functions are waited for; then the error is raised.
 
     Args:
-        works: the functions.
-        threads: how many run at the same time.
-        stop: ends functions that run.
+        functions: the functions.
+        threads: maximum number of functions that run at the same time.
+        stop: function that ends the running functions.
     """
     futures = list[Future[T]]()
     with ThreadPoolExecutor(max(threads, 1)) as pool:
         try:
             with postponed_signals():
-                futures += [pool.submit(work) for work in works]
+                futures += [pool.submit(function) for function in functions]
             left = set(futures)
             while left:
                 ended, left = wait_for_any(left, _POLL_SECONDS)
@@ -60,19 +60,19 @@ def run_at_once(works: Sequence[Callable[[], T]], threads: int, stop: Callable[[
 
 @contextlib.contextmanager
 def postponed_signals() -> Iterator[None]:
-    """Call the handlers of INT, TERM and HUP only at the end; do nothing outside the main thread."""
+    """Call the handlers of INT, TERM and HUP only at the end of the block; do nothing outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     received = list[tuple[int, FrameType | None]]()
     handlers = {number: signal.getsignal(number) for number in _SIGNALS}
-    own: dict[int, Any] = {number: handler for number, handler in handlers.items() if callable(handler)}
+    callables: dict[int, Any] = {number: handler for number, handler in handlers.items() if callable(handler)}
     try:
-        for number in own:
+        for number in callables:
             signal.signal(number, lambda *signalled: received.append(signalled))
         yield
     finally:
-        for number, handler in own.items():
+        for number, handler in callables.items():
             signal.signal(number, handler)
         for number, frame in received:
-            own[number](number, frame)
+            callables[number](number, frame)

@@ -1,4 +1,4 @@
-"""Runner of git that trusts no configuration, neither the user's nor one that an agent could write.
+"""Runs git without trusting any configuration, neither the user's nor one that an agent could write.
 
 Hooks, fsmonitor, external diff and text conversion are off, and nothing asks for a password.
 """
@@ -14,7 +14,7 @@ from typing import Final
 from scylla_gha.errors import ToolError
 from scylla_gha.system import process
 
-_OFF: Final = (
+_SAFE_SETTINGS: Final = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.attributesFile=/dev/null",
@@ -43,7 +43,7 @@ _ENV: Final[Mapping[str, str]] = {
 _LIMITED: Final = ("/bin/sh", "-c", 'ulimit -v "$1"; shift; exec "$@"', "sh")
 _BOUNDED: Final = ("/bin/sh", "-c", 'ulimit -v "$1"; ulimit -f "$2"; exec >"$3"; shift 3; exec "$@"', "sh")
 _BLOCK_BYTES: Final = 512  # the unit of `ulimit -f` in POSIX
-_FRUGAL: Final = ("-c", "pack.threads=1", "-c", "core.bigFileThreshold=1m", "-c", "pack.windowMemory=64m")
+_LOW_MEMORY: Final = ("-c", "pack.threads=1", "-c", "core.bigFileThreshold=1m", "-c", "pack.windowMemory=64m")
 _MEMORY_KIB: Final = 2 * 1024 * 1024
 
 
@@ -60,25 +60,25 @@ def run_git(
     seconds: float | None = None,
     most_bytes: int | None = None,
 ) -> process.CapturedOutput:
-    """Run git on a git directory; its environment is a fixed one with the caller's PATH, and `env`.
+    """Run git on a git directory, with fixed environment variables, the caller's PATH, and `env`.
 
     `most_bytes` limits its output and every file that it writes; then its memory is limited too.
 
     Raises:
-        GitOutputError: its output is larger.
+        GitOutputError: its output exceeds `most_bytes`.
         ToolError: there is no git, or it did not end within `seconds`.
     """
-    options = [part for setting in _OFF for part in ("-c", setting)]
+    options = [part for setting in _SAFE_SETTINGS for part in ("-c", setting)]
     folders = [f"--git-dir={git_dir}", *([f"--work-tree={work_tree}"] if work_tree else [])]
-    whole = {**_ENV, **(env or {})}
+    variables = {**_ENV, **(env or {})}
     argv, folder = ["git", *options, *folders, *args], work_tree or git_dir
     if most_bytes is None:
-        return process.capture(argv, cwd=folder, env=whole, stdin=stdin, seconds=seconds)
+        return process.capture(argv, cwd=folder, env=variables, stdin=stdin, seconds=seconds)
     with tempfile.NamedTemporaryFile(prefix="scylla-git-") as file:
         limits = [str(_MEMORY_KIB), str(most_bytes // _BLOCK_BYTES), file.name]
-        done = process.capture([*_BOUNDED, *limits, *argv], cwd=folder, env=whole, stdin=stdin, seconds=seconds)
+        done = process.capture([*_BOUNDED, *limits, *argv], cwd=folder, env=variables, stdin=stdin, seconds=seconds)
         if done.code == -signal.SIGXFSZ:
-            raise GitOutputError(f"git {args[0]}: its output is too large")
+            raise GitOutputError(f"git {args[0]}: its output is larger than {most_bytes} bytes")
         return replace(done, stdout=file.read())
 
 
@@ -90,7 +90,7 @@ def run_git_limited(
     Raises:
         ToolError: it failed, or reached a limit.
     """
-    options = [*_FRUGAL, *(part for setting in _OFF for part in ("-c", setting))]
+    options = [*_LOW_MEMORY, *(part for setting in _SAFE_SETTINGS for part in ("-c", setting))]
     with tempfile.TemporaryDirectory(prefix="scylla-git-") as folder:
         files = process.ProcessStreams(*(Path(folder) / name for name in ("stdout", "stderr", "stdin")))
         assert files.stdin is not None  # noqa: S101 the third one

@@ -1,11 +1,11 @@
 """Start of processes; no other module starts any.
 
-`capture` is for the harness's own short tools (git, uv). `run` is for what is not trusted (agents and checks): a
-session of its own, outputs through pipes into files up to a size, a time limit that ends the whole process group (TERM,
-then KILL), and an end when the caller's `Cancel` is set. A `Service` is a server of the harness, which ends when its
-standard input does. None of them outlives a harness that is killed.
+`capture` is for the harness's own short tools (git, uv). `run` is for untrusted programs (agents and checks): each has
+a new session, outputs through pipes into files of limited size, and a time limit; at the limit, or when the caller's
+`Cancel` is set, its process group ends (TERM, then KILL). A `Service` is a server of the harness, which ends when its
+standard input ends. None of them outlives a harness that is killed.
 
-Standard streams of what is not trusted are pipes, so that it has no file of the harness open: through `/proc/self/fd`
+An untrusted program's standard streams are pipes, so that it has no file of the harness open: through `/proc/self/fd`
 it could open its descriptors again, and truncate and overwrite files.
 """
 
@@ -28,7 +28,7 @@ from typing import IO, Final
 from scylla_gha.errors import ToolError
 from scylla_gha.system import watchers
 
-_CHUNK: Final = 1 << 16
+_CHUNK_BYTES: Final = 1 << 16
 _PIPE: Final = subprocess.PIPE
 _BLOCK_BYTES: Final = 512  # the unit of `ulimit -f` in POSIX
 # The first line of input is sent when its group is registered with the reaper; without one it ends. A shell reads a
@@ -51,7 +51,7 @@ class OutputPipe:
     cut: bool = False
     ended: bool = False
 
-    def take(self, most: int = _CHUNK) -> None:
+    def take(self, most: int = _CHUNK_BYTES) -> None:
         """Read once and keep the data; the pipe must have data, or have ended."""
         data = os.read(self.pipe.fileno(), most)
         self.ended = not data
@@ -65,7 +65,7 @@ class OutputPipe:
         """Keep the data that is in the pipe now; data written later is dropped."""
         remaining: int = struct.unpack("i", fcntl.ioctl(self.pipe, termios.FIONREAD, bytes(4)))[0]
         while remaining > 0 and not self.ended:
-            size = min(remaining, _CHUNK)
+            size = min(remaining, _CHUNK_BYTES)
             self.take(size)
             remaining -= size
 
@@ -92,7 +92,7 @@ class InputPipe:
             return
         except BrokenPipeError:
             self._pending, self._source = b"", None
-        self._pending = self._pending or (self._source.read(_CHUNK) if self._source else b"")
+        self._pending = self._pending or (self._source.read(_CHUNK_BYTES) if self._source else b"")
         if not self._pending:
             self.close()
 
@@ -127,7 +127,7 @@ class ProcessPipes:
         return [descriptor for descriptor in readable if descriptor in watched]
 
     def close(self) -> None:
-        """Keep what the outputs hold at this moment, and close all pipes."""
+        """Keep the data that is in the output pipes now, and close all pipes."""
         self.stdin.close()
         for output in self.outputs:
             output.take_rest()
@@ -164,7 +164,7 @@ class Cancel:
 
 
 class LinkedCancel(Cancel):
-    """Flag that is also set when one of some descriptors is readable; it must be closed before these are."""
+    """Flag that is also set when one of the given descriptors is readable; close it before them."""
 
     def __init__(self, *descriptors: int) -> None:
         super().__init__()
@@ -177,14 +177,14 @@ class LinkedCancel(Cancel):
         return self._any.fileno()
 
     def close(self) -> None:
-        """Close its own descriptors."""
+        """Close the flag's descriptors, not the linked ones."""
         self._any.close()
         super().close()
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:
-    """Wall time in seconds, bytes of any one file, processes of the user; `grace_seconds` are between TERM and KILL."""
+    """Limits: wall time in seconds, bytes of a file, processes of the user; `grace_seconds` between TERM and KILL."""
 
     seconds: float
     file_bytes: int = 256 * 1024 * 1024
@@ -285,8 +285,8 @@ def run(
         ToolError: the program cannot be started.
     """
     blocks = max(1, limits.file_bytes // _BLOCK_BYTES)
-    on = (*_ON_TERMINAL, str(streams.terminal)) if streams.terminal else ()
-    wrapped = ["/bin/sh", "-c", _LIMITED, "sh", str(blocks), str(limits.processes), *on, *argv]
+    terminal = (*_ON_TERMINAL, str(streams.terminal)) if streams.terminal else ()
+    wrapped = ["/bin/sh", "-c", _LIMITED, "sh", str(blocks), str(limits.processes), *terminal, *argv]
     started = time.monotonic()
     with contextlib.ExitStack() as files:
         source = files.enter_context(streams.stdin.open("rb")) if streams.stdin else None
@@ -313,7 +313,7 @@ def run(
 
 
 class Service:
-    """Server of the harness in a session of its own, which answers one line and must end when its input ends."""
+    """Server of the harness in a new session, which answers one line and must end when its input ends."""
 
     def __init__(self, argv: Sequence[str], *, env: Mapping[str, str]) -> None:
         """Start it.
@@ -407,9 +407,9 @@ def _wait(
 
 
 def _watch(watched: list[int], pipes: ProcessPipes, until: float) -> list[int]:
-    """Return the descriptors that became ready; none at the time limit, or if an output is full before.
+    """Return the descriptors that became ready; none at the time limit, or if an output is full before it.
 
-    It looks once more at the limit: this process may have been stopped, and the other may have ended meanwhile.
+    It checks once more at the limit: the program may have ended while this process was stopped.
     """
     while not pipes.cut:
         left = until - time.monotonic()

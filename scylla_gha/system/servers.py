@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _START_SECONDS: Final = 30.0
 _GRACE_SECONDS: Final = 5.0
-# Without searches for garbage, to start takes a sixth less; `main` enables them when all is imported.
+# Without garbage collection, a start takes a sixth less time; `main` enables it when all modules are imported.
 _PROGRAM: Final = "import gc, importlib, sys; gc.disable(); importlib.import_module(sys.argv[1]).main()"
 _BACKLOG: Final = 512
 _SESSION_CONNECTIONS: Final = 256
@@ -32,15 +32,15 @@ _PAUSE_SECONDS: Final = 0.1  # before accepting again, after an error
 
 
 class ServerProcess:
-    """A server that runs. All methods may be called from any thread."""
+    """A server's process. All methods may be called from any thread."""
 
     def __init__(self, name: str, module: str, passed_on: Sequence[str]) -> None:
-        """Prepare to run a module, with these variables of the harness's environment and no others.
+        """Prepare to run a module with only some variables of the harness's environment.
 
         Args:
-            name: of the server in messages, such as "the hub".
+            name: name of the server in messages, such as "the hub".
             module: module whose `main` runs.
-            passed_on: names of the variables.
+            passed_on: names of the variables that the server gets.
         """
         self._name, self._module, self._passed_on = name, module, passed_on
         self._lock = threading.Lock()
@@ -54,12 +54,12 @@ class ServerProcess:
 
     @property
     def pid(self) -> int | None:
-        """The process that runs now."""
+        """Id of the running process; None: it does not run."""
         service = self._service
         return service.pid if service and service.alive else None
 
     def stop(self) -> None:
-        """End the process after its open requests, or after some seconds; its state in memory is lost."""
+        """End the process after its open requests, or after 5 s; its state in memory is lost."""
         with self._lock:
             self._end(_GRACE_SECONDS)
 
@@ -98,10 +98,10 @@ def raise_file_limit() -> int:
 
 
 class Listener:
-    """Listening socket with at most `most` connections; further ones are closed immediately."""
+    """Listening socket with at most `most` connections; further connections are closed at once."""
 
     def __init__(self, listening: socket.socket, server: "web.Server | None", most: int) -> None:
-        """Start listening, in the running event loop, for the server of a runner that is set up."""
+        """Start listening, in the running event loop; `server` is the server of a runner that is set up."""
         listening.setblocking(False)
         listening.listen(_BACKLOG)
         self._listening = listening
@@ -132,7 +132,7 @@ class Listener:
         except OSError as error:
             listening.close()
             raise OSError(f"{path}: a socket cannot be created here: {error}") from None
-        # 16 sessions can have as many
+        # so that 16 sessions can have their maximum
         return cls(listening, server, min(_SESSION_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 16))
 
     @property

@@ -1,8 +1,8 @@
-"""Two processes beside the harness that watch over the processes it starts.
+"""Two processes beside the harness that watch the processes which the harness starts.
 
-The reaper ends them if the harness is killed and nobody else is left to end them. The exit watcher notes when they
-ended, for a harness that was stopped meanwhile: the kernel keeps no time of an exit. Both end when the harness does,
-and hold no secret: their environment is PATH alone. The exit watcher runs this file with Python's library only.
+The reaper ends them if the harness is killed. The exit watcher records when they ended, for a harness that was stopped
+meanwhile: the kernel stores no time of an exit. Both watchers end when the harness ends, and they have no secrets:
+their environment is PATH alone. The exit watcher runs this file with only Python's standard library.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     # KILL is for what is not trusted; the harness's own tools get TERM, so that they can tidy up after themselves.
     Signal = Literal["KILL", "TERM"]
 
-_ANSWER_SECONDS: "Final" = 2.0  # the watcher has the time at hand, or soon: it may have been stopped for as long
+_ANSWER_SECONDS: "Final" = 2.0  # the watcher answers at once, but it may have been stopped with the harness
 _REAP: "Final" = """\
 all=' '
 while read -r what how number; do
@@ -35,7 +35,7 @@ for process in $all; do kill -s "${process%%:*}" -- "${process#*:}"; done
 
 
 class _SideProcess:
-    """Process that reads a socket; it is started at the first use, and again if it was ended."""
+    """Process that reads a socket; it is started at the first use, and again if it has ended."""
 
     def __init__(self, argv: tuple[str, ...], kind: socket.SocketKind) -> None:
         self._argv, self._kind = argv, kind
@@ -43,7 +43,7 @@ class _SideProcess:
         self._socket: int | None = None  # stays open until this process ends
 
     def _send(self, data: bytes, descriptors: "Sequence[int]" = ()) -> bool:
-        """Send data; return False if the process is not there."""
+        """Send data; return False if the process does not run."""
         if self._socket is None:
             return False
         connection = socket.socket(fileno=self._socket)
@@ -60,17 +60,17 @@ class _SideProcess:
         return True
 
     def _start(self) -> None:
-        own, other = socket.socketpair(socket.AF_UNIX, self._kind)
+        near, far = socket.socketpair(socket.AF_UNIX, self._kind)
         quiet = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
-        with other:
+        with far:
             os.posix_spawn(
                 self._argv[0],
                 self._argv,
                 {"PATH": os.defpath},
                 setsid=True,
-                file_actions=[(os.POSIX_SPAWN_DUP2, other.fileno(), 0), *quiet],
+                file_actions=[(os.POSIX_SPAWN_DUP2, far.fileno(), 0), *quiet],
             )
-        self._socket = own.detach()
+        self._socket = near.detach()
 
 
 class _Reaper(_SideProcess):
@@ -96,7 +96,7 @@ class _Reaper(_SideProcess):
 
 
 class ExitTime:
-    """Time at which a process ends, as the exit watcher notes it."""
+    """Time at which a process ends, as the exit watcher records it."""
 
     def __init__(self, answer: int) -> None:
         self._answer = answer
@@ -128,7 +128,7 @@ class _ExitWatcher(_SideProcess):
         return ExitTime(answer)
 
 
-def _note_exits(connection: socket.socket) -> None:
+def _record_exits(connection: socket.socket) -> None:
     """Write the time of each end to the pipe that came with the process, until the harness has ended."""
     waiting: dict[int, int] = {}
     ready = select.poll()
@@ -143,7 +143,7 @@ def _note_exits(connection: socket.socket) -> None:
                 ready.register(received[0], select.POLLIN)
                 continue
             writer = waiting.pop(descriptor)
-            with contextlib.suppress(BrokenPipeError):  # nobody asks any more
+            with contextlib.suppress(BrokenPipeError):  # nobody waits for it any more
                 os.write(writer, repr(time.monotonic()).encode())
             ready.unregister(descriptor)
             os.close(writer)
@@ -156,4 +156,4 @@ unregister: "Final" = _REAPER.unregister
 watch_exit: "Final" = _ExitWatcher().watch
 
 if __name__ == "__main__":
-    _note_exits(socket.socket(fileno=0))
+    _record_exits(socket.socket(fileno=0))

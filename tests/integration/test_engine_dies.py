@@ -39,7 +39,9 @@ def test_what_an_engine_loses_is_done_again_when_it_is_back(tmp_path: Path) -> N
         with contextlib.closing(engine.connect()) as api:
             assert api.containers(all=True) == []
             # the one of the container that was lost; by its owner, it is removed at the next start
-            assert all(volume["Labels"][engine.OWNER] == engine.owner() for volume in api.volumes()["Volumes"] or ())
+            assert all(
+                volume["Labels"][engine.OWNER_LABEL] == engine.owner() for volume in api.volumes()["Volumes"] or ()
+            )
         prune(tmp_path)
 
 

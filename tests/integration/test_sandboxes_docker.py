@@ -28,7 +28,7 @@ def left_over() -> list[str]:
     """Containers and volumes of this process that are still there when all removals are done."""
     engine.await_removals()
     with contextlib.closing(engine.connect()) as api:
-        chosen = {"label": f"{engine.OWNER}={engine.owner()}"}
+        chosen = {"label": f"{engine.OWNER_LABEL}={engine.owner()}"}
         volumes = api.volumes(filters=chosen)["Volumes"] or []
         return [found["Id"] for found in api.containers(all=True, filters=chosen)] + [v["Name"] for v in volumes]
 
@@ -158,7 +158,7 @@ def within(runner: DockerRunner, act: Callable[[str], object], script: str = "ec
         stdout = runner.folder / "stdout"
         until(lambda: stdout.exists() and stdout.read_text() == "begun\n", 60)
         with contextlib.closing(engine.connect()) as api:
-            for container in api.containers(filters={"label": f"{engine.OWNER}={engine.owner()}"}):
+            for container in api.containers(filters={"label": f"{engine.OWNER_LABEL}={engine.owner()}"}):
                 act(container["Id"])
 
     thread = threading.Thread(target=find_and_act)
@@ -249,12 +249,12 @@ def test_a_harness_that_is_killed_leaves_no_container_and_no_volume(runner: Dock
         harness = subprocess.Popen(argv, cwd=Path(__file__).parents[2])
 
         def its() -> list[dict[str, Any]]:
-            every: list[dict[str, Any]] = api.containers(filters={"label": engine.OURS})
-            return [found for found in every if f"/{harness.pid}/" in found["Labels"][engine.OWNER]]
+            every: list[dict[str, Any]] = api.containers(filters={"label": engine.TOOLKIT_LABEL})
+            return [found for found in every if f"/{harness.pid}/" in found["Labels"][engine.OWNER_LABEL]]
 
         until(its, 60)
         (ours,) = its()
-        label = ours["Labels"][engine.OWNER]
+        label = ours["Labels"][engine.OWNER_LABEL]
         assert not engine.is_gone(label)
         engine.remove_stale(api)
         assert api.containers(filters={"id": ours["Id"]}), "a living harness's container is left alone"
@@ -262,7 +262,7 @@ def test_a_harness_that_is_killed_leaves_no_container_and_no_volume(runner: Dock
         harness.wait()
         assert engine.is_gone(label)
         until(lambda: not api.containers(all=True, filters={"id": ours["Id"]}), 90)
-        until(lambda: not api.volumes(filters={"label": f"{engine.OWNER}={label}"})["Volumes"], 90)
+        until(lambda: not api.volumes(filters={"label": f"{engine.OWNER_LABEL}={label}"})["Volumes"], 90)
 
 
 def test_a_harness_does_not_end_before_its_containers_are_gone(runner: DockerRunner) -> None:
@@ -276,12 +276,12 @@ def test_a_harness_does_not_end_before_its_containers_are_gone(runner: DockerRun
     with contextlib.closing(engine.connect()) as api:
         with subprocess.Popen(argv, cwd=Path(__file__).parents[2]) as harness:
             assert harness.wait(60) == 0
-        every = api.containers(all=True, filters={"label": engine.OURS})
-        assert not [found for found in every if f"/{harness.pid}/" in found["Labels"][engine.OWNER]]
+        every = api.containers(all=True, filters={"label": engine.TOOLKIT_LABEL})
+        assert not [found for found in every if f"/{harness.pid}/" in found["Labels"][engine.OWNER_LABEL]]
 
 
 def test_containers_and_volumes_of_killed_harnesses_are_removed(runner: DockerRunner) -> None:
-    labels = {engine.OURS: "1", engine.OWNER: "another-boot/pid:[1]/1/1"}
+    labels = {engine.TOOLKIT_LABEL: "1", engine.OWNER_LABEL: "another-boot/pid:[1]/1/1"}
     with contextlib.closing(engine.connect()) as api:
         made = api.create_container(runner.image, ["true"], labels=labels, name="scylla-left-over")
         volume = api.create_volume("scylla-left-over", labels=labels)

@@ -181,7 +181,7 @@ def test_a_detached_process_does_not_outlive_the_run(runner: DockerRunner) -> No
     assert (runner.workspace / "beat").read_text() == before
     engine.await_removals()
     with contextlib.closing(engine.connect()) as api:
-        assert not api.containers(all=True, filters={"label": f"{engine.OWNER}={engine.owner()}"})
+        assert not api.containers(all=True, filters={"label": f"{engine.OWNER_LABEL}={engine.owner()}"})
 
 
 def test_a_detached_process_that_holds_the_output_does_not_hold_the_harness(runner: DockerRunner) -> None:

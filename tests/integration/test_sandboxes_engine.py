@@ -59,6 +59,6 @@ def test_a_container_that_cannot_be_frozen_at_all_is_lost(
         monkeypatch.setenv("DOCKER_HOST", host)
         seen = runner.sh(LEAVES_ONE_BEHIND)
         with contextlib.closing(engine.connect()) as api:
-            assert not api.containers(all=True, filters={"label": f"{engine.OWNER}={engine.owner()}"})
+            assert not api.containers(all=True, filters={"label": f"{engine.OWNER_LABEL}={engine.owner()}"})
     assert (seen.finished.code, seen.finished.hits) == (-9, {LimitHit.LOST})
     assert "unable to freeze" in seen.finished.note

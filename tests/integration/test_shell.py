@@ -36,11 +36,11 @@ cat /proc/self/status | grep -E 'Cap|NoNewPrivs|Seccomp'
 def _nothing_is_left(running_engine: None) -> Iterator[None]:  # noqa: ARG001
     yield
     with contextlib.closing(engine.connect()) as api:
-        ours = {"label": engine.OURS}
+        ours = {"label": engine.TOOLKIT_LABEL}
         gone = [found["Labels"] for found in api.containers(all=True, filters=ours)]
-        assert [labels for labels in gone if engine.is_gone(labels[engine.OWNER])] == []
+        assert [labels for labels in gone if engine.is_gone(labels[engine.OWNER_LABEL])] == []
         volumes = api.volumes(filters=ours)["Volumes"] or []
-        assert [found["Name"] for found in volumes if engine.is_gone(found["Labels"][engine.OWNER])] == []
+        assert [found["Name"] for found in volumes if engine.is_gone(found["Labels"][engine.OWNER_LABEL])] == []
 
 
 def test_the_box_is_the_one_that_the_agent_had(tmp_path: Path) -> None:
@@ -134,4 +134,4 @@ def test_a_terminal_that_is_closed_ends_the_box(run: Run) -> None:
     at.converse(("workspace", "sleep 600\n"), ("sleep", ""), then=hang_up)
     assert (at.code, at.restored) == (129, True), at.shown + at.err
     with contextlib.closing(engine.connect()) as api:
-        until(lambda: not api.containers(all=True, filters={"label": engine.OURS}), 60)
+        until(lambda: not api.containers(all=True, filters={"label": engine.TOOLKIT_LABEL}), 60)

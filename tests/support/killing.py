@@ -84,6 +84,6 @@ def is_running(*argv: str) -> bool:
 def in_the_engine(pid: int) -> list[str]:
     """The containers and volumes of a harness, by its process id."""
     with contextlib.closing(engine.connect()) as api:
-        things = [*api.containers(all=True, filters={"label": engine.OURS}),
-                  *(api.volumes(filters={"label": engine.OURS})["Volumes"] or ())]  # fmt: skip
-        return [str(thing) for thing in things if f"/{pid}/" in thing["Labels"].get(engine.OWNER, "")]
+        things = [*api.containers(all=True, filters={"label": engine.TOOLKIT_LABEL}),
+                  *(api.volumes(filters={"label": engine.TOOLKIT_LABEL})["Volumes"] or ())]  # fmt: skip
+        return [str(thing) for thing in things if f"/{pid}/" in thing["Labels"].get(engine.OWNER_LABEL, "")]

@@ -10,7 +10,7 @@ from scylla_gha.aggregate import simple_verdict
 from scylla_gha.analysis.contrasts import compare, rule
 from scylla_gha.analysis.frame import Pairing, build_frame
 from scylla_gha.stats import difference_interval, sign_flip_bound, student_t_975
-from scylla_gha.stats.resampling import USUAL, sign_flip_p
+from scylla_gha.stats.resampling import DEFAULT_RESAMPLING, sign_flip_p
 from tests.support.records import make_cell, make_result
 
 COUNTS = st.integers(1, 4).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -42,7 +42,7 @@ def test_a_simple_verdict_claims_no_more_than_the_full_statistics(
     ]  # fmt: skip
     arms = {name: at for at, name in enumerate(("one", "two"))}
     pairs = [Pairing("one", "two", (arms["one"],), (arms["two"],))] * family
-    (contrast, *_) = compare(build_frame(rows, arms), pairs, "verdicts", USUAL)
+    (contrast, *_) = compare(build_frame(rows, arms), pairs, "verdicts", DEFAULT_RESAMPLING)
     ruling = rule(contrast, 0.05)
     verdict, _ = simple_verdict("one", "two", passed, family)
     assert verdict in {"not_enough_data", ruling.verdict}

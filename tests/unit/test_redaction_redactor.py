@@ -158,7 +158,7 @@ def test_a_private_key_in_any_wrapping_is_taken_out_and_no_more() -> None:
 
 def test_what_is_public_stays_but_never_a_given_secret() -> None:
     token = b"ghp_" + b"a1B2" * 9
-    redactor = Redactor(["ghp_" + "zZ9y" * 9]).knowing(lambda text: text == token)
+    redactor = Redactor(["ghp_" + "zZ9y" * 9]).with_public_tokens(lambda text: text == token)
     assert redactor.redact_bytes(token + b" ghp_" + b"zZ9y" * 9) == (token + b" [redacted]", 1)
     assert redactor.redact_bytes(b"ghp_" + b"c1B2" * 9)[1] == 1
 

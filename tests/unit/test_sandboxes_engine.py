@@ -47,7 +47,9 @@ def test_an_engine_that_does_not_answer_is_named_with_what_to_do(
 
 def test_an_engine_on_another_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:2375")
-    with pytest.raises(ToolError, match="it has to be on this machine: set it to unix:///PATH, or unset it"):
+    with pytest.raises(
+        ToolError, match="the engine has to be on this machine: set DOCKER_HOST to unix:///PATH, or unset it"
+    ):
         engine.connect()
 
 

@@ -12,7 +12,7 @@ from tests.support.numbers import FIXED, values
 
 @pytest.mark.parametrize("bad", [[1.0, math.nan], [math.inf], [None]])
 def test_what_is_unknown_is_refused(bad: list[float]) -> None:
-    with pytest.raises(ValueError, match="cost holds NaN or an infinity; leave out what is unknown"):
+    with pytest.raises(ValueError, match="cost contains NaN or infinity; leave unknown values out"):
         vector(bad, "cost")
 
 

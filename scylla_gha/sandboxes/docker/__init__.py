@@ -1,4 +1,4 @@
-"""Sandbox that runs each program in a fresh container: no network, no rights, and folders of a fixed size in memory.
+"""Sandbox that runs each program in a fresh container: no network, no privileges, folders of fixed size in memory.
 
 A container has two users, and neither is root. Its first process, the `supervisor`, keeps the container alive, and the
 engine starts the program as another process. So the engine, not the container, states how the program ended, and files
@@ -27,7 +27,7 @@ from typing import IO, ClassVar, Final
 from scylla_gha.errors import SandboxError, ToolError, is_lack_of_the_host
 from scylla_gha.model.experiment import SandboxName, TrialLimits
 from scylla_gha.model.sandbox import Isolation
-from scylla_gha.sandboxes.base import WORKSPACE, SandboxMounts, environment, neutral_names, translate_paths
+from scylla_gha.sandboxes.base import WORKSPACE, SandboxMounts, environment, fixed_names, translate_paths
 from scylla_gha.sandboxes.docker import engine
 from scylla_gha.sandboxes.docker.container import AGENT, CONFINE, MIB, Container, ContainerSize, running_container
 from scylla_gha.sandboxes.docker.exec_process import ContainerProcess, End, StreamPump, attach_terminal
@@ -44,7 +44,7 @@ _STARTER: Final = (
 )
 _TERMINAL_STARTER: Final = _STARTER.removeprefix("IFS= read -r go; ")  # started after the folders are copied
 _BUFFER_BYTES: Final = 1 << 20
-_DEPTH: Final = 2  # parts of the folders' names in the stream: home/workspace
+_NAME_PARTS: Final = 2  # parts of the folders' names in the stream: home/workspace
 
 
 class DockerSandbox:
@@ -62,12 +62,12 @@ class DockerSandbox:
     allows_keys_in_actions: ClassVar[bool] = True
 
     def __init__(self, size: ContainerSize | None = None, answer_seconds: float = 20.0) -> None:
-        """Set the size of containers, and the time in which a busy container has to answer the harness."""
+        """Set the size of containers, and the seconds in which a busy container has to answer the harness."""
         self.size, self._answer_seconds = size or ContainerSize(), answer_seconds
 
     def missing_reason(self) -> str | None:
-        """Return why no engine can be used, or None."""
-        return None if engine.answers() else "no container engine answers"
+        """Return why no engine can be used, and what to do; None if one can."""
+        return None if engine.answers() else "no container engine answers; start one, or set DOCKER_HOST to its socket"
 
     def check(self) -> None:
         """Check that the engine answers, and remove what killed runs left behind in it.
@@ -104,7 +104,7 @@ class DockerSandbox:
         """
         if mounts.image is None:
             raise ToolError("a container needs an image, and none is set; build one with `scylla-gha image build`")
-        names = neutral_names(mounts)
+        names = fixed_names(mounts)
         argv = tuple(translate_paths(arg, names) for arg in argv)
         try:
             with (
@@ -127,7 +127,7 @@ class DockerSandbox:
 
 
 def _reason_of_failure(container: Container, error: str) -> tuple[frozenset[LimitHit], str]:
-    """Return why the engine failed with a container; if the container has ended, the engine's events tell."""
+    """Return why the engine failed with a container, from its events if the container has ended."""
     with contextlib.suppress(*engine.client_errors()):
         if (end := container.events.end()) is not None:
             return end
@@ -188,17 +188,17 @@ class _ContainerRun:
         return _finished(process.code(), time.monotonic() - started, end, hits, note)
 
     def _process(self, starter: str, argv: tuple[str, ...], *, on_terminal: bool = False) -> ContainerProcess:
-        env = environment(self.mounts, neutral_names(self.mounts))
+        env = environment(self.mounts, fixed_names(self.mounts))
         return self.container.process(("/bin/sh", "-c", starter, "sh", *argv), "/", env, on_terminal=on_terminal)
 
     def _copy_in(self) -> None:
         """Copy the folders into the container; workspace and HOME belong to the agent, the others to root."""
-        own = {self.mounts.cwd, self.mounts.home}
+        writable = {self.mounts.cwd, self.mounts.home}
         with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) as file:
-            names = neutral_names(self.mounts)
+            names = fixed_names(self.mounts)
             pack_tar(
                 (
-                    (folder, name.removeprefix("/home/"), AGENT if folder in own else 0)
+                    (folder, name.removeprefix("/home/"), AGENT if folder in writable else 0)
                     for folder, name in names.items()
                 ),
                 file,
@@ -207,7 +207,7 @@ class _ContainerRun:
             self.container.put("/home", file)
 
     def _copy_out(self) -> list[str]:
-        """Replace workspace and HOME by those in the container; return what could not be copied."""
+        """Replace workspace and HOME by copies from the container; return what could not be copied."""
         folders = {"home/workspace": self.mounts.cwd, "home/dev": self.mounts.home}
         fresh = {name: path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}") for name, path in folders.items()}
         faults = extract_tar(self.container.get("/home"), fresh, self.container.size.disk_bytes)
@@ -220,7 +220,7 @@ class _ContainerRun:
 
 
 def _await_end(process: ContainerProcess) -> None:
-    """Wait a moment for the end of the process, which follows the end of its stream unless it was cancelled."""
+    """Wait up to a second for the end of the process, which follows the end of its stream unless it was cancelled."""
     until = time.monotonic() + _CODE_SECONDS
     while process.running() and time.monotonic() < until:
         time.sleep(_CODE_SECONDS / 100)
@@ -234,7 +234,7 @@ def _finished(code: int | None, seconds: float, end: End, hits: frozenset[LimitH
 
 
 def pack_tar(folders: Iterable[tuple[Path, str, int]], into: IO[bytes]) -> None:
-    """Write folders as one tar stream, each with its name and the number of its owner; root's are read-only."""
+    """Write folders as one tar stream, each with its name and its owner's id; make folders of root readable to all."""
     with tarfile.open(fileobj=into, mode="w", format=tarfile.PAX_FORMAT, errors="surrogateescape") as archive:
         for folder, name, owner in folders:
             archive.add(folder, name, filter=functools.partial(_with_owner, owner))
@@ -252,7 +252,7 @@ def _with_owner(owner: int, entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 def extract_tar(stream: Iterable[bytes], folders: Mapping[str, Path], limit: int) -> list[str]:
-    """Extract a stream into new folders, given by their names in it; return what could not be extracted, and why.
+    """Extract a stream into new folders, given by their names in the stream; return the faults.
 
     At most `limit` bytes of content are written, since a file with a hole can be larger than any disk.
 
@@ -286,18 +286,18 @@ class _Extraction:
                         )
                         break
                     if path := self._path(entry.name):
-                        with self._noting_fault(entry):
+                        with self._collecting_fault(entry):
                             self._extract_entry(entry, path, archive)
         except tarfile.TarError as error:
             self.faults.append(f"cannot be read: {error}")
         for path, entry in self._links:
-            with self._noting_fault(entry):
+            with self._collecting_fault(entry):
                 path.symlink_to(entry.linkname)
         for path, mode in reversed(self._modes):  # the inner ones first
             path.chmod(mode)
 
     @contextlib.contextmanager
-    def _noting_fault(self, entry: tarfile.TarInfo) -> Iterator[None]:
+    def _collecting_fault(self, entry: tarfile.TarInfo) -> Iterator[None]:
         try:
             yield
         except OSError as error:
@@ -328,12 +328,12 @@ class _Extraction:
     def _path(self, name: str) -> Path | None:
         """Return the path of an entry on the host; None if it is outside the folders."""
         parts = [part for part in name.split("/") if part not in {"", "."}]
-        folder = self._folders.get("/".join(parts[:_DEPTH]))
-        return None if folder is None or ".." in parts else folder.joinpath(*parts[_DEPTH:])
+        folder = self._folders.get("/".join(parts[:_NAME_PARTS]))
+        return None if folder is None or ".." in parts else folder.joinpath(*parts[_NAME_PARTS:])
 
 
 class _ChunkReader(io.RawIOBase):
-    """Readable file made of chunks. `io.BufferedReader` takes a third more time for chunks of the engine's size."""
+    """Readable file over chunks. `io.BufferedReader` takes a third more time for chunks of the engine's size."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
@@ -349,7 +349,7 @@ class _ChunkReader(io.RawIOBase):
         while (size < 0 or length < size) and (chunk := next(self._chunks, None)) is not None:
             chunks.append(chunk)
             length += len(chunk)
-        whole = b"".join(chunks)
+        content = b"".join(chunks)
         end = length if size < 0 else size
-        self._rest = whole[end:]
-        return whole[:end]
+        self._rest = content[end:]
+        return content[:end]

@@ -1,4 +1,4 @@
-"""Container with its supervisor: start, copies of files in and out, freezing, and removal."""
+"""Container with its supervisor: starts it, copies files in and out, freezes it, and removes it."""
 
 import contextlib
 import functools
@@ -28,7 +28,7 @@ SUPERVISOR_FILE: Final = "/opt/box/supervisor.py"
 CONFINE_FILE: Final = "/opt/box/confine.py"
 CONFINE: Final = f"/usr/bin/python3 -I -S {CONFINE_FILE}"  # runs the program that follows it
 MIB: Final = 1 << 20
-_MORE_PAUSES: Final = 3
+_PAUSE_RETRIES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Container:
             SandboxError: the supervisor has ended, or does not answer.
         """
         if self.answer() is None:
-            raise SandboxError("a container ended at once, or does not answer; see the engine's log")
+            raise SandboxError("a container ended at its start, or does not answer; see the engine's log")
 
     def freeze(self) -> tuple[frozenset[LimitHit], str]:
         """Stop all processes; return the limits that they reached, and a note about them.
@@ -148,7 +148,7 @@ class Container:
         """
         from docker.errors import APIError
 
-        for _ in range(_MORE_PAUSES):
+        for _ in range(_PAUSE_RETRIES):
             with contextlib.suppress(APIError):
                 return self.api.pause(self.name)
             self._kill_all()
@@ -200,7 +200,7 @@ def running_container(
     Raises:
         SandboxError: the image is missing, or the container does not start.
     """
-    name = f"box-{uuid.uuid4().hex}"  # chosen before the container is made, so that none can be lost
+    name = f"box-{uuid.uuid4().hex}"  # chosen before the container is made, so that it can always be removed
     remove: Callable[[str], None] = functools.partial(engine.remove, api)  # at once: a process in it may still run
     try:
         with (
@@ -223,8 +223,8 @@ def _started(api: "APIClient", name: str, image: str, settings: Mapping[str, Any
 
     with contextlib.ExitStack() as stack:
         try:
-            if engine.OURS not in (api.inspect_image(image)["Config"]["Labels"] or {}):  # type: ignore[no-untyped-call]
-                raise SandboxError(f"{image} is not an image of the toolkit; `scylla-gha image list` shows those")
+            if engine.TOOLKIT_LABEL not in (api.inspect_image(image)["Config"]["Labels"] or {}):  # type: ignore[no-untyped-call]
+                raise SandboxError(f"{image} is not an image of the toolkit; `scylla-gha image list` shows them")
             api.create_container(
                 image,
                 ["/usr/bin/python3", "-I", "-S", SUPERVISOR_FILE],
@@ -249,7 +249,7 @@ def _started(api: "APIClient", name: str, image: str, settings: Mapping[str, Any
 
 
 def _labels() -> dict[str, str]:
-    return {engine.OURS: "1", engine.OWNER: engine.owner()}
+    return {engine.TOOLKIT_LABEL: "1", engine.OWNER_LABEL: engine.owner()}
 
 
 def _settings(size: ContainerSize, mounts: SandboxMounts, limits: ProcessLimits) -> dict[str, Any]:

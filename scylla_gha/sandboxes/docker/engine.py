@@ -16,14 +16,14 @@ from scylla_gha.system.process import LimitHit
 if TYPE_CHECKING:
     from docker import APIClient
 
-OURS: Final = "io.scylla-gha"  # label of all objects that the toolkit makes in an engine
-OWNER: Final = "io.scylla-gha.owner"
+TOOLKIT_LABEL: Final = "io.scylla-gha"  # label of all objects that the toolkit makes in an engine
+OWNER_LABEL: Final = "io.scylla-gha.owner"
 _SOCKET: Final = "unix:///var/run/docker.sock"
-_SECONDS: Final = 120  # within which the engine has to answer
+_ANSWER_SECONDS: Final = 120  # within which the engine has to answer
 _REMOVAL: Final = "removal of "
 _EVENT_SECONDS: Final = 1.0  # within which an event follows its cause
 _NANO: Final = 1e9
-_OLDEST: Final = (1, 41)  # of engine 20.10, which has volumes of one container, and the log `none`
+_MIN_VERSION: Final = (1, 41)  # API of engine 20.10, which has volumes of one container, and the log driver `none`
 
 
 def connect() -> "APIClient":
@@ -38,13 +38,13 @@ def connect() -> "APIClient":
     host = os.environ.get("DOCKER_HOST") or _SOCKET
     if not host.startswith("unix://"):
         raise SandboxError(
-            f"DOCKER_HOST is {host!r}; the sandbox shares a socket with the engine, so it has to be on "
-            "this machine: set it to unix:///PATH, or unset it"
+            f"DOCKER_HOST is {host!r}; the sandbox shares a socket with the engine, so the engine has to be on "
+            "this machine: set DOCKER_HOST to unix:///PATH, or unset it"
         )
     try:
         with socket.socket(socket.AF_UNIX) as probe:  # the client would leave its socket open if nobody answers
             probe.connect(host.removeprefix("unix://"))
-        api = docker.APIClient(base_url=host, version=_version(host), timeout=_SECONDS)
+        api = docker.APIClient(base_url=host, version=_version(host), timeout=_ANSWER_SECONDS)
     except (OSError, DockerException) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise SandboxError(
@@ -52,22 +52,22 @@ def connect() -> "APIClient":
             "apt-get install docker.io), join the group docker if it runs but may not be used, or set "
             "DOCKER_HOST to its socket"
         ) from None
-    # A socket has no proxy, and the search for one in the environment fails if another thread changes that.
+    # A socket has no proxy, and searching the environment for one fails if another thread changes the environment.
     api.trust_env = False
     return api
 
 
 @functools.cache
 def _version(host: str) -> str:
-    """Return the newest version of the interface that both sides know; ask once per process."""
+    """Return the newest API version that both sides know; ask the engine once per process."""
     import docker
 
-    with contextlib.closing(docker.APIClient(base_url=host, version="auto", timeout=_SECONDS)) as api:
+    with contextlib.closing(docker.APIClient(base_url=host, version="auto", timeout=_ANSWER_SECONDS)) as api:
         version: str = api.api_version
-    if tuple(int(part) for part in version.split(".")) < _OLDEST:
+    if tuple(int(part) for part in version.split(".")) < _MIN_VERSION:
         raise SandboxError(
-            f"the container engine at {host} speaks version {version} of its interface, and 1.41 is "
-            "needed; update it to Docker 20.10 or newer"
+            f"the container engine at {host} has API version {version}, and 1.41 is needed; update it to "
+            "Docker 20.10 or newer"
         )
     return version
 
@@ -111,12 +111,12 @@ def remove_stale(api: "APIClient") -> list[str]:
     from docker.errors import APIError
 
     removed = []
-    for container in api.containers(all=True, filters={"label": OURS}):
-        if is_gone(container["Labels"].get(OWNER, "")):
+    for container in api.containers(all=True, filters={"label": TOOLKIT_LABEL}):
+        if is_gone(container["Labels"].get(OWNER_LABEL, "")):
             remove(api, container["Id"])
             removed.append(container["Names"][0].lstrip("/"))
-    for volume in api.volumes(filters={"label": OURS})["Volumes"] or ():
-        if is_gone((volume["Labels"] or {}).get(OWNER, "")):
+    for volume in api.volumes(filters={"label": TOOLKIT_LABEL})["Volumes"] or ():
+        if is_gone((volume["Labels"] or {}).get(OWNER_LABEL, "")):
             with contextlib.suppress(APIError):  # it is in use, or was removed meanwhile
                 api.remove_volume(volume["Name"])
                 removed.append(volume["Name"])
@@ -135,7 +135,7 @@ def remove(api: "APIClient", container: str) -> None:
         if error.status_code != 409:  # noqa: PLR2004 Conflict: the engine is removing it itself
             raise
         with contextlib.suppress(NotFound):
-            api.wait(container, timeout=_SECONDS, condition="removed")
+            api.wait(container, timeout=_ANSWER_SECONDS, condition="removed")
 
 
 def remove_in_background(container: str) -> None:

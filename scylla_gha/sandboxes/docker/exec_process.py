@@ -32,9 +32,9 @@ End = Literal["ended", "timed_out", "cancelled", "output"]
 def raw_socket(stream: Any) -> Iterator[socket.socket]:  # noqa: ANN401 the client's stubs give it no type
     """Return the socket of a stream of the engine's client, so that the caller can wait on it or close one side."""
     try:
-        with socket.socket(fileno=os.dup(stream.fileno())) as own:
-            own.setblocking(True)
-            yield own
+        with socket.socket(fileno=os.dup(stream.fileno())) as connection:
+            connection.setblocking(True)
+            yield connection
     finally:
         stream._response.close()  # closes the connection as well
 
@@ -49,7 +49,7 @@ class ContainerProcess:
 
     @contextlib.contextmanager
     def stream(self) -> Iterator[socket.socket]:
-        """Start the process; return the socket of its input and outputs."""
+        """Start the process; yield the socket of its input and outputs."""
         with raw_socket(self.api.exec_start(self.id, socket=True, tty=self.on_terminal)) as stream:
             yield stream
 
