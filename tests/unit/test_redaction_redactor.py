@@ -98,7 +98,7 @@ def test_a_secret_cut_at_any_byte_by_a_chunk_is_found(form: str, monkeypatch: py
     whole, found = redactor.redact_bytes(written)
     for cut in range(400, 401 + len(forms(PLAIN)[form])):
         assert redacted_chunks(redactor, [written[:cut], written[cut:]]) == (whole, found), cut
-    monkeypatch.setattr(subject, "_CHUNK", 1)
+    monkeypatch.setattr(subject, "_CHUNK_BYTES", 1)
     target = io.BytesIO()
     assert redactor.redact(io.BytesIO(written), target) == found
     assert target.getvalue() == whole
