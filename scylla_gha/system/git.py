@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from scylla_gha.counting import counted
 from scylla_gha.errors import ToolError
 from scylla_gha.system import process
 
@@ -78,7 +79,7 @@ def run_git(
         limits = [str(_MEMORY_KIB), str(most_bytes // _BLOCK_BYTES), file.name]
         done = process.capture([*_BOUNDED, *limits, *argv], cwd=folder, env=variables, stdin=stdin, seconds=seconds)
         if done.code == -signal.SIGXFSZ:
-            raise GitOutputError(f"git {args[0]}: its output is larger than {most_bytes} bytes")
+            raise GitOutputError(f"git {args[0]}: its output is larger than {counted(most_bytes, 'byte')}")
         return replace(done, stdout=file.read())
 
 
