@@ -55,7 +55,7 @@ class _Start:
                 self.merge(name, filled_json(file.data, known))
 
     def merge(self, path: str, content: object) -> None:
-        """Merge a JSON value into a file: objects by their keys, other values replace earlier ones."""
+        """Merge a JSON value into a file: objects by keys, lists are joined, and other values replace earlier ones."""
         self.files[path] = _merged(self.files.get(path), content)
 
     def write(self) -> None:
@@ -67,7 +67,7 @@ class _Start:
 def _merged(old: object, new: object) -> object:
     if isinstance(old, dict) and isinstance(new, dict):
         return {**old, **{key: _merged(old.get(key), value) for key, value in new.items()}}
-    return new
+    return [*old, *new] if isinstance(old, list) and isinstance(new, list) else new
 
 
 def filled(text: str, values: Values) -> str:
