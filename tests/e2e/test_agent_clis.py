@@ -22,6 +22,9 @@ from tests.support.command import scylla
 from tests.support.git import shell
 from tests.support.provider import serve
 
+# Packages of plug-ins, and a list of prices; no setting prevents it.
+TRIED = {"opencode": {"registry.npmjs.org"}, "aider": {"raw.githubusercontent.com"}}
+ONE_ANSWER = {"aider"}
 PROOFS = {
     "01-instructions": SENTENCE,
     "02-skill": "How to greet reviewers",
@@ -32,15 +35,17 @@ PROOFS = {
 
 
 @pytest.mark.parametrize("name", sorted(MANIFESTS))
-def test_it_writes_a_file_and_reaches_no_host_but_the_model(tmp_path: Path, name: str) -> None:
+def test_it_writes_a_file_and_reaches_no_other_host(tmp_path: Path, name: str) -> None:
     with serve(diligent) as provider:
         said = evaluate(tmp_path, name, provider.url)
     assert said.code == 0, said.err
     (attempt,) = attempts(tmp_path).values()
     assert (attempt["outcome"], attempt["diff"]["files"]) == ("completed", ["hello.py"]), attempt["reason"]
     assert attempt["delivery"]["proved"], attempt["delivery"]
-    assert (attempt["network"]["allowed"], attempt["network"]["refused"]) == ({}, {})
-    assert (attempt["turns"], attempt["requests"]) == (2, 2)
+    assert attempt["network"]["allowed"] == {}
+    assert attempt["network"]["refused"].keys() <= TRIED.get(name, set())
+    requests = 1 if name in ONE_ANSWER else 2
+    assert (attempt["turns"], attempt["requests"]) == (requests, requests)
     assert attempt["usage"]["usd"] > 0
     assert attempt["agent_version"] in {None, pinned(name).partition("@")[2]}
 
@@ -63,5 +68,5 @@ def test_each_treatment_is_proved_and_taken_away_or_refused(tmp_path: Path, name
     for sub_test in TREATMENTS.keys() - ids.keys():
         write_experiment(tmp_path, name, (f"T1/{sub_test}",))
         refused = scylla("validate", "probe.yaml", cwd=tmp_path)
-        assert refused.code == 2, sub_test
+        assert refused.code == 3, sub_test
         assert f"{name} cannot take " in refused.err

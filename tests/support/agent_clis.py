@@ -15,6 +15,7 @@ LIBRARY = Library((toolkit_root(),))
 MANIFESTS: dict[str, AgentManifest] = {name: LIBRARY.agent_manifest(name) for name in LIBRARY.agent_names()}
 MODEL = "claude-sonnet-5"
 WRITE = "printf 'print(\"Hello, World!\")\\n' > hello.py && python3 hello.py"
+SUBMIT = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 SHELLS = ("run_shell_command", "bash", "Bash", "shell", "exec_command")
 EXPERIMENT = """\
 id: probe
@@ -35,7 +36,7 @@ FILES = {
     "config/mcp/clock/server.yaml": "description: A clock\ncommand: python3\nargs: ['{folder}/clock.py']\n",
     "config/mcp/clock/clock.py": SERVER,
     "config/skills/greeting/SKILL.md": "---\nname: greeting\ndescription: How to greet reviewers\n---\nSay hello.\n",
-    "config/agents/reader.md": "---\nname: reader\ndescription: Reads the proofs\ntools: [Read]\n---\nYou read it.\n",
+    "config/agents/reader.md": "---\nname: reader\ndescription: Reads the proofs\n---\nYou read all proofs.\n",
 }
 TREATMENTS = {
     "00-none": "agent_files: []",
@@ -65,13 +66,16 @@ def takes(name: str, sub_test: str) -> bool:
     own = MANIFESTS[name].treatment
     if sub_test in PART:
         return getattr(own, PART[sub_test]) is not None
-    return sub_test == "00-none" or "AGENTS.md" in (own.agent_files or ())
+    return sub_test == "00-none" or bool({"AGENTS.md", "/AGENTS.md"} & {*(own.agent_files or ())})
 
 
 def diligent(body: Body) -> Say:
-    """Write the file by the CLI's own shell tool, and end when its result has come."""
-    if tool_results(body) or not body.get("tools"):
-        return Say("Done.")
+    """Write the file by the CLI's own shell tool, or in the answer if it has no tools; end when it is written."""
+    if not body.get("tools"):
+        return Say('hello.py\n```\nprint("Hello, World!")\n```\n')
+    if tool_results(body):
+        is_mini = "COMPLETE_TASK" in json.dumps(body["messages"])
+        return Say("I end.", "bash", {"command": SUBMIT}) if is_mini else Say("Done.")
     shell = next(tool for tool in body["tools"] if tool.get("name") in SHELLS)
     schema = shell["input_schema"]
     values = {"boolean": False, "number": 10, "integer": 10}
