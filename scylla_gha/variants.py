@@ -1,7 +1,7 @@
 """Variants and modes: the resources of an agent, and the proof that it had them and nothing else.
 
-What was declared is searched in each source: the CLI's own start event, and the first request to the model. What the
-CLI has by default is known from an inventory, which is measured once per version. Without an inventory, only MCP
+Each source is searched for the declared resources: the CLI's start event, and the first request to the model. The CLI's
+default resources are known from an inventory, which is measured once per version. Without an inventory, only MCP
 servers, plugins, explicit tools and replaced system prompts can be recognised as undeclared; the rest is `unverified`.
 The agent's process writes the sources, so quotations of them are short.
 
@@ -41,12 +41,12 @@ from scylla_gha.model.variant import MCP_FILE, AgentResources, SystemPrompt, Tre
 
 _FACTS: Final[frozenset[Source]] = frozenset({"first request", "search of PATH"})  # from before the agent could act
 ALWAYS_SEEN: Final[frozenset[Source]] = frozenset({"start event", "first request"})
-_SHOWN: Final = 60
-_LONGEST_PATH: Final = 300
-_MOST: Final = 50  # faults that are named
-_NAMED: Final = 5
+_MAX_NAME_CHARACTERS: Final = 60
+_MAX_PATH_CHARACTERS: Final = 300
+_MAX_FAULTS: Final = 50  # faults that are named
+_MAX_CALLS: Final = 5
 _HASH_DIGITS: Final = 8
-_UNSEEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]")
+_INVISIBLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]")
 _KIND_OF: Final = {"skills": "skill", "agents": "sub-agent"}
 _UNKNOWN: Final = Inventory(agent="", version="", models=(), tools=(), skills=(), agents=(), prompt_lines=())
 
@@ -112,8 +112,8 @@ def _with_instructions(prompt: SystemPrompt | None, instructions: str | None) ->
     """Return a system prompt, which is one text, with the instructions of a mode at its end."""
     if instructions is None:
         return prompt
-    own = (prompt.append if prompt.replace is None else prompt.replace) if prompt else None
-    text = "\n\n".join(filter(None, ((own or "").strip(), instructions))) + "\n"
+    declared = (prompt.append if prompt.replace is None else prompt.replace) if prompt else None
+    text = "\n\n".join(filter(None, ((declared or "").strip(), instructions))) + "\n"
     return SystemPrompt(replace=text) if prompt and prompt.replaces else SystemPrompt(append=text)
 
 
@@ -167,10 +167,10 @@ def prove_delivery(
     """Compare the declared treatment with the observed one.
 
     Args:
-        declared: by the variant.
-        seen: what each source reports.
+        declared: treatment that the variant declares.
+        seen: observation of each source.
         inventory: what the CLI has by default; None: unknown for this version.
-        is_out_of_reach: the agent could not rewrite its own output.
+        is_out_of_reach: True if the agent could not rewrite its output.
     """
     if declared.forked_skill:
         seen = [_of_sub_agent(source) if source.source == "first request" else source for source in seen]
@@ -183,13 +183,13 @@ def prove_delivery(
             (missing if is_fact or fault.partition(" (")[0] in lacking else claimed)[fault] = None
         for fault in _undeclared(declared, source, inventory):
             (undeclared if is_fact or fault in _names_in(request) else claimed)[fault] = None
-    is_whole = {source.source for source in seen} >= set(declared.sources)
-    if is_whole:
+    is_complete = {source.source for source in seen} >= set(declared.sources)
+    if is_complete:
         (missing if is_out_of_reach else claimed).update(dict.fromkeys(_unreported(declared, seen)))
     prompts = [source.system_prompt for source in seen if source.system_prompt is not None]
     can_change_net = declared.safety_net and not declared.net_is_managed
     return Delivery(
-        proved=is_whole and not (missing or undeclared or claimed or can_change_net),
+        proved=is_complete and not (missing or undeclared or claimed or can_change_net),
         seen=tuple(source.source for source in seen),
         missing=_first(missing),
         undeclared=_first(undeclared),
@@ -204,28 +204,28 @@ def prove_delivery(
 
 
 def _of_sub_agent(request: Observed) -> Observed:
-    """Return what a sub-agent's first request tells of the main conversation: only the model."""
+    """Return what a sub-agent's first request shows of the main conversation: only the model."""
     return Observed(source=request.source, model=request.model)
 
 
 def _characters(declared: Declared, request: Observed) -> dict[str, int]:
-    """Return the characters of the first request by part: what is declared, and the definitions of all tools."""
+    """Return the characters of the first request by part: declared resources, and the definitions of all tools."""
     prompt, seen = declared.system_prompt, request.characters
-    own = len(prompt.append) if prompt and prompt.append else seen.get("system_prompt", 0) if prompt else 0
+    prompt_size = len(prompt.append) if prompt and prompt.append else seen.get("system_prompt", 0) if prompt else 0
     parts = {"skills": declared.skills, "agents": declared.agents, "mcp": declared.mcp_servers}
     sizes = {kind: sum(seen.get(f"{kind}/{name}", 0) for name in names) for kind, names in parts.items()}
     tools = sum(size for name, size in seen.items() if name.startswith("tools/"))
-    return {name: size for name, size in {"prompt": own, **sizes, "tools": tools}.items() if size}
+    return {name: size for name, size in {"prompt": prompt_size, **sizes, "tools": tools}.items() if size}
 
 
 def line_hash(line: str) -> str:
-    """Return the hash by which an inventory knows a line of a system prompt."""
+    """Return the hash that an inventory stores for a line of a system prompt."""
     return hashlib.sha256(line.strip().encode()).hexdigest()[:_HASH_DIGITS]
 
 
 def _first(faults: Iterable[str]) -> tuple[str, ...]:
     texts = tuple(faults)
-    return texts if len(texts) <= _MOST else (*texts[:_MOST], f"{len(texts) - _MOST} more")
+    return texts if len(texts) <= _MAX_FAULTS else (*texts[:_MAX_FAULTS], f"{len(texts) - _MAX_FAULTS} more")
 
 
 def _kinds(declared: Declared, source: Observed) -> _Kinds:
@@ -287,9 +287,9 @@ def _cut(declared: Declared, source: Observed | None) -> dict[str, str]:
 def _plain(text: str) -> str:
     """Return a text with single spaces and without escapes: CLIs list descriptions on one or many lines.
 
-    Newer ones also list spaces in the place of characters that nobody sees.
+    Newer CLIs also list spaces in place of invisible characters.
     """
-    return " ".join(_UNSEEN.sub(" ", html.unescape(text)).split())
+    return " ".join(_INVISIBLE.sub(" ", html.unescape(text)).split())
 
 
 def _unreported(declared: Declared, seen: Sequence[Observed]) -> Iterator[str]:
@@ -318,8 +318,8 @@ def _prompt_missing(declared: Declared, text: str, lines: Sequence[str], invento
         return
     if prompt is not None and prompt.append is not None and prompt.append not in text:
         yield f"the appended system prompt of {counted(len(prompt.append.encode()), 'byte')}"
-    own = set(map(line_hash, lines)) - _appended(declared)
-    if not own or (inventory is not None and not own & set(inventory.prompt_lines)):
+    cli_lines = set(map(line_hash, lines)) - _appended(declared)
+    if not cli_lines or (inventory is not None and not cli_lines & set(inventory.prompt_lines)):
         yield "the CLI's own system prompt"
 
 
@@ -339,7 +339,7 @@ def _undeclared(declared: Declared, source: Observed, inventory: Inventory | Non
     yield from (f"a second skill {_short(name)}, of the start state" for name in declared.repeated_skills)
     for path in source.instructions or ():  # read by the agent, which may read only these
         if not any(path == allowed or path.startswith(f"{allowed}/") for allowed in declared.places):
-            yield f"instructions of {path[:_LONGEST_PATH]}"
+            yield f"instructions of {path[:_MAX_PATH_CHARACTERS]}"
     if source.model is not None and declared.model is not None and source.model != declared.model:
         yield f"model {_short(source.model)} instead of {declared.model}"
     if inventory is not None and _has_own_prompt(declared) and _has_lines(declared, inventory):
@@ -352,13 +352,13 @@ def _unguarded(declared: Declared, seen: Sequence[Observed]) -> Iterator[str]:
     """Yield calls without an event of the safety net's hook, and events of a safety net that was not declared."""
     for source in seen:
         if declared.safety_net and source.unguarded:
-            yield f"safety net ({source.source}): it was not asked about {', '.join(source.unguarded[:_NAMED])}"
+            yield f"safety net ({source.source}): it was not asked about {', '.join(source.unguarded[:_MAX_CALLS])}"
         if source.guarded and not declared.safety_net:
             yield "a safety net that was not declared"
 
 
 def _names_in(request: Observed | None) -> set[str]:
-    """Return what the first request names in its text, in the words of faults."""
+    """Return the skills, plugins and sub-agents that the first request names, worded as faults."""
     if request is None:
         return set()
     skills = request.skills or ()
@@ -373,7 +373,7 @@ def _beyond(kind: str, reported: Iterable[str] | None, allowed: Iterable[str]) -
 
 
 def _short(text: str) -> str:
-    return text[:_SHOWN]
+    return text[:_MAX_NAME_CHARACTERS]
 
 
 def _has_own_prompt(declared: Declared) -> bool:

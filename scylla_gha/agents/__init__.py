@@ -1,6 +1,6 @@
 """Agents by name, and their programs and versions on this machine.
 
-An agent is built in, or a CLI with a manifest in `config/agent-clis/`: of the current folder's project, else of the
+An agent is built in, or a CLI with a manifest in `config/agent-clis/` of the current folder's project, or else of the
 toolkit.
 """
 
@@ -25,7 +25,7 @@ _WITH_CODE: Final[dict[str, Agent]] = {"oracle": Oracle(), "nop": NopAgent(), "c
 
 
 class AgentMap(Mapping[str, Agent]):
-    """All agents by name. A manifest is read when its agent is asked for."""
+    """All agents by name. A manifest is read when its agent is looked up."""
 
     def __getitem__(self, name: str) -> Agent:
         """Return an agent.
@@ -108,7 +108,7 @@ def find_agent(agent_id: str, *, install: bool) -> InstalledAgent:
 
 
 def _program(package: AgentPackage, version: str | None) -> str:
-    """Return the path of an agent's program: that of a version, which is installed, or the one on PATH."""
+    """Return the path of an agent's program: install a given version, or find the program on PATH."""
     if version is None:
         registry, name = ("npm", package.npm) if package.npm else ("pypi", str(package.source and package.source.pypi))
         return find_program(package.program, name, registry)

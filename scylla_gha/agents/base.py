@@ -134,13 +134,13 @@ class AgentPackage:
     """Package of an agent CLI.
 
     Attributes:
-        npm: name of the npm package; empty: it is of PyPI.
+        npm: name of the npm package; empty: the package is from PyPI.
         program: name of its program.
         oldest: oldest supported version.
         side_models: models that some version requests by itself, whatever model it is started with.
         aliases: ids of models, by the CLI's short names, that a version without an inventory is expected to request.
             An alias that is part of the id of the trial's own model means that model.
-        source: package of a manifest, which may need another installation than that of npm; None: it has no manifest.
+        source: package as the manifest describes it, which states how to install it; None: the agent has no manifest.
     """
 
     npm: str
@@ -152,7 +152,7 @@ class AgentPackage:
 
 
 def copy_skill(source: Path, target: Path) -> None:
-    """Copy a skill's folder without what agents do not get."""
+    """Copy a skill's folder without files that are not delivered to agents."""
 
     def undelivered(folder: str, names: list[str]) -> set[str]:
         return {name for name in names if is_undelivered(source, Path(folder, name))}
@@ -179,10 +179,10 @@ class Agent(Protocol):
 
     @property
     def digest(self) -> str | None:
-        """Digest of the data that describes it, a part of the keys of its trials; None: its version stands for it."""
+        """Digest of its manifest, which is a part of its trials' keys; None: its version identifies its behaviour."""
 
     def unsupported(self, arm: Arm, roots: Sequence[Path]) -> Iterable[str]:
-        """Return the parts of an arm's treatment that it cannot take; `roots` have the configuration."""
+        """Return the parts of an arm's treatment that it does not support; `roots` have the configuration."""
 
     @property
     def api_styles(self) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ class NopAgent:
     prompt_commands: Final = None
 
     def unsupported(self, arm: Arm, roots: Sequence[Path]) -> tuple[()]:  # noqa: ARG002 the Protocol's signature
-        """Return nothing: it has no treatment."""
+        """Return nothing: it gets no treatment."""
         return ()
 
     def path_aliases(self, workspace: str) -> dict[str, str]:  # noqa: ARG002 the Protocol's signature

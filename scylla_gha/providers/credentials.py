@@ -10,7 +10,7 @@ from pydantic import Field
 
 from scylla_gha.model import Record
 
-_SECONDS: Final = 20
+_IDENTITY_SECONDS: Final = 20
 
 
 class CredentialError(Exception):
@@ -42,7 +42,7 @@ class Federation(Record):
 
         url = f"{self.url}&{urlencode({'audience': self.audience})}"
         request = urllib.request.Request(url, headers={"authorization": f"Bearer {self.token}"})  # noqa: S310 see federation_in
-        with urllib.request.urlopen(request, timeout=_SECONDS) as response:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=_IDENTITY_SECONDS) as response:  # noqa: S310
             answer = json.load(response)
         value = answer.get("value") if isinstance(answer, dict) else None
         if not isinstance(value, str):
@@ -59,7 +59,7 @@ class Credentials:
     federation: Federation | None = None
 
     def __bool__(self) -> bool:
-        """Tell if one of them is set."""
+        """Tell if any credential is set."""
         return bool(self.api_key or self.bearer or self.federation)
 
 
@@ -70,5 +70,5 @@ class TokenSource(Protocol):
         """Return a valid token.
 
         Raises:
-            CredentialError: none could be obtained.
+            CredentialError: no token could be obtained.
         """

@@ -1,4 +1,4 @@
-"""A local server in the place of all model APIs: it lets an agent use a shell once, and then end.
+"""A local stand-in for all model APIs: it makes an agent use a shell once and then end.
 
 Each API style's `scripted.py` has the form of its requests and answers.
 """
@@ -50,7 +50,7 @@ def next_answer(style: ScriptedStyle, body: Body) -> ScriptedAnswer:
 
 
 def _arguments(schema: Body) -> Body:
-    """Return the arguments of a shell's call: the command, and a text for a description and all that is required."""
+    """Return the arguments of a shell's call: the command, and a text for the description and required arguments."""
     properties = inner_object(schema, "properties")
     name = next((name for name in _COMMAND_ARGUMENTS if name in properties), _COMMAND_ARGUMENTS[0])
     is_list = inner_object(properties, name).get("type") == "array"

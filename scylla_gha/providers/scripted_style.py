@@ -1,4 +1,4 @@
-"""The interface of a scripted API style: a module with the form of its requests and answers."""
+"""Protocol of a scripted API style: a module with the form of its requests and answers."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ class ScriptedAnswer:
 
 
 class ScriptedStyle(Protocol):
-    """A module with the form of an API style's requests and answers. `PATHS` are those of requests for answers."""
+    """A module with the form of an API style's requests and answers. `PATHS` match requests for answers."""
 
     PATHS: re.Pattern[str]
     COUNT_PATHS: re.Pattern[str]
@@ -29,13 +29,13 @@ class ScriptedStyle(Protocol):
         """Tell if a request has the result of a tool call."""
 
     def is_streamed(self, path: str, body: Body) -> bool:
-        """Tell if the answer is asked for as a stream."""
+        """Tell if the request asks for a stream."""
 
     def count(self) -> dict[str, Any]:
         """Return the answer to a count of tokens."""
 
     def whole(self, body: Body, answer: ScriptedAnswer) -> dict[str, Any]:
-        """Return an answer in one piece."""
+        """Return an answer as one object."""
 
     def events(self, body: Body, answer: ScriptedAnswer) -> Iterator[str]:
         """Yield an answer as server-sent events."""

@@ -111,7 +111,7 @@ class ClaudeCode:
     prompt_commands: Final = ("goal", "init", "insights", "review", "security-review", "team-onboarding")
 
     def unsupported(self, arm: Arm, roots: Sequence[Path]) -> tuple[()]:  # noqa: ARG002 the Protocol's signature
-        """Return nothing: it takes every part of a treatment."""
+        """Return nothing: it supports every part of a treatment."""
         return ()
 
     def path_aliases(self, workspace: str) -> dict[str, str]:

@@ -116,7 +116,7 @@ class _ProjectFiles(NamedTuple):
 
 
 def _project_files(files: Collection[str], workspace: Path) -> _ProjectFiles:
-    """Return those of a variant's files that the CLI has to show at the start; it may load others later."""
+    """Return the skills, sub-agents and instructions of a variant's files that the CLI has to show at the start."""
     skills = {Path(path).parent for path in files if _SKILL_FILE.fullmatch(path)}
     unlisted = {Path(path).parent for path in skills_without_description({path: workspace / path for path in files})}
     shown = sorted(folder.name for folder in skills - unlisted)
@@ -162,7 +162,7 @@ def _unlisted(file: Path, *, is_of_plugin: bool = False) -> tuple[Source, ...]:
 
 
 def _repeated_skills(skills: Mapping[str, str], workspace: Path) -> tuple[str, ...]:
-    """Return the variant's skills whose names a skill of the start state has; skills of plugins have names apart."""
+    """Return the variant's skills that share a name with the start state's; names in plugins have a prefix."""
     folder = workspace / ".claude" / "skills"
     return tuple(name for own, name in skills.items() if own == name and (folder / name / "SKILL.md").is_file())
 

@@ -40,7 +40,7 @@ class ManifestAgent:
 
     @property
     def uses_model(self) -> bool:
-        """True: each CLI asks a model."""
+        """True: every CLI uses a model."""
         return True
 
     @property
@@ -55,7 +55,7 @@ class ManifestAgent:
 
     @property
     def skill_listing(self) -> None:
-        """None: rules for lists of skills were not measured."""
+        """None: its rules for lists of skills are unknown."""
 
     @property
     def skills_folder(self) -> str | None:
@@ -67,7 +67,7 @@ class ManifestAgent:
         """None: a prompt that begins with `/` is plain text."""
 
     def unsupported(self, arm: Arm, roots: Sequence[Path]) -> Iterator[str]:
-        """Yield the parts of an arm's treatment that the manifest has no line for."""
+        """Yield the parts of an arm's treatment that the manifest does not describe."""
         treatment = arm.variant.treatment if arm.variant else Treatment()
         prompt, mode, forms = treatment.system_prompt, arm.mode, self.manifest.treatment
         replaces = prompt is not None and prompt.replaces
@@ -93,7 +93,7 @@ class ManifestAgent:
             yield from () if any(map(PathPatterns(forms.agent_files).match, files)) else ("agent_files",)
 
     def _unknown_tools(self, treatment: Treatment, roots: Sequence[Path]) -> Iterator[str]:
-        """Yield the tools of sub-agents for which the manifest has no name of the CLI."""
+        """Yield the tools of sub-agents whose names in the CLI the manifest does not state."""
         known = self.manifest.treatment.agents.tools if self.manifest.treatment.agents else {}
         for name in treatment.agents:
             tools = read_agent(material_path(roots, "agents", name)).tools or ()
@@ -101,7 +101,7 @@ class ManifestAgent:
 
     @property
     def circumstances(self) -> Mapping[str, str]:
-        """The manifest's patterns."""
+        """Patterns of the manifest."""
         return self.manifest.circumstances
 
     def path_aliases(self, workspace: str) -> Mapping[str, str]:  # noqa: ARG002 the Protocol's signature
@@ -155,7 +155,7 @@ class ManifestAgent:
         """Return None: the gateway knows the cost."""
 
     def declare(self, task: AgentTask, workspace: Path) -> Declared:
-        """Return the treatment with the texts that the first request must have."""
+        """Return the treatment with the texts that the first request must contain."""
         return declared_delivery(self.manifest, task, workspace)
 
     def observe(self, transcript: Path, request: Path) -> tuple[Observed, ...]:
@@ -163,11 +163,11 @@ class ManifestAgent:
         return observed_delivery(self.manifest, read_session(self.manifest, transcript), request)
 
     def stop_rule(self, resources: AgentResources, stop: SkillStop) -> None:
-        """Return None: calls of skills are not known."""
+        """Return None: calls of skills cannot be recognised."""
 
     def watch(self, resources: AgentResources) -> ToolWatch:  # noqa: ARG002 the Protocol's signature
-        """Return nothing to note."""
+        """Return an empty watch."""
         return ToolWatch()
 
     def uses(self, resources: AgentResources, watched: WatchedTraffic, request: Path) -> None:
-        """Return None: uses of resources are not known."""
+        """Return None: uses of resources cannot be recognised."""

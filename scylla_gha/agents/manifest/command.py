@@ -25,14 +25,14 @@ from scylla_gha.store import write_text
 _RESOURCES: Final = "team"  # folder in HOME
 _PROMPT: Final = "system-prompt.md"  # files in HOME
 _TASK: Final = "task.md"
-_LONGEST_WORD: Final = 131_071  # maximum bytes of one argument in Linux
+_MAX_ARGUMENT_BYTES: Final = 131_071  # maximum bytes of one argument in Linux
 
 Values = Mapping[str, object]
 
 
 @dataclass
 class _Start:
-    """Parts of a command as they are added; files are texts, or JSON values that are merged."""
+    """Parts of a command, collected step by step; files are texts, or JSON values that are merged."""
 
     task: AgentTask
     values: dict[str, object]
@@ -41,7 +41,7 @@ class _Start:
     files: dict[str, Any] = field(default_factory=dict)
 
     def add(self, additions: Additions | None, **values: object) -> None:
-        """Add flags, variables and files, with these values in addition to those of the task."""
+        """Add flags, variables and files, filled with the task's values and these."""
         if additions is None:
             return
         known = {**self.values, **values}
@@ -71,7 +71,7 @@ def _merged(old: object, new: object) -> object:
 
 
 def filled(text: str, values: Values) -> str:
-    """Return the text with values in the place of known placeholders; lists are joined by commas."""
+    """Return the text with values in place of known placeholders; lists are joined by commas."""
 
     def value(name: str) -> str:
         inserted = values[name]
@@ -81,7 +81,7 @@ def filled(text: str, values: Values) -> str:
 
 
 def filled_json(content: object, values: Values) -> object:
-    """Return a JSON value with values in the place of placeholders; a text that is one placeholder keeps its type."""
+    """Return a JSON value with values in place of placeholders; a text that is only a placeholder gets its value."""
     if isinstance(content, str):
         match = PLACEHOLDER.fullmatch(content)
         return values[match[1]] if match and match[1] in values else filled(content, values)
@@ -97,7 +97,7 @@ def manifest_command(manifest: AgentManifest, task: AgentTask, program: str) -> 
 
     Raises:
         ConfigError: the CLI cannot use the API of the model.
-        ToolError: the task's prompt is too long for an argument.
+        ToolError: the task's prompt or another text is too long for an argument.
     """
     start = _Start(task, _values(task))
     start.add(manifest.start)
@@ -113,10 +113,10 @@ def manifest_command(manifest: AgentManifest, task: AgentTask, program: str) -> 
         start.files[_TASK] = task.prompt
     start.write()
     longest = max((len(word.encode()) for word in start.flags), default=0)
-    if longest > _LONGEST_WORD:
+    if longest > _MAX_ARGUMENT_BYTES:
         raise ToolError(
-            f"an argument of {manifest.name} would have {counted(longest, 'byte')}, and Linux takes {_LONGEST_WORD}; "
-            "use a shorter prompt, or an agent that reads it from a file"
+            f"an argument of {manifest.name} would have {counted(longest, 'byte')}, and Linux allows "
+            f"{_MAX_ARGUMENT_BYTES}; use a shorter prompt, or an agent that reads it from a file"
         )
     return AgentCommand((program, *start.flags), env=start.env)
 
@@ -143,7 +143,7 @@ def _values(task: AgentTask) -> dict[str, object]:
 
 
 def _add_treatment(start: _Start, manifest: AgentManifest) -> None:
-    """Add the parts of the treatment; planning has refused a part that the manifest does not have."""
+    """Add the parts of the treatment; planning has refused parts that the manifest does not describe."""
     treatment, resources, forms = start.task.treatment, start.task.resources, manifest.treatment
     if treatment.system_prompt:
         _add_prompt(start, forms, treatment.system_prompt)

@@ -1,7 +1,7 @@
-"""Delivery to an agent CLI with a manifest: what was declared is searched in the texts of its first request.
+"""Delivery to an agent CLI with a manifest: searches the texts of its first request for the declared resources.
 
 That works for every model API and every CLI: an instruction file, a skill's description or a part of a prompt that the
-model got is a text in the request. What a CLI has beside the declared treatment is read by the manifest's patterns.
+model got is a text in the request. The manifest's patterns find what a CLI has beside the declared treatment.
 """
 
 import re
@@ -16,16 +16,16 @@ from scylla_gha.model.trial import Declared, Observed
 from scylla_gha.path_patterns import PathPatterns
 from scylla_gha.providers.base import Body, objects, parse_object
 
-_MOST_DEPTH: Final = 60  # levels of nesting in a request
-_LONGEST_FILE: Final = 1_000_000  # bytes of an instruction file
+_MAX_DEPTH: Final = 60  # levels of nesting in a request
+_MAX_FILE_BYTES: Final = 1_000_000  # bytes of an instruction file
 _SYSTEM_ROLES: Final = ("system", "developer")
 
 
 def declared_delivery(manifest: AgentManifest, task: AgentTask, workspace: Path) -> Declared:
-    """Return the treatment with the texts that the first request must have; call it before the agent starts."""
+    """Return the treatment with the texts that the first request must contain; call it before the agent starts."""
     treatment = task.treatment
     prompt = treatment.system_prompt
-    # CLIs add texts of their own to a prompt that replaces theirs.
+    # CLIs add further texts to a prompt that replaces their default one.
     replaced = {"the declared system prompt": prompt.replace} if prompt and prompt.replace else {}
     starts = any(rule.kind == "start" for rule in manifest.events)
     return Declared(
@@ -53,7 +53,7 @@ def _texts(manifest: AgentManifest, task: AgentTask, workspace: Path) -> Iterato
     for path in resources.agent_files or ():
         is_at_start = "/" not in path or f"/{path}" in patterns  # CLIs read others when they work in that folder
         if path.endswith(".md") and is_at_start and read.match(path):
-            text = (workspace / path).read_bytes()[:_LONGEST_FILE].decode(errors="replace").strip()
+            text = (workspace / path).read_bytes()[:_MAX_FILE_BYTES].decode(errors="replace").strip()
             yield from ((f"instructions of {path}", text),) if text else ()
 
 
@@ -98,14 +98,14 @@ def _first_request(manifest: AgentManifest, body: Body) -> Observed:
         mcp_servers=tuple(sorted(servers)) if form.server or form.tool_of_server else None,
         skills=_matches(form.skill, texts) if form.skill else None,
         agents=_matches(form.agent, texts) if form.agent else None,
-        instructions=tuple(map(_place, _matches(form.instructions, texts))) if form.instructions else None,
+        instructions=tuple(map(_instruction_path, _matches(form.instructions, texts))) if form.instructions else None,
         characters={"system_prompt": len(prompt)},
         texts=texts,
     )
 
 
-def _place(path: str) -> str:
-    """Return the path of an instruction file; a path without a folder is one in the workspace."""
+def _instruction_path(path: str) -> str:
+    """Return the path of an instruction file; a relative path is in the workspace."""
     return path if path.startswith("/") else f"./{path.removeprefix('./')}"
 
 
@@ -118,7 +118,7 @@ def _names(value: object) -> tuple[str, ...] | None:
 
 
 def _matches(pattern: str | None, texts: Sequence[str]) -> tuple[str, ...]:
-    """Return what the first group of a pattern matches in the texts, each once."""
+    """Return all distinct texts that the first group of a pattern matches."""
     if pattern is None:
         return ()
     found = (match[1] for text in texts for match in re.finditer(pattern, text, re.MULTILINE))
@@ -154,13 +154,13 @@ def _system_texts(body: Body) -> Iterator[str]:
 
 
 def _strings(value: object, only: str | None = None, depth: int = 0) -> Iterator[str]:
-    """Yield the strings in a JSON value; with `only`, those that are values of this key, or of no key."""
+    """Yield the strings in a JSON value; with `only`, skip strings under other keys."""
     if isinstance(value, str):
         yield value
-    elif depth < _MOST_DEPTH and isinstance(value, list):
+    elif depth < _MAX_DEPTH and isinstance(value, list):
         for item in value:
             yield from _strings(item, only, depth + 1)
-    elif depth < _MOST_DEPTH and isinstance(value, dict):
+    elif depth < _MAX_DEPTH and isinstance(value, dict):
         for key, item in value.items():
             if only is None or key == only or not isinstance(item, str):
                 yield from _strings(item, only, depth + 1)

@@ -1,4 +1,4 @@
-"""Transcript of an agent CLI with a manifest: its lines by the manifest's rules, and the outcome that its end claims.
+"""Reads the transcript of an agent CLI by its manifest's rules, and the outcome that the transcript claims.
 
 A claim is only believed as far as the gateway's log agrees (`attempt.classify_outcome`): exit codes of some CLIs are 0
 after an error, and some report half an answer as success. The agent can write to the transcript, so no content may
@@ -20,9 +20,9 @@ from scylla_gha.model.agent_manifest import AgentManifest, EventRule, OutcomeRul
 from scylla_gha.model.trial import Outcome, Step, ToolCall, Trajectory
 from scylla_gha.providers.base import objects
 
-_REASON_CHARS: Final = 300
+_MAX_REASON_CHARACTERS: Final = 300
 _TAIL_BYTES: Final = 10_000
-_GOOD: Final = ("success", "completed", "ok")
+_SUCCESS_VALUES: Final = ("success", "completed", "ok")
 _TEXT_BYTES: Final = 1_000_000  # of the output of a CLI that writes no events
 
 
@@ -37,11 +37,11 @@ class CliSession:
     """Content of a transcript.
 
     Attributes:
-        known: number of lines that a rule fits.
+        known: number of lines that match a rule.
         started: start event; None: there was none.
         start_rule: rule of the start event.
-        ended: whether the session's end was reported.
-        error: message of a failure after which the model said nothing more.
+        ended: True if the session's end was reported.
+        error: message of a failure that no answer of the model followed.
         code: code of that failure.
     """
 
@@ -84,21 +84,21 @@ def value_at(event: object, path: str | None) -> object:
 
 
 def read_session(manifest: AgentManifest, transcript: Path) -> CliSession:
-    """Read a transcript by the manifest's rules; lines that no rule fits are left out."""
+    """Read a transcript by the manifest's rules; lines that match no rule are skipped."""
     session = CliSession()
     if not manifest.events:
         text = transcript.read_bytes()[-_TEXT_BYTES:].decode(errors="replace").strip()
         session.messages += [_Message([text])] if text else []
         return session
     for event in read_events(transcript):
-        rule = next((rule for rule in manifest.events if _fits(rule, event)), None) if event else None
+        rule = next((rule for rule in manifest.events if _matches_rule(rule, event)), None) if event else None
         if event and rule:
             session.known += 1
             _add_event(session, rule, event)
     return session
 
 
-def _fits(rule: EventRule, event: Event) -> bool:
+def _matches_rule(rule: EventRule, event: Event) -> bool:
     return (
         all(value_at(event, path) == value for path, value in rule.when.items())
         and all(re.search(pattern, text_of(value_at(event, path))) for path, pattern in rule.matches.items())
@@ -107,7 +107,7 @@ def _fits(rule: EventRule, event: Event) -> bool:
 
 
 def text_of(value: object) -> str:
-    """Return a value as text: of a list of content blocks their texts, nothing for None, JSON for other values."""
+    """Return a value as text: the texts of a list of content blocks, nothing for None, JSON for other values."""
     if value is None or isinstance(value, str):
         return value or ""
     if isinstance(value, list) and (blocks := objects(value)):
@@ -131,7 +131,7 @@ def _add_event(session: CliSession, rule: EventRule, event: Event) -> None:
 
 
 def _add_end(session: CliSession, rule: EventRule, event: Event) -> None:
-    """Note the session's end or a failure; what the agent writes after a failure must not hide it."""
+    """Record the session's end or a failure; what the agent writes after a failure must not hide it."""
     failed, message = value_at(event, rule.failed), text_of(value_at(event, rule.text))
     if rule.kind == "end":
         session.ended = True
@@ -143,7 +143,7 @@ def _add_end(session: CliSession, rule: EventRule, event: Event) -> None:
 
 def _is_failure(value: object) -> bool:
     """Tell if a value of a field such as `is_error`, `status`, `error` or `exitCode` says that something failed."""
-    return bool(value) and value not in _GOOD
+    return bool(value) and value not in _SUCCESS_VALUES
 
 
 def _add_text(session: CliSession, text: str) -> None:
@@ -153,7 +153,7 @@ def _add_text(session: CliSession, text: str) -> None:
 
 
 def _clear_error(session: CliSession) -> None:
-    """Forget a failure that the CLI got over, since the model has answered again."""
+    """Clear a failure from which the CLI recovered, since the model has answered again."""
     if not session.ended:
         session.error, session.code = None, ""
 
@@ -239,7 +239,7 @@ def claimed_outcome(manifest: AgentManifest, session: CliSession, ended: Process
     code = ended.finished.code
     if ended.finished.timed_out:
         return Outcome.TIMEOUT, f"ended at the limit of {ended.limit_seconds:g} s"
-    reason = (session.error or ended.complaint())[:_REASON_CHARS]
+    reason = (session.error or ended.complaint())[:_MAX_REASON_CHARACTERS]
     for rule in manifest.outcomes:
         if _holds(rule, session, ended):
             return rule.outcome, "the agent ended by itself" if rule.outcome is Outcome.COMPLETED else reason

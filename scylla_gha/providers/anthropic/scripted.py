@@ -32,7 +32,7 @@ def has_result(body: Body) -> bool:
 
 
 def is_streamed(path: str, body: Body) -> bool:  # noqa: ARG001 the Protocol's signature
-    """Tell if the answer is asked for as a stream."""
+    """Tell if the request asks for a stream."""
     return body.get("stream") is True
 
 
@@ -42,7 +42,7 @@ def count() -> dict[str, Any]:
 
 
 def whole(body: Body, answer: ScriptedAnswer) -> dict[str, Any]:
-    """Return an answer in one piece."""
+    """Return an answer as one object."""
     content: dict[str, Any] = {"type": "text", "text": answer.text}
     if call := answer.call:
         content = {"type": "tool_use", "id": f"toolu_{call.id}", "name": call.tool, "input": call.arguments}

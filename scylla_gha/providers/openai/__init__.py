@@ -31,22 +31,22 @@ _PASSED: Final = re.compile(
 )
 _LIMIT: Final = "x-ratelimit-"
 _KINDS: Final = ("requests", "tokens")  # each with -remaining- and -reset- before it
-_PARTS_OF_A_TIME: Final = re.compile(r"([0-9.]+)(ms|h|m|s)")  # such as 6m0s and 20ms
+_DURATION_PARTS: Final = re.compile(r"([0-9.]+)(ms|h|m|s)")  # such as 6m0s and 20ms
 _SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _MAX_EXHAUSTED_SECONDS: Final = 60.0  # limits are refilled all the time: some is free long before the reset
-NO_CREDIT: Final = "insufficient_quota"  # a 429 that no wait mends
+NO_CREDIT: Final = "insufficient_quota"  # code of a 429 that waiting does not help
 _TOKEN_BYTES: Final = 96
 
 
 class OpenAIStyle(ABC):
-    """Parts that both styles of OpenAI's share."""
+    """Code that OpenAI's API styles share."""
 
     list_routes: tuple[str, ...] = ("/v1/models", "/v1/models/{model}")
 
     def url(self, base_url: str, target: str, model: str) -> str:  # noqa: ARG002 the Protocol's signature
-        """Return the address with the client's path after `/v1`, for which an address with a path has its own form.
+        """Return the address with the client's path; the path of `base_url`, if it has one, replaces `/v1`.
 
-        `https://api.openai.com/v1`, `https://api.openai.com` and `https://example.com/api/paas/v4` are addresses.
+        Examples of `base_url`: `https://api.openai.com/v1`, `https://api.openai.com`, `https://example.com/api/paas/v4`.
         """
         if urlsplit(base_url).path:
             return base_url + target.removeprefix("/v1")
@@ -57,7 +57,7 @@ class OpenAIStyle(ABC):
         return headers.get("authorization", "").removeprefix("Bearer ").strip()
 
     def request_headers(self, headers: Mapping[str, str], credentials: Credentials) -> CIMultiDict[str]:
-        """Return the known headers with the real key; without a key, if the server needs none."""
+        """Return the known headers, with the real key if the server needs one."""
         passed = CIMultiDict([(name, value) for name, value in headers.items() if _PASSED.fullmatch(name.lower())])
         passed["accept-encoding"] = "identity"
         if key := credentials.api_key or credentials.bearer:
@@ -69,7 +69,7 @@ class OpenAIStyle(ABC):
         return orjson.dumps({"error": {"message": message, "type": kind, "param": None, "code": kind}})
 
     def models_body(self, models: Mapping[str, ModelInfo | None], name: str | None) -> bytes | None:
-        """Return a list of models, or one of them."""
+        """Return the list of models, or the model of this name; None if it is not in the list."""
         objects = {
             id_: {"id": id_, "object": "model", "created": 0, "owned_by": model.provider if model else "unknown"}
             for id_, model in models.items()
@@ -118,7 +118,7 @@ class ResponsesStyle(OpenAIStyle):
 
 
 def error_code(body: bytes) -> str:
-    """Return the code of an error's body, or else its type; empty if it has none."""
+    """Return the error code in a body, or else the error's type; empty if it has neither."""
     error = inner_object(parse_object(body) or {}, "error")
     return str(error.get("code") or error.get("type") or "")
 
@@ -134,7 +134,7 @@ def _seconds(time: str) -> float:
     """Return the seconds of a time such as `1h2m3s`, `20ms` or `7`; 0 if it cannot be read."""
     if (seconds := decimal_number(time)) is not None:
         return seconds
-    parts = _PARTS_OF_A_TIME.findall(time)
+    parts = _DURATION_PARTS.findall(time)
     return sum((decimal_number(number) or 0.0) * _SECONDS[unit] for number, unit in parts)
 
 

@@ -1,4 +1,4 @@
-"""The Responses API: identity, size and cost terms of requests, and tokens, end and calls of responses.
+"""The Responses API: identity, size and cost of requests; tokens, end and calls of responses.
 
 Names of keys, items and events are those of the SDK openai 3.57.0 and of developers.openai.com/api/docs (2026-11-28).
 """
@@ -47,7 +47,7 @@ from scylla_gha.providers.json_requests import (
 )
 
 _LIMIT: Final = "max_output_tokens"
-# Keys of the client's bookkeeping, which say nothing to the model. `input[].id` is made anew in each run as well.
+# Keys for the client's bookkeeping, which the model does not see. `input[].id` also differs in each run.
 _BOOKKEEPING: Final = frozenset(
     {"client_metadata", "prompt_cache_key", "metadata", "safety_identifier", "user", "stream_options"}
 )
@@ -62,8 +62,8 @@ _REMOTE_ITEMS: Final = {
     "compaction_trigger": "compaction",
 }
 _USES: Final = 10  # of a provider's tool, if the request sets no bound
-# A bound: `original` detail takes up to 10,000 patches (guides, images and vision). The base64 counts as text besides,
-# since gpt-5.4-mini was seen to charge it so (community.openai.com/t/1380539, 2026-11-28).
+# An upper bound: `original` detail takes up to 10,000 patches (guides, images and vision). The base64 is also counted
+# as text, since gpt-5.4-mini was seen to charge it so (community.openai.com/t/1380539, 2026-11-28).
 IMAGE_TOKENS: Final = 10_000
 _STANDARD_TIERS: Final = frozenset({"auto", "default", "standard"})
 
@@ -168,7 +168,7 @@ def _new_results(items: list[Body]) -> Iterator[ToolResult]:
 def _conversation_digests(content: Body, items: list[Body]) -> ConversationDigests:
     """Compute the digests. A conversation opens with the user's messages before the first answer.
 
-    The key of the prompt's cache is that of a conversation, in Codex's requests the id of its thread.
+    The prompt cache key identifies a conversation; in Codex's requests it is the id of the thread.
     """
     opening = [item for item in itertools.takewhile(lambda item: not _is_answer(item), items) if _is_users(item)]
     system = [item for item in items if _kind(item) == "message" and not _is_users(item) and not _is_answer(item)]
@@ -209,7 +209,7 @@ def cost_terms(content: Body, size: int) -> CostTerms:
 
 
 def tier_of(content: Body) -> str:
-    """Return the service tier of a request or an answer; the usual one is `standard`."""
+    """Return the service tier of a request or an answer; `standard` for all names of the default tier."""
     tier = content.get("service_tier")
     return "standard" if tier is None or tier in _STANDARD_TIERS else str(tier)
 
@@ -243,7 +243,7 @@ def _sources(parts: list[Body]) -> Iterator[str]:
 
 
 def apply_settings(request: ModelRequest, settings: dict[str, JsonValue], model: ModelInfo | None) -> ModelRequest:
-    """Return the request with those settings that its model accepts."""
+    """Return the request with the settings that its model accepts."""
     if not settings:
         return request
     accepted = accepted_settings(settings, model)
@@ -257,7 +257,7 @@ def lower_max_tokens(request: ModelRequest, max_tokens: int) -> ModelRequest:
 
 
 def name_model(request: ModelRequest, model: str) -> ModelRequest:
-    """Return the request with the id of its model in place of an alias; its digest stays."""
+    """Return the request with the id of its model in place of an alias; its digest does not change."""
     content = cast("Body", parse_object(request.body))
     return replace(request, body=orjson.dumps({**content, "model": model}), model=model)
 
@@ -336,7 +336,7 @@ class ResponseUsage(AnswerReader):
         self.stop_reason = str(reason or self.stop_reason or (USES_TOOL if self._blocks else status))
 
     def _item(self, place: object, item: Body) -> None:
-        """Note a call of a client's tool, a use of a provider's tool, or a refusal."""
+        """Record a call of a client's tool, a use of a provider's tool, or a refusal."""
         self._has_items = True
         kind = str(item.get("type"))
         if kind == "web_search_call":

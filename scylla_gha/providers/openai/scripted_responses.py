@@ -33,7 +33,7 @@ def has_result(body: Body) -> bool:
 
 
 def is_streamed(path: str, body: Body) -> bool:  # noqa: ARG001 the Protocol's signature
-    """Tell if the answer is asked for as a stream."""
+    """Tell if the request asks for a stream."""
     return body.get("stream") is True
 
 
@@ -43,7 +43,7 @@ def count() -> dict[str, Any]:
 
 
 def whole(body: Body, answer: ScriptedAnswer) -> dict[str, Any]:
-    """Return an answer in one piece."""
+    """Return an answer as one object."""
     return {**_start(body), "status": "completed", "output": [_item(answer)], "usage": USAGE}
 
 
