@@ -282,8 +282,17 @@ def _print_source(plan: Plan) -> None:
     help="File to write, or the folder for inspect, atif and skill-creator.",
 )
 @click.option("--content", is_flag=True, help="With otel: add messages, and arguments and results of tools.")
+@click.option(
+    "--arm",
+    "arms",
+    multiple=True,
+    metavar="GLOB",
+    help="With junit: arm to write; may be repeated (default: all, the baseline included).",
+)
 @options.runs
-def export(experiment: str, form: ExportFormat, output: Path | None, content: bool, runs: Path) -> None:
+def export(
+    experiment: str, form: ExportFormat, output: Path | None, content: bool, arms: tuple[str, ...], runs: Path
+) -> None:
     """Write the rows of EXPERIMENT (a run's folder name) in another tool's format.
 
     inspect writes a log per arm, atif a trajectory per trial, and skill-creator a workspace for its viewer, into a
@@ -291,15 +300,20 @@ def export(experiment: str, form: ExportFormat, output: Path | None, content: bo
 
     \b
     scylla-gha export quickstart --to csv -o results.csv
-    scylla-gha export quickstart --to junit
+    scylla-gha export quickstart --to junit --arm 'oracle*'
     """  # noqa: D301
     if content and form != "otel":
         raise click.UsageError(f"--content: applies to --to otel only; remove it for {form}")
+    if arms and form != "junit":
+        raise click.UsageError(f"--arm: applies to --to junit only; remove it for {form}")
+    from scylla_gha.plan.selection import select
     from scylla_gha.store.run_folder import stored_plan
 
     folder = options.run_folder(runs, experiment)
     target = output or folder.root / DEFAULT_NAMES[form]
-    note = RunExport(folder, stored_plan(folder), target, content).write(form)
+    plan = stored_plan(folder)
+    chosen = tuple(select("--arm", arms, [arm.id for arm in plan.arms]))
+    note = RunExport(folder, plan, target, content, chosen).write(form)
     if note:
         click.echo(note, err=True)
     click.echo(str(target))

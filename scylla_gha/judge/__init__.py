@@ -12,7 +12,15 @@ from scylla_gha.config.keys import judgment_key
 from scylla_gha.errors import FixtureError, ToolError
 from scylla_gha.gateway.log import TrafficSummary
 from scylla_gha.hub.trial_files import BUNDLE_FILE, STATE_FILE
-from scylla_gha.judge.checks import CommandRun, Fill, describe_checks, run_check, verify_checkpoints
+from scylla_gha.judge.checks import (
+    NO_SESSION,
+    CommandRun,
+    Fill,
+    SessionFacts,
+    describe_checks,
+    run_check,
+    verify_checkpoints,
+)
 from scylla_gha.judge.github_checks import revision_of
 from scylla_gha.judge.github_texts import written_texts
 from scylla_gha.judge.github_trial import TrialGitHub, trial_github
@@ -58,7 +66,7 @@ def judge_trial(trial: Trial, prepared: PreparedScenario, folder: CellFolder, co
             tree = _base_plus_diff(prepared, _patch(last, folder), root)
             started = time.monotonic()
             answer = _answer(last, prepared, folder)
-            results = _run_checks(last.diff, tree, prepared, context, github, answer)
+            results = _run_checks(last.diff, tree, prepared, context, github, SessionFacts(answer, last.uses))
             check_seconds = round(time.monotonic() - started, 3)
             panel = _ask_panel(trial, prepared, folder, context, tree, results, github=github)
             update = {"checks": results, "check_seconds": check_seconds, **_panel_fields(panel, last, folder)}
@@ -245,7 +253,7 @@ def _run_checks(
     prepared: PreparedScenario,
     context: JudgingContext,
     github: TrialGitHub | None = None,
-    answer: str = "",
+    session: SessionFacts = NO_SESSION,
 ) -> tuple[CheckResult, ...]:
     scenario = prepared.folder.scenario
 
@@ -263,7 +271,7 @@ def _run_checks(
         diff=diff,
         run=run,
         seconds=scenario.validation.timeout_seconds,
-        answer=answer,
+        session=session,
         github=github,
         may_change=scenario.github.may_change if scenario.github else (),
     )

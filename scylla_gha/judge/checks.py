@@ -20,8 +20,8 @@ from scylla_gha.judge.github_trial import GoneError, TrialGitHub
 from scylla_gha.mining.languages import error_line
 from scylla_gha.model.github_condition import AllowedChange, Checkout
 from scylla_gha.model.judgment import CheckResult, CheckRole
-from scylla_gha.model.scenario import AnswerCondition, Checkpoint, DiffCondition, Rubric, Scenario
-from scylla_gha.model.trial import DiffStat
+from scylla_gha.model.scenario import AnswerCondition, Checkpoint, DiffCondition, Rubric, Scenario, UseCondition
+from scylla_gha.model.trial import DiffStat, Uses
 from scylla_gha.path_patterns import PathPatterns
 from scylla_gha.prepare import PreparedScenario
 from scylla_gha.prepare.workspace import materialise_diff, scratch
@@ -46,6 +46,15 @@ class CommandRun:
     cut: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    """Facts of the agent's session beside its change: the final message, and the uses of resources (None: unknown)."""
+
+    answer: str = ""
+    uses: Uses | None = None
+
+
+NO_SESSION: Final = SessionFacts()
 Fill = Callable[[Path], object]  # makes the folder in which a command works
 RunCheck = Callable[[str, int, Checkout | None], CommandRun]  # arguments: command, seconds, revision to work in
 
@@ -57,7 +66,7 @@ def verify_checkpoints(  # noqa: PLR0913 the evidence of all kinds of checkpoint
     diff: DiffStat,
     run: RunCheck,
     seconds: int,
-    answer: str = "",
+    session: SessionFacts = NO_SESSION,
     github: TrialGitHub | None = None,
     may_change: tuple[AllowedChange, ...] = (),
 ) -> tuple[CheckResult, ...]:
@@ -69,17 +78,18 @@ def verify_checkpoints(  # noqa: PLR0913 the evidence of all kinds of checkpoint
         diff: counts of the agent's change.
         run: runs a command in a fresh copy of the tree, or of a revision of the trial's GitHub.
         seconds: time limit of a check that does not set its own.
-        answer: the agent's final message.
+        session: the agent's final message, and what it used.
         github: the trial's GitHub; None: the scenario has none.
         may_change: allowed changes on GitHub.
 
     Raises:
-        FixtureError: a checkpoint is about GitHub, but the trial has no GitHub.
+        FixtureError: a checkpoint is about GitHub, but the trial has no GitHub; or it is about uses, which are unknown.
     """
     once = functools.cache(run)
     points = tuple(checkpoints)
     results = _verify_github(points, github, may_change)
-    results |= {point.id: _answer(point, point.answer, answer) for point in points if point.answer is not None}
+    results |= {point.id: _answer(point, point.answer, session.answer) for point in points if point.answer is not None}
+    results |= {point.id: _uses(point, point.uses, session.uses) for point in points if point.uses is not None}
     return tuple(results.get(point.id) or _verify(point, tree, diff, once, seconds) for point in points)
 
 
@@ -149,6 +159,19 @@ def _answer(checkpoint: Checkpoint, condition: AnswerCondition, answer: str) -> 
         [f"does not match {pattern!r}" for pattern in missing] + [f"matches {pattern!r}" for pattern in forbidden]
     )
     return _result(checkpoint, not fault, f"final message: {fault[:_EVIDENCE_CHARS] or 'as expected'}")
+
+
+def _uses(checkpoint: Checkpoint, condition: UseCondition, uses: Uses | None) -> CheckResult:
+    if uses is None:
+        raise FixtureError(f"{checkpoint.id}: it is unknown what the agent used: the gateway saw no whole session")
+    used = {name for name, count in uses.counts.items() if count} | uses.turns.keys()
+    used = used | set(uses.read) if condition.counts_reading else used - set(uses.read)
+    fault = "; ".join(
+        [f"{name} was not used" for name in condition.all if name not in used]
+        + [f"{name} was used" for name in condition.none if name in used]
+    )
+    evidence = f"used: {first_of(sorted(used), _LISTED_PATHS)}" if used else "nothing was used"
+    return _result(checkpoint, not fault, (fault or evidence)[:_EVIDENCE_CHARS])
 
 
 def _file(checkpoint: Checkpoint, path: Path) -> CheckResult:

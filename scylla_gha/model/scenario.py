@@ -162,6 +162,21 @@ class AnswerCondition(Record):
     )
 
 
+class UseCondition(Record):
+    """Condition on the skills, MCP servers and sub-agents that the agent used, by what the gateway saw.
+
+    The oracle uses none of them, so it cannot prove a scenario with such a required checkpoint.
+    """
+
+    all: tuple[Text, ...] = Field(
+        default=(), description="Resources that must all be used: skill/NAME, mcp/NAME or agent/NAME"
+    )
+    none: tuple[Text, ...] = Field(default=(), description="Resources of which none may be used")
+    counts_reading: bool = Field(
+        default=True, description="If true, a skill is also used if another tool read its SKILL.md"
+    )
+
+
 class DiffCondition(Record):
     """Condition on the agent's diff. It never holds for an empty diff."""
 
@@ -178,8 +193,9 @@ class DiffCondition(Record):
 class Checkpoint(Record):
     """Condition that code verifies after the agent's work.
 
-    It is on a command (`run`), a file (`file`), the diff (`changes`), the final message (`answer`), GitHub's state
-    (`github`), a repository there (`git`), or everything outside the scenario's `may_change` (`unchanged`).
+    It is on a command (`run`), a file (`file`), the diff (`changes`), the final message (`answer`), the use of skills,
+    servers and sub-agents (`uses`), GitHub's state (`github`), a repository there (`git`), or everything outside the
+    scenario's `may_change` (`unchanged`).
     """
 
     id: Slug
@@ -219,6 +235,11 @@ class Checkpoint(Record):
         exclude_if=lambda answer: answer is None,
         description="Condition on the agent's final message; for scenarios with `answers: true`",
     )
+    uses: UseCondition | None = Field(
+        default=None,
+        exclude_if=lambda uses: uses is None,
+        description="Condition on the skills, MCP servers and sub-agents that the agent used",
+    )
     github: StateCondition | None = Field(
         default=None, description="Condition on the GitHub records at the end of the trial"
     )
@@ -241,9 +262,10 @@ class Checkpoint(Record):
 
     @model_validator(mode="after")
     def _one_kind(self) -> "Checkpoint":
-        kinds = (self.run, self.file, self.changes, self.answer, self.github, self.git, self.unchanged or None)
+        on_github = (self.github, self.git, self.unchanged or None)
+        kinds = (self.run, self.file, self.changes, self.answer, self.uses, *on_github)
         if sum(kind is not None for kind in kinds) != 1:
-            raise ValueError("give exactly one of run, file, changes, answer, github, git and unchanged")
+            raise ValueError("give exactly one of run, file, changes, answer, uses, github, git and unchanged")
         if self.run is None and self.checkout is not None:
             raise ValueError("`checkout` needs `run`; add it, or remove `checkout`")
         outputs = (self.stdout is not None, self.stdout_matches, self.stdout_never_matches, self.graduated, self.exit)

@@ -31,6 +31,7 @@ from scylla_gha.model.scenario import (
     Scenario,
     ScenarioTask,
     SkillStop,
+    UseCondition,
     Validation,
 )
 from scylla_gha.model.trial import Attempt, Outcome, Trial
@@ -63,7 +64,7 @@ from scylla_gha.store.run_folder import RunFolder
 INSTALLED: Final = "01-installed"
 USER_ONLY: Final = "only users can call it (disable-model-invocation)"
 _SECONDS: Final = 300
-_ASKED: Final = "asked"
+_TRIGGERED: Final = "triggered"
 _ANSWERED: Final = (Outcome.COMPLETED, Outcome.REFUSED)  # the conversation is whole, or was decided
 _LONGEST_TITLE: Final = 80
 _LONGEST_WORDS: Final = 40
@@ -185,7 +186,7 @@ def _part(
         write_plugin(suite, skills[0].invoked_as)
     variants = _write_arms(suite, current, before, installed_beside(request, check, names, base.say))
     for query, skill_eval in queries:
-        write_query(suite, name, query, skill_eval, request.trigger_turns)
+        write_query(suite, name, query, skill_eval, request)
     experiment = Experiment(
         id=name,
         question=f"Do the skills of {shown} trigger when they should, and stay quiet when not?",
@@ -221,8 +222,13 @@ def _write_arms(
     return [sub_test.id for sub_test in sub_tests]
 
 
-def write_query(suite: Path, name: str, query: LabelledQuery, skill_eval: SkillEval | None, answers: int) -> None:
-    """Write the scenario of a query; its workspace is empty but for the files of its eval."""
+def write_query(
+    suite: Path, name: str, query: LabelledQuery, skill_eval: SkillEval | None, request: SkillRequest
+) -> None:
+    """Write the scenario of a query; its workspace is empty but for the files of its eval.
+
+    A trial passes if the skills triggered as the label says.
+    """
     has_files = skill_eval is not None and bool(skill_eval.files)
     fixture = suite / "fixtures" / f"{name}.{query.id if has_files else 'empty'}"
     if skill_eval is not None and has_files:
@@ -230,8 +236,13 @@ def write_query(suite: Path, name: str, query: LabelledQuery, skill_eval: SkillE
     fixture.mkdir(parents=True, exist_ok=True)
     folder = suite / "scenarios" / name / query.id
     write_text(folder / "prompt.md", query.text)
-    item = Item(id="A1", text="The query was asked", type="binary", checks=(_ASKED,))
-    write_yaml(folder / "rubric.yaml", Rubric(categories=(Category(id="asked", weight=1.0, items=(item,)),)))
+    uses = UseCondition(
+        all=tuple(f"skill/{name}" for name in query.expected),
+        none=tuple(f"skill/{name}" for name in query.rejected),
+        counts_reading=not request.strict,
+    )
+    item = Item(id="A1", text="The skills triggered as the query's label says", type="binary", checks=(_TRIGGERED,))
+    write_yaml(folder / "rubric.yaml", Rubric(categories=(Category(id="triggers", weight=1.0, items=(item,)),)))
     scenario = Scenario(
         id=query.id,
         title=clipped(" ".join(query.text.split()), _LONGEST_TITLE),
@@ -241,11 +252,11 @@ def write_query(suite: Path, name: str, query: LabelledQuery, skill_eval: SkillE
         source=FixtureSource(fixture=fixture.name, hash=commit_of(fixture)),
         task=ScenarioTask(prompt_file="prompt.md", timeout_seconds=_SECONDS),
         validation=Validation(rubric_file="rubric.yaml"),
-        checkpoints=(Checkpoint(id=_ASKED, what=item.text, file=".scylla/none", absent=True, required=False),),
-        progress=(ProgressStep(step=item.text, checkpoint=_ASKED),),
+        checkpoints=(Checkpoint(id=_TRIGGERED, what=item.text, uses=uses),),
+        progress=(ProgressStep(step=item.text, checkpoint=_TRIGGERED),),
         tiers=(TIER,),
         answers=True,
-        stop=SkillStop(skills=query.expected or query.rejected, answers=answers),
+        stop=SkillStop(skills=query.expected or query.rejected, answers=request.trigger_turns),
     )
     write_yaml(folder / "scenario.yaml", scenario)
 

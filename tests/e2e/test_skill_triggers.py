@@ -112,6 +112,15 @@ def test_the_decision_is_the_reason_of_the_outcome(run: Run) -> None:
     assert found["never"][0] == "completed"
 
 
+def test_a_trial_passes_if_the_skill_triggered_as_the_label_says(run: Run) -> None:
+    lines = (run.folder / REPORT).with_name("results.jsonl").read_text().splitlines()
+    passed = {row["scenario"]: row["passed"] for row in map(json.loads, lines)}
+    found = {
+        name: verdict for scenario, verdict in passed.items() for name in USUAL if f"journey-{name}-sum" in scenario
+    }
+    assert (found["first"], found["never"]) == (True, False)
+
+
 def test_a_plugins_skill_that_is_listed_by_its_name_only(tmp_path: Path) -> None:
     long = "description: " + "Works with many ledgers of all kinds and shelves. " * 20
     author(tmp_path, ("first", "plugin"))

@@ -33,7 +33,9 @@ COUNTS = Counts(planned=2, ran=2, judged=2, scored=2)
 
 def make_checkpoint(**given: Any) -> Checkpoint:
     """A file that must exist, unless another kind of condition is given."""
-    kind = {} if {"run", "file", "changes", "github", "git", "unchanged"} & given.keys() else {"file": "done.txt"}
+    kind = (
+        {} if {"run", "file", "changes", "uses", "github", "git", "unchanged"} & given.keys() else {"file": "done.txt"}
+    )
     return Checkpoint.model_validate({"id": "done", "what": "It is done", **kind, **given})
 
 

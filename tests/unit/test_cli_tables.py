@@ -212,6 +212,13 @@ def test_each_format_is_written_into_the_runs_folder(folder: RunFolder, form: st
     assert str(folder.root / name.split("/", 1)[0]) in said
 
 
+def test_junit_may_have_chosen_arms_only(folder: RunFolder) -> None:
+    exported(folder, "junit", "--arm", "n*")
+    assert 'classname="oracle"' not in (folder.root / "junit.xml").read_text()
+    with pytest.raises(ConfigError, match="--arm: 'x' matches nothing; there are: nop, oracle"):
+        exported(folder, "junit", "--arm", "x")
+
+
 def test_inspect_logs_show_the_conversation_of_trials_that_have_one(folder: RunFolder) -> None:
     write_text(folder.cell(CELLS[1].id).attempt(1).file("prompt.md"), "Say hello")
     exported(folder, "inspect")

@@ -53,6 +53,12 @@ def test_every_planned_cell_is_a_case_and_counts_add_up() -> None:
     assert float(root.get("time", "0")) == pytest.approx(5.5)
 
 
+def test_chosen_arms_alone_are_written_and_counted() -> None:
+    plan = make_plan(*CELLS, make_cell("oracle"))
+    root = fromstring(junit(plan, rows(), {}, ["oracle"]))
+    assert ([suite.get("name") for suite in root], root.get("tests"), root.get("failures")) == (["oracle"], "1", "0")
+
+
 def test_a_passed_cell_has_its_properties_and_no_verdict_and_unknown_ones_are_left_out() -> None:
     found = case(read(make_plan(*CELLS), rows()), PASSED.id)
     assert [child.tag for child in found] == ["properties"]

@@ -73,6 +73,13 @@ def test_a_stated_rate_is_used_without_grades(tmp_path: Path) -> None:
     assert read_skill_creator(tmp_path).rows[0].values["score"] == 0.25
 
 
+def test_the_runs_without_the_skill_come_first_as_the_baseline(tmp_path: Path) -> None:
+    for name in ("with_skill", "without_skill", "old_skill"):
+        write(tmp_path / f"eval-1/{name}/run-1/grading.json", {"summary": {"pass_rate": 0.5}})
+    arms = [row.values["arm"] for row in read_skill_creator(tmp_path).rows]
+    assert arms == ["without_skill", "old_skill", "with_skill"]
+
+
 def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="contains no run of skill-creator"):
         read_skill_creator(tmp_path)

@@ -4,10 +4,11 @@ from typing import Any
 import pytest
 
 from scylla_gha.counting import counted
-from scylla_gha.judge.checks import CommandRun, verify_checkpoints
+from scylla_gha.errors import FixtureError
+from scylla_gha.judge.checks import CommandRun, SessionFacts, verify_checkpoints
 from scylla_gha.model.judgment import CheckResult
-from scylla_gha.model.scenario import Checkpoint, DiffCondition
-from scylla_gha.model.trial import DiffStat
+from scylla_gha.model.scenario import Checkpoint, DiffCondition, UseCondition
+from scylla_gha.model.trial import DiffStat, Uses
 from tests.support.library import write
 from tests.support.records import make_checkpoint
 
@@ -51,6 +52,23 @@ def test_each_distinct_command_runs_once_with_the_limit_that_is_its_own() -> Non
     results = verify_checkpoints(checkpoints, tree=Path(), diff=changed(), run=run, seconds=30)
     assert asked == [("one", 30), ("two", 5)]
     assert [(result.id, result.holds) for result in results] == [("a", True), ("b", True), ("c", False)]
+
+
+def of_uses(uses: Uses | None, **condition: Any) -> CheckResult:
+    point, session = make_checkpoint(uses=UseCondition(**condition)), SessionFacts(uses=uses)
+    return verify_checkpoints([point], tree=Path(), diff=changed(), run=lambda *_: OK, seconds=1, session=session)[0]
+
+
+def test_uses_of_resources_are_a_condition_and_unknown_ones_are_no_result() -> None:
+    uses = Uses(counts={"skill/tally": 1, "mcp/clock": 0}, read=("skill/notes",), turns={"skill/tally": 1})
+    assert of_uses(uses, all=("skill/tally",), none=("mcp/clock",)).holds
+    refused = of_uses(uses, all=("mcp/clock",), none=("skill/tally",))
+    assert (refused.holds, refused.evidence) == (False, "mcp/clock was not used; skill/tally was used")
+    assert of_uses(uses, all=("skill/notes",)).holds
+    assert not of_uses(uses, all=("skill/notes",), counts_reading=False).holds
+    assert of_uses(Uses(counts={}), none=("skill/tally",)).evidence == "nothing was used"
+    with pytest.raises(FixtureError, match="it is unknown what the agent used"):
+        of_uses(None, none=("skill/tally",))
 
 
 def test_a_result_tells_how_long_its_command_took() -> None:

@@ -34,7 +34,7 @@ from tests.unit.test_model_pricing import PRICE
 
 Make = Callable[..., object]
 SHA = "0123456789abcdef0123456789abcdef01234567"
-ONE_KIND = "give exactly one of run, file, changes, answer, github, git and unchanged"
+ONE_KIND = "give exactly one of run, file, changes, answer, uses, github, git and unchanged"
 ONE_PLACE = "give exactly one of fixture and repo"
 ONE_PROOF = "exactly one of checkpoint and item"
 ONE_PROMPT = "exactly one of replace, append and blocks"

@@ -7,7 +7,7 @@ from tests.support.records import make_category, make_checkpoint, make_item, mak
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 
-ONE_KIND = "give exactly one of run, file, changes, answer, github, git and unchanged"
+ONE_KIND = "give exactly one of run, file, changes, answer, uses, github, git and unchanged"
 
 
 @pytest.mark.parametrize(

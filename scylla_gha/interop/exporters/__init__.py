@@ -42,12 +42,14 @@ class RunExport:
     The formats inspect (a log per arm), atif (a trajectory per trial) and skill-creator (a workspace) write a folder.
 
     `content` adds messages, and arguments and results of tools, to otel; inspect and atif always have them.
+    `arms` are the ids of the arms that junit has; empty: all.
     """
 
     folder: RunFolder
     plan: Plan
     target: Path
     content: bool = False
+    arms: tuple[str, ...] = ()
 
     def write(self, form: ExportFormat) -> str:
         """Write the results in a format; return a note on trials that are left out, or "".
@@ -70,7 +72,7 @@ class RunExport:
         rows = list(read_lines(self.folder.results, Result))
         if form == "junit":
             unstarted = read_record(self.folder.unstarted, UnstartedCells)
-            write_bytes(target, junit(self.plan, rows, unstarted.cells if unstarted else {}))
+            write_bytes(target, junit(self.plan, rows, unstarted.cells if unstarted else {}, self.arms))
         elif form == "inspect":
             for name, log in inspect_logs(self.plan, rows, self._start(rows), self._records(rows)).items():
                 write_bytes(target / name, log)

@@ -4,7 +4,7 @@ A trial that did not pass is a failure. A trial that does not measure the agent,
 missing trial is skipped.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -15,18 +15,19 @@ from scylla_gha.model.result import Result
 _MISSING: Final = "no trial was collected"
 
 
-def junit(plan: Plan, results: Iterable[Result], reasons: Mapping[str, str]) -> bytes:
+def junit(plan: Plan, results: Iterable[Result], reasons: Mapping[str, str], arms: Sequence[str] = ()) -> bytes:
     """Return the XML document in UTF-8.
 
     Args:
         plan: plan whose cells become test cases.
         results: results of the plan; at most one per cell.
         reasons: why cells were not started, by cell.
+        arms: ids of the arms to write; empty: all.
 
     Raises:
         ConfigError: a row does not belong to the plan, or a cell has two rows.
     """
-    suites = [_suite(plan, arm, reasons) for arm in rows_by_arm(plan, results)]
+    suites = [_suite(plan, arm, reasons) for arm in rows_by_arm(plan, results) if not arms or arm.arm.id in arms]
     root = Element("testsuites", {"name": escape_xml(plan.experiment.id)})
     for name in ("tests", "failures", "errors", "skipped"):
         root.set(name, str(sum(int(suite.get(name, "0")) for suite in suites)))

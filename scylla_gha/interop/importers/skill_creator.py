@@ -26,6 +26,7 @@ from scylla_gha.lenient_json import inner_object
 from scylla_gha.model.trial import Outcome
 
 _GRADING: Final = "grading.json"
+_ORDER: Final = ("without_skill", "old_skill")  # the first arm of the rows is the baseline
 _NUMBER: Final = re.compile(r"\d+")
 _Object = dict[str, Any]
 
@@ -55,9 +56,15 @@ def _number(path: Path) -> int:
     return int(digits[0]) if digits else 0
 
 
+def _order(configuration: Path) -> tuple[int, str]:
+    name = configuration.name
+    return _ORDER.index(name) if name in _ORDER else len(_ORDER), name
+
+
 def _runs(folder: Path) -> Iterator[tuple[Path, Path, Path]]:
     """Yield for each run of an eval the folders of eval, configuration and run."""
-    for configuration in sorted(folder.iterdir() if folder.is_dir() else ()):
+    configurations = sorted(folder.iterdir() if folder.is_dir() else (), key=_order)
+    for configuration in configurations:
         runs = sorted(configuration.glob("run-*"), key=_number)
         if not runs and ((configuration / "outputs").is_dir() or (configuration / _GRADING).is_file()):
             runs = [configuration]
