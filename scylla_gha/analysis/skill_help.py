@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -47,6 +47,7 @@ _SHARE: Final = "score"  # a metric between 0 and 1
 _UNCLEAR: Final = 0.4  # alpha, below which judges do not read an assertion alike
 _FALSE_DISCOVERIES: Final = 0.1
 _LEAST_UPTAKE: Final = 0.2  # of the lower limit: below, the interval of the effect where it was used is too wide
+_AGAINST: Final[Mapping[SkillArm, Literal["none", "base"]]] = {"without": "none", "base": "base"}
 _MOST_NAMED: Final = 5
 _MOST_EVALS: Final = 200
 _COSTS: Final = ("usd", "seconds", "tokens")
@@ -94,7 +95,7 @@ def contrast_of(data: HelpData, other: SkillArm) -> HelpContrast:
     here = _here(data, other, share)
     alike = _alike(data, other, share, here)
     return HelpContrast(
-        against="none" if other == "without" else "base",
+        against=_AGAINST[other],
         trials=sum(trial.arm in {"with", other} for trial in data.trials),
         here=here,
         no_claim="" if here else _no_claim(data, other, share),
@@ -313,6 +314,7 @@ def _result(data: HelpData, assertion: AssertionText, other: SkillArm | None) ->
     pair = (counts.get("with", (0, 0)), counts.get(other, (0, 0)) if other else (0, 0))
     return AssertionResult(
         assertion=assertion,
+        against=_AGAINST[other] if other else None,
         counts=counts,
         **_difference(*pair),
         alpha=agreement,

@@ -21,11 +21,11 @@ from scylla_gha.model.triggers import TRIGGERS_FILE, TriggerReport
 from scylla_gha.report import glossary, markdown
 from scylla_gha.report.charts.theme import Chart
 from scylla_gha.report.document import Section
-from scylla_gha.report.help_sections import help_page_sections
+from scylla_gha.report.help_sections import help_markdown, help_page_sections
 from scylla_gha.report.page import PageParts, page
 from scylla_gha.report.page.trials import UnreadableCell, embedded_trials, failing_first, trial_table
 from scylla_gha.report.summary import main_chart
-from scylla_gha.report.trigger_sections import trigger_sections
+from scylla_gha.report.trigger_sections import trigger_markdown, trigger_sections
 from scylla_gha.report.view import report_view
 from scylla_gha.store import read_lines, read_record, without_garbage_collection, write_record, write_text
 from scylla_gha.store.run_folder import RunFolder
@@ -79,7 +79,7 @@ def render_report(report: Report, folder: RunFolder, plan: Plan | None = None) -
     for chart in charts:
         write_text(folder.charts / f"{chart.name}.svg", chart.file)
     first = next((chart for chart in charts if chart.name == main_chart(report)), None)
-    write_text(folder.report("md"), markdown(report, first))
+    write_text(folder.report("md"), skill_markdown(folder) or markdown(report, first))
     write_text(folder.glossary, glossary())
     write_text(folder.report("html"), run_page(report, charts, folder, plan))
 
@@ -115,6 +115,15 @@ def run_page(report: Report, charts: Sequence[Chart], folder: RunFolder, plan: P
     trials = embedded_trials(_records(folder, stored, plan))
     readiness = read_record(folder.root / REPORT_FILE, ReadinessReport)
     return page(view, PageParts(charts, table, trials, readiness, skill_sections(folder)))
+
+
+def skill_markdown(folder: RunFolder) -> str:
+    """Return the answer about a skill as Markdown; empty if the run is not about one."""
+    answer = read_record(folder.root / HELP_FILE, SkillHelp)
+    if answer is not None:
+        return help_markdown(answer)
+    triggers = read_record(folder.root / TRIGGERS_FILE, TriggerReport)
+    return trigger_markdown(triggers) if triggers else ""
 
 
 def skill_sections(folder: RunFolder) -> tuple[Section, ...]:

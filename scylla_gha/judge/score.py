@@ -186,7 +186,7 @@ def score_categories(rubric: Rubric, items: Iterable[ItemScore]) -> tuple[Catego
         if category_items:
             achieved = sum(item.points * (item.value or 0.0) for item in category_items)
             rows.append((category, achieved, sum(item.points for item in category_items)))
-    total = sum(category.weight for category, _, _ in rows)
+    total = sum(category.weight for category, _, _ in rows) or 1.0
     return tuple(
         CategoryScore(id=category.id, weight=category.weight / total, achieved=achieved, maximum=maximum)
         for category, achieved, maximum in rows
@@ -194,8 +194,9 @@ def score_categories(rubric: Rubric, items: Iterable[ItemScore]) -> tuple[Catego
 
 
 def total_score(categories: Iterable[CategoryScore]) -> float | None:
-    """Return the weighted score in 0..1, or None if every item is N/A."""
-    parts = [category.weight * category.achieved / category.maximum for category in categories]
+    """Return the weighted score in 0..1, or None if every scored item is N/A."""
+    scored = [category for category in categories if category.weight]
+    parts = [category.weight * category.achieved / category.maximum for category in scored]
     return min(1.0, round(sum(parts), _DIGITS)) if parts else None
 
 

@@ -64,7 +64,9 @@ class Category(Record):
     """Weighted group of items."""
 
     id: Annotated[str, Field(pattern=r"^[a-z_]+$")]
-    weight: float = Field(gt=0, le=1, description="Share of the category in the score")
+    weight: float = Field(
+        ge=0, le=1, description="Share of the category in the score; 0: its items are judged and shown, but not scored"
+    )
     items: Annotated[tuple[Item, ...], Field(min_length=1)]
 
 

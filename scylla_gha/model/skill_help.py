@@ -16,7 +16,7 @@ AssertionGroup = Literal["tells apart", "holds less", "always holds", "never hol
 class EvalTrial(Record):
     """One judged trial of an eval."""
 
-    eval: str = Field(description="Id of the eval's scenario")
+    eval: str = Field(description="Id of the eval")
     arm: SkillArm
     items: dict[str, Fraction | None] = Field(description="Value of each assertion by its id; null: not judged")
     votes: dict[str, tuple[Fraction | None, ...]] = Field(default={}, description="Value by each judge, by assertion")
@@ -40,6 +40,9 @@ class AssertionResult(Record):
     """Counts of an assertion in each arm, and the difference from the arm that it is compared with."""
 
     assertion: AssertionText
+    against: Literal["none", "base"] | None = Field(
+        default=None, description="What the difference and the group are about; null: there is only one arm"
+    )
     counts: dict[SkillArm, tuple[int, int]] = Field(description="Trials in which it held, and judged trials, by arm")
     difference: float | None = None
     low: float | None = None

@@ -1,7 +1,7 @@
 """Report whether a skill helps: sentences for each comparison, and sections for terminal, Markdown and page."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from scylla_gha.counting import counted, dollars
@@ -22,6 +22,7 @@ from scylla_gha.report.document import (
     Bullets,
     Columns,
     Section,
+    Table,
     clipped,
     escape,
     p_value,
@@ -77,13 +78,18 @@ def _help_text(contrast: HelpContrast) -> str:
 
 
 def _other_noun(contrast: HelpContrast) -> str:
-    return "no skill" if contrast.against == "none" else "its last version"
+    return _noun(contrast.against)
+
+
+def _noun(against: str | None) -> str:
+    return "its last version" if against == "base" else "no skill"
 
 
 def _alike_text(contrast: HelpContrast) -> str:
     alike = contrast.alike
     if alike is None or alike.verdict == "not_enough_data":
-        return f"; {contrast.too_few}" if contrast.too_few and contrast.here else ""
+        is_clear = contrast.here is not None and contrast.here.verdict != "not_enough_data"
+        return f"; {contrast.too_few}" if contrast.too_few and is_clear else ""
     value, low, high = (limit or 0.0 for limit in (alike.contrast.value, alike.contrast.low, alike.contrast.high))
     return f", and on tasks like these {_points(value)} ({_points(low)} to {_points(high)})"
 
@@ -195,33 +201,67 @@ def _ruling(ruling: Ruling) -> str:
 
 def _assertions(answer: SkillHelp) -> Iterator[Block]:
     results = [result for result in answer.assertions if not result.assertion.about_skill]
-    counts = Counter(result.group for result in results)
-    yield Bullets([f"{_MEANINGS[group]}: {counts[group]}" for group in _GROUPS if counts[group]])
-    unclear = [result for result in answer.assertions if result.is_unclear]
+    for against, own in _by_contrast(results).items():
+        counts = Counter(result.group for result in own)
+        prefix = f"against {_noun(against)}: " if len(answer.contrasts) > 1 else ""
+        yield Bullets([f"{prefix}{_MEANINGS[group]}: {counts[group]}" for group in _GROUPS if counts[group]])
+    unclear = {_key(result) for result in answer.assertions if result.is_unclear}
     if unclear:
         yield Bullets([f"judges disagree on {counted(len(unclear), 'assertion')} (alpha below 0.4): reword them"])
-    ordered = sorted(results, key=lambda result: (_GROUPS.index(result.group), -abs(result.difference or 0.0)))
-    yield table_of(ordered, _columns(answer), _MOST_ASSERTIONS, "assertion", "help.json")
+    yield _assertion_table(answer, results)
     about = [result for result in answer.assertions if result.assertion.about_skill]
     if about:
-        yield Bullets(["About the skill itself, so not in the comparison with no skill:"])
-        yield table_of(about, _columns(answer), _MOST_ASSERTIONS, "assertion", "help.json")
+        has_none = any(contrast.against == "none" for contrast in answer.contrasts)
+        left_out = ", so not in the comparison with no skill" if has_none else ""
+        yield Bullets([f"About the skill itself{left_out}:"])
+        yield _assertion_table(answer, about)
 
 
-def _columns(answer: SkillHelp) -> Columns[AssertionResult]:
-    columns: Columns[AssertionResult] = {
-        "eval": lambda result: result.assertion.eval,
-        "assertion": lambda result: clipped(one_line(result.assertion.text), _LONGEST_TEXT),
-        "by": lambda result: "code" if result.assertion.by_code else "judges",
+def _by_contrast(results: Iterable[AssertionResult]) -> dict[str | None, list[AssertionResult]]:
+    """Return the results by what they are compared with."""
+    groups: dict[str | None, list[AssertionResult]] = {}
+    for result in results:
+        groups.setdefault(result.against, []).append(result)
+    return groups
+
+
+def _key(result: AssertionResult) -> tuple[str, str]:
+    return result.assertion.eval, result.assertion.id
+
+
+def _assertion_table(answer: SkillHelp, results: Iterable[AssertionResult]) -> Table:
+    """Return a row for each assertion, those that tell most first, with each comparison that it is part of."""
+    rows: dict[tuple[str, str], list[AssertionResult]] = {}
+    for result in results:
+        rows.setdefault(_key(result), []).append(result)
+    ordered = sorted(
+        rows.values(),
+        key=lambda row: min((_GROUPS.index(result.group), -abs(result.difference or 0.0)) for result in row),
+    )
+    return table_of(ordered, _columns(answer), _MOST_ASSERTIONS, "assertion", "help.json")
+
+
+def _columns(answer: SkillHelp) -> Columns[list[AssertionResult]]:
+    columns: Columns[list[AssertionResult]] = {
+        "eval": lambda row: row[0].assertion.eval,
+        "assertion": lambda row: clipped(one_line(row[0].assertion.text), _LONGEST_TEXT),
+        "by": lambda row: "code" if row[0].assertion.by_code else "judges",
     }
     for arm in (arm.arm for arm in answer.arms):
-        columns = {**columns, _NAMES[arm]: lambda result, arm=arm: _held(result, arm)}  # type: ignore[misc]
-    return {
-        **columns,
-        "difference": _difference,
-        "agreement": lambda result: UNDEFINED if result.alpha is None else f"{result.alpha:.2f}",
-        "group": lambda result: f"{result.group}{', judges disagree' if result.is_unclear else ''}",
-    }
+        columns = {**columns, _NAMES[arm]: lambda row, arm=arm: _held(row[0], arm)}  # type: ignore[misc]
+    if len(answer.contrasts) > 1:
+        for number, contrast in enumerate(answer.contrasts):
+            title = f"against {_other_noun(contrast)}"
+            columns = {**columns, title: lambda row, at=number: f"{_difference(row[at])} {row[at].group}"}  # type: ignore[misc]
+    else:
+        columns = {**columns, "difference": lambda row: _difference(row[0]), "group": lambda row: row[0].group}
+    return {**columns, "judges agree (alpha)": lambda row: _agreement(row[0])}
+
+
+def _agreement(result: AssertionResult) -> str:
+    if result.alpha is None:
+        return UNDEFINED
+    return f"{result.alpha:.2f}{', judges disagree' if result.is_unclear else ''}"
 
 
 def _held(result: AssertionResult, arm: SkillArm) -> str:

@@ -1,6 +1,7 @@
 """Answer of a run of evals: its judged trials are read, compared, and written as `help.json` and `help.md`."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from scylla_gha.analysis.skill_help import (
@@ -27,16 +28,27 @@ _MOST_NAMED: Final = 20
 _TOKENS: Final = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 
 
-def help_report(name: str, unrelated: frozenset[str], plan: Plan, folder: RunFolder) -> PartReport:
+@dataclass(frozen=True, slots=True)
+class MeasuredEvals:
+    """Evals of a skill: their ids by those of their scenarios, and those whose label says that it should not trigger.
+
+    A scenario without an eval is shown by its own id.
+    """
+
+    ids: Mapping[str, str] = field(default_factory=dict)
+    unrelated: frozenset[str] = frozenset()
+
+
+def help_report(name: str, evals: MeasuredEvals, plan: Plan, folder: RunFolder) -> PartReport:
     """Return the answer of a run, complete or not, and write it beside the run's own report.
 
     Args:
         name: name of the skill.
-        unrelated: ids of the scenarios whose label says that the skill should not trigger.
+        evals: all evals of the suite.
         plan: plan of the run.
         folder: folder of the run.
     """
-    answer = skill_help(name, plan, folder, unrelated)
+    answer = skill_help(name, evals, plan, folder)
     write_record(folder.root / HELP_FILE, answer)
     write_text(folder.root / "help.md", help_markdown(answer))
     return PartReport(
@@ -59,15 +71,19 @@ def discovery_sentence(reports: Iterable[PartReport]) -> str:
     return f"Of {counted(len(claims), 'skill')}, {which} with a false discovery rate of 10 % (Benjamini-Hochberg).\n"
 
 
-def skill_help(name: str, plan: Plan, folder: RunFolder, unrelated: frozenset[str] = frozenset()) -> SkillHelp:
+def skill_help(name: str, evals: MeasuredEvals, plan: Plan, folder: RunFolder) -> SkillHelp:
     """Compare the arms of a run by the judged trials that it has; see `help_report` for the arguments."""
-    judged = list(_judged(plan, folder))
+    judged = list(_judged(plan, folder, evals))
     texts = {(text.eval, text.id): text for _, judgment, eval_id in judged for text in _texts(judgment, eval_id)}
-    trials = [_trial(row, judgment, name, ARMS[plan.arm(row.arm).variant.id]) for row, judgment, _ in judged]  # type: ignore[union-attr]
-    assertions = sorted(texts.values(), key=lambda text: (text.eval, int(text.id[1:])))
-    data = HelpData(trials, assertions, unrelated=unrelated)
+    trials = [
+        _trial(row, judgment, eval_id, name, ARMS[plan.arm(row.arm).variant.id])  # type: ignore[union-attr]
+        for row, judgment, eval_id in judged
+    ]
+    order = {eval_id: number for number, (_, _, eval_id) in enumerate(judged)}
+    assertions = sorted(texts.values(), key=lambda text: (order[text.eval], int(text.id[1:])))
+    data = HelpData(trials, assertions, unrelated=evals.unrelated)
     others: list[SkillArm] = [arm for arm in data.arms if arm != "with"] if "with" in data.arms else []
-    arm = plan.arms[0]
+    arm, compared = plan.arms[0], list[SkillArm | None](others) or [None]
     return SkillHelp(
         skill=name,
         agent=" ".join(filter(None, (arm.agent, arm.version))),
@@ -76,18 +92,18 @@ def skill_help(name: str, plan: Plan, folder: RunFolder, unrelated: frozenset[st
         planned=len(plan.cells),
         arms=tuple(arm_totals(data, arm) for arm in data.arms),
         contrasts=tuple(contrast_of(data, other) for other in others),
-        assertions=tuple(assertion_results(data, others[-1] if others else None)),
+        assertions=tuple(result for other in compared for result in assertion_results(data, other)),
         notes=tuple(uptake_notes(data)),
     )
 
 
-def _judged(plan: Plan, folder: RunFolder) -> Iterator[tuple[Result, Judgment, str]]:
+def _judged(plan: Plan, folder: RunFolder, evals: MeasuredEvals) -> Iterator[tuple[Result, Judgment, str]]:
     """Yield the rows of judged trials with their judgments and the ids of their evals."""
     rows = {row.cell: row for row in read_lines(folder.results, Result)} if folder.results.exists() else {}
     for cell in plan.cells:
         row, judgment = rows.get(cell.id), read_record(folder.cell(cell.id).judgment, Judgment)
         if row and row.measures_agent and row.judged and judgment and judgment.trial_key == cell.key:
-            yield row, judgment, cell.scenario
+            yield row, judgment, evals.ids.get(cell.scenario, cell.scenario)
 
 
 def _texts(judgment: Judgment, eval_id: str) -> Iterator[AssertionText]:
@@ -98,7 +114,7 @@ def _texts(judgment: Judgment, eval_id: str) -> Iterator[AssertionText]:
         )
 
 
-def _trial(row: Result, judgment: Judgment, name: str, arm: SkillArm) -> EvalTrial:
+def _trial(row: Result, judgment: Judgment, eval_id: str, name: str, arm: SkillArm) -> EvalTrial:
     uses = None if row.uses is None or arm == "without" else row.uses.get(f"skill/{name}")
     tokens = [getattr(row, name) for name in _TOKENS]
     votes = {
@@ -107,7 +123,7 @@ def _trial(row: Result, judgment: Judgment, name: str, arm: SkillArm) -> EvalTri
         if item.by == "judge" and judgment.answers
     }
     return EvalTrial(
-        eval=row.scenario,
+        eval=eval_id,
         arm=arm,
         items={item.id: item.value for item in judgment.items},
         votes=votes,

@@ -13,7 +13,7 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.mining.repository import check_out, checkout_of, merge_base, resolved
 from scylla_gha.model import slug
 from scylla_gha.model.experiment import Experiment
-from scylla_gha.skills.eval_answer import help_report
+from scylla_gha.skills.eval_answer import MeasuredEvals, help_report
 from scylla_gha.skills.find import top_of
 from scylla_gha.skills.prompt_calls import slash_call
 from scylla_gha.skills.report import CheckedSkill, SkillsCheck
@@ -199,16 +199,16 @@ def _part(
         assertion.code and assertion.code.command for assertion in assertions
     )
     cheaper = (f"{TIER}/{WITH}", f"{TIER}/{BASE}") if {WITHOUT, BASE} <= set(variants) else ()
-    report = partial(help_report, skill.name, _unrelated(skill, entries))
+    report = partial(help_report, skill.name, _measured(skill, entries))
     return SkillPart("evals", skill.name, name, suite, report, runs_code, cheaper)
 
 
-def _unrelated(skill: CheckedSkill, entries: Sequence[EvalOfFile]) -> frozenset[str]:
-    """Return the scenarios of the evals whose label says that the skill should not trigger."""
-    labels = {entry.scenario: entry.skill_eval.label for entry in entries}
-    return frozenset(
+def _measured(skill: CheckedSkill, entries: Sequence[EvalOfFile]) -> MeasuredEvals:
+    labels = {entry.shown: entry.skill_eval.label for entry in entries}
+    unrelated = (
         name for name, label in labels.items() if label and not set(skill.invoked_as).intersection(label.expected)
     )
+    return MeasuredEvals({entry.scenario: entry.shown for entry in entries}, frozenset(unrelated))
 
 
 def arm_id(request: SkillRequest, variant: str) -> str:

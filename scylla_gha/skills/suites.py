@@ -79,6 +79,11 @@ class EvalOfFile:
         return any(calls(self.skill_eval.prompt, name) for name in self.names)
 
     @property
+    def shown(self) -> str:
+        """Id of the eval as in its file, with the file's name if there are several."""
+        return f"{self.stem}/{self.skill_eval.id}" if self.stem else self.skill_eval.id
+
+    @property
     def scenario(self) -> str:
         """Id of its scenario; it depends on nothing but its own id and its file's name."""
         name = self.skill_eval.id
@@ -171,12 +176,18 @@ def write_eval(suite: Path, name: str, entry: EvalOfFile) -> None:
     if entry.is_call and entry.plain_prompt:
         write_text(folder / _PLAIN, entry.plain_prompt)
     items = tuple(_items(skill_eval.assertions))
-    write_yaml(folder / "rubric.yaml", Rubric(pass_threshold=1.0, categories=(_category(items),)))
+    write_yaml(folder / "rubric.yaml", Rubric(pass_threshold=1.0, categories=tuple(_categories(items))))
     write_yaml(folder / "scenario.yaml", _scenario(entry, fixture))
 
 
-def _category(items: tuple[Item, ...]) -> Category:
-    return Category(id="assertions", weight=1.0, items=items)
+def _categories(items: Sequence[Item]) -> Iterator[Category]:
+    """Yield the scored items, and those about the skill itself, which no trial without it can meet."""
+    about = tuple(item for item in items if item.id.startswith(ABOUT_SKILL))
+    scored = tuple(item for item in items if item not in about)
+    if scored:
+        yield Category(id="assertions", weight=1.0, items=scored)
+    if about:
+        yield Category(id="about_the_skill", weight=0.0 if scored else 1.0, items=about)
 
 
 def _items(assertions: Sequence[EvalAssertion]) -> Iterator[Item]:

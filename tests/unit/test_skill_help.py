@@ -58,7 +58,7 @@ def answer(found: HelpData) -> SkillHelp:
         planned=len(found.trials),
         arms=tuple(arm_totals(found, arm) for arm in found.arms),
         contrasts=tuple(contrast_of(found, other) for other in others),
-        assertions=tuple(assertion_results(found, others[-1] if others else None)),
+        assertions=tuple(result for other in others for result in assertion_results(found, other)),
     )
 
 
@@ -138,6 +138,16 @@ def test_assertions_are_grouped_and_those_about_the_skill_are_apart() -> None:
     assert arm_totals(both, "with").share == pytest.approx((1 + 0 + 1 / 3) / 3)
     base = [trial.model_copy(update={"arm": "base"}) if trial.arm == "without" else trial for trial in found.trials]
     assert contrast_of(HelpData(base, about), "base").here == whole
+
+
+def test_with_two_comparisons_each_assertion_has_a_group_in_both() -> None:
+    apart, same = data(CLEAR), data((("111", "111", "111"), ("111", "111", "111")), other="base")
+    base = [trial for trial in same.trials if trial.arm == "base"]
+    lines = list(plain_lines(help_sections(answer(HelpData([*apart.trials, *base], apart.assertions)))))
+    assert "  - against no skill: holds more with the skill: 2" in lines
+    assert "  - against its last version: always holds in both, so it shows no difference: 3" in lines
+    (row,) = (line for line in lines if "assertion 2" in line)
+    assert "+100 [+21, +100] tells apart  0 [-56, +56] always holds" in row
 
 
 def test_judges_who_disagree_are_named() -> None:
