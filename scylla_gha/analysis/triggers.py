@@ -99,7 +99,8 @@ def skill_triggers(
         base: of the last version; None: there is none.
         margin: difference of rates that counts as none.
     """
-    queries = tuple(data.counts(skill))
+    last = {query.query: query for query in base.counts(skill)} if base else {}
+    queries = tuple(_beside_last(query, last.get(query.query)) for query in data.counts(skill))
     claimed = [query for query in queries if query.split == VALIDATION] or queries
     return SkillTriggers(
         skill=skill,
@@ -108,8 +109,12 @@ def skill_triggers(
         is_validation=len(claimed) < len(queries),
         queries=queries,
         missing=data.missing(query.query for query in queries),
-        change=trigger_change(claimed, list(base.counts(skill)), margin) if base else None,
+        change=trigger_change(claimed, list(last.values()), margin) if base else None,
     )
+
+
+def _beside_last(query: QueryCounts, last: QueryCounts | None) -> QueryCounts:
+    return query.model_copy(update={"before": (last.fired, last.trials)}) if last and last.trials else query
 
 
 def firing_rate(queries: Iterable[QueryCounts]) -> FiringRate | None:

@@ -16,7 +16,7 @@ from scylla_gha.judge.checks import (
     NO_SESSION,
     CommandRun,
     Fill,
-    SessionFacts,
+    SessionEvidence,
     describe_checks,
     run_check,
     verify_checkpoints,
@@ -66,7 +66,7 @@ def judge_trial(trial: Trial, prepared: PreparedScenario, folder: CellFolder, co
             tree = _base_plus_diff(prepared, _patch(last, folder), root)
             started = time.monotonic()
             answer = _answer(last, prepared, folder)
-            results = _run_checks(last.diff, tree, prepared, context, github, SessionFacts(answer, last.uses))
+            results = _run_checks(last.diff, tree, prepared, context, github, SessionEvidence(answer, last.uses))
             check_seconds = round(time.monotonic() - started, 3)
             panel = _ask_panel(trial, prepared, folder, context, tree, results, github=github)
             update = {"checks": results, "check_seconds": check_seconds, **_panel_fields(panel, last, folder)}
@@ -253,7 +253,7 @@ def _run_checks(
     prepared: PreparedScenario,
     context: JudgingContext,
     github: TrialGitHub | None = None,
-    session: SessionFacts = NO_SESSION,
+    session: SessionEvidence = NO_SESSION,
 ) -> tuple[CheckResult, ...]:
     scenario = prepared.folder.scenario
 

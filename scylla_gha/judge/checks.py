@@ -47,14 +47,14 @@ class CommandRun:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionFacts:
-    """Facts of the agent's session beside its change: the final message, and the uses of resources (None: unknown)."""
+class SessionEvidence:
+    """The agent's final message, and its uses of resources (None: unknown), which checkpoints may be about."""
 
     answer: str = ""
     uses: Uses | None = None
 
 
-NO_SESSION: Final = SessionFacts()
+NO_SESSION: Final = SessionEvidence()
 Fill = Callable[[Path], object]  # makes the folder in which a command works
 RunCheck = Callable[[str, int, Checkout | None], CommandRun]  # arguments: command, seconds, revision to work in
 
@@ -66,7 +66,7 @@ def verify_checkpoints(  # noqa: PLR0913 the evidence of all kinds of checkpoint
     diff: DiffStat,
     run: RunCheck,
     seconds: int,
-    session: SessionFacts = NO_SESSION,
+    session: SessionEvidence = NO_SESSION,
     github: TrialGitHub | None = None,
     may_change: tuple[AllowedChange, ...] = (),
 ) -> tuple[CheckResult, ...]:

@@ -62,6 +62,10 @@ class QueryCounts(Record):
     trials: int = Field(description="Number of trials that are observations")
     undecided: int = Field(default=0, description="Number of trials that were ended before the skill was triggered")
     turns: tuple[int, ...] = Field(default=(), description="Number of the answer of each first use, in rising order")
+    before: tuple[int, int] | None = Field(
+        default=None,
+        description="Trials of the last version that triggered it, and its observations; null: none",
+    )
 
 
 class FiringRate(Record):

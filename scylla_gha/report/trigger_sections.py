@@ -49,7 +49,15 @@ def trigger_sentence(skill: SkillTriggers) -> str:
         parts.append(f"on {skill.should_not.fired} of {others}{limits_text(skill.should_not)}")
     warning = skill.change.warning if skill.change else ""
     first = f"{warning[0].upper()}{warning[1:]}. " if warning else ""
-    return f"{first}Fires {' and '.join(parts)}."
+    return f"{first}Fires {' and '.join(parts)}.{_change_text(skill)}"
+
+
+def _change_text(skill: SkillTriggers) -> str:
+    """Return a sentence on the change since the last version; empty if it was not measured."""
+    change = skill.change
+    rulings = {"when it should fire": change.should, "when it should not": change.should_not} if change else {}
+    parts = [f"{ruling.verdict.replace('_', ' ')} {words}" for words, ruling in rulings.items() if ruling]
+    return f" Compared with its last version: {', '.join(parts)}." if parts else ""
 
 
 def limits_text(rate: FiringRate) -> str:
@@ -168,11 +176,17 @@ def _queries(skill: SkillTriggers, report: TriggerReport) -> Section:
         "answer of first use": lambda query: ", ".join(map(str, query.turns)) or UNDEFINED,
         f"undecided after {report.turns}": lambda query: str(query.undecided or ""),
     }
+    if any(query.before for query in skill.queries):
+        columns = {**columns, "last version": _last_version}
     if any(query.read for query in skill.queries):
         columns = {**columns, "only read": lambda query: str(query.read or "")}
     if any(query.split for query in skill.queries):
         columns = {**columns, "split": lambda query: query.split}
     return section(f"Queries of {skill.skill}", table_of(ordered, columns, _MOST_QUERIES, "query", "triggers.json"))
+
+
+def _last_version(query: QueryCounts) -> str:
+    return f"{query.before[0]}/{query.before[1]}" if query.before else UNDEFINED
 
 
 def _wrong(query: QueryCounts) -> float:

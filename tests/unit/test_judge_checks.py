@@ -5,7 +5,7 @@ import pytest
 
 from scylla_gha.counting import counted
 from scylla_gha.errors import FixtureError
-from scylla_gha.judge.checks import CommandRun, SessionFacts, verify_checkpoints
+from scylla_gha.judge.checks import CommandRun, SessionEvidence, verify_checkpoints
 from scylla_gha.model.judgment import CheckResult
 from scylla_gha.model.scenario import Checkpoint, DiffCondition, UseCondition
 from scylla_gha.model.trial import DiffStat, Uses
@@ -55,7 +55,7 @@ def test_each_distinct_command_runs_once_with_the_limit_that_is_its_own() -> Non
 
 
 def of_uses(uses: Uses | None, **condition: Any) -> CheckResult:
-    point, session = make_checkpoint(uses=UseCondition(**condition)), SessionFacts(uses=uses)
+    point, session = make_checkpoint(uses=UseCondition(**condition)), SessionEvidence(uses=uses)
     return verify_checkpoints([point], tree=Path(), diff=changed(), run=lambda *_: OK, seconds=1, session=session)[0]
 
 

@@ -56,6 +56,13 @@ def test_an_item_with_checks_is_scored_by_code(
     assert (item.value, item.reason, item.by, item.category) == (value, reason, "check", "all")
 
 
+def test_items_of_a_category_without_weight_are_no_part_of_the_score() -> None:
+    both = split(f=1.0, s=0.0)
+    failed = scored("S1", "s", 0.0)
+    assert total_score(score_categories(both, [scored("F1", "f", 1.0), failed])) == 1.0
+    assert total_score(score_categories(both, [failed])) is None
+
+
 def test_an_item_without_checks_is_not_scored_rather_than_made_up() -> None:
     item = item_of({"checks": (), "type": "subjective", "points": 3.0}, {})
     assert (item.value, item.reason, item.by, item.points) == (None, NO_PANEL, "judge", 3.0)

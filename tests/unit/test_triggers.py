@@ -131,12 +131,19 @@ def test_a_class_that_is_worse_is_said_first_although_the_sum_is_better() -> Non
     assert change.warning.startswith("worse on the queries that should not trigger the skill")
     answer = SkillTriggers(skill="tally", should=firing_rate(head[:12]), change=change)
     assert trigger_sentence(answer).startswith("Worse on the queries that should not")
+    words = "Compared with its last version: better when it should fire, worse when it should not."
+    assert trigger_sentence(answer).endswith(words)
 
 
 def test_queries_of_one_version_only_are_not_compared() -> None:
     change = trigger_change([counts(3, name="a")], [counts(3, name="b")], 0.05)
     assert (change.should, change.should_not) == (None, None)
     assert trigger_change([counts(3)], [counts(0, 0)], 0.05).should is None
+
+
+def test_each_query_has_the_counts_of_the_last_version() -> None:
+    answer = skill_triggers("tally", DATA, TriggerData(DATA.queries, DATA.trials[:1]))
+    assert {query.before for query in answer.queries} > {None}
 
 
 def test_only_the_validation_split_is_a_claim() -> None:
@@ -175,7 +182,10 @@ def test_a_query_that_expects_two_skills_is_a_row_of_its_own() -> None:
 def report() -> TriggerReport:
     head = [*several(3, 3, 3, 2, 3, 3, 3, 3, 3, 1), *several(0, 0, 1, 0, 0, 0, 0, 0, 1, 0, should=False)]
     base = [*several(*[0] * 10), *several(*[0] * 10, should=False)]
-    marked = [query.model_copy(update={"turns": (1,) * query.fired, "undecided": 3 - query.fired}) for query in head]
+    marked = [
+        query.model_copy(update={"turns": (1,) * query.fired, "undecided": 3 - query.fired, "before": (0, 3)})
+        for query in head
+    ]
     tally = SkillTriggers(
         skill="tally",
         should=firing_rate(head[:10]),
