@@ -13,14 +13,14 @@ from scylla_gha.providers.base import parse_object
 Event = dict[str, Any]
 
 _MAX_LINES: Final = 1_000_000  # far more than a session has; that many are read in seconds
-_MAX_LINE_BYTES: Final = 16 * 1024 * 1024  # bytes; the longest events have a picture or a tool's output
+_MAX_LINE_BYTES: Final = 16 * 1024 * 1024  # the longest events have a picture or a tool's output
 _TOO_LONG: Final = b"\0"  # replaces a longer line, and is not an event
 _MAX_PARTS: Final = 1_000_000  # of an event; each takes some hundred bytes of memory
 _MAX_LEVELS: Final = 100  # of nesting in an event; Python and pydantic allow a few hundred
 
 
 def read_events(transcript: Path) -> Iterator[Event | None]:
-    """Yield the events; None for a line that is not one, and at the end if there are too many lines."""
+    """Yield the events; None for a line that is not an event, and once at the end if there are too many lines."""
     lines = _lines(transcript)
     for line in itertools.islice(lines, _MAX_LINES):
         event = _parse_event(line)
@@ -50,7 +50,7 @@ def _lines(transcript: Path) -> Iterator[bytes]:
 
 
 def _parse_event(line: bytes) -> Event | None:
-    """Parse an event; return None if the line is not an event, or has so many parts that they would fill the memory."""
+    """Parse an event; return None if the line is not an event, or has so many parts that it would fill the memory."""
     return None if sum(map(line.count, (b",", b"[", b"{"))) > _MAX_PARTS else parse_object(line)
 
 

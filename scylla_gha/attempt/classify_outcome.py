@@ -200,7 +200,7 @@ def _unproved_end(case: _Case) -> TranscriptSummary | None:
 
 
 def _no_start(case: _Case) -> TranscriptSummary | None:
-    """Detect a CLI that failed before its first request, so that the model had no part in it."""
+    """Detect a CLI that failed before its first request, so that the model was not involved."""
     summary = case.summary
     if summary.proves_end or summary.outcome is not Outcome.AGENT_ERROR or case.traffic.account.requests:
         return None

@@ -41,7 +41,7 @@ from scylla_gha.sandboxes.base import HUB_PORT, HUB_SOCKET, SOCKETS, Sandbox, Sa
 from scylla_gha.store.run_folder import AttemptFolder
 from scylla_gha.system.git import run_git
 
-_MAX_PUSHED_BYTES: Final = 256 * 1024 * 1024  # bytes of new objects, unpacked
+_MAX_PUSHED_BYTES: Final = 256 * 1024 * 1024  # of new objects, unpacked
 _GROUP_BYTES: Final = 16 * 1024 * 1024  # of objects that are searched together
 _SEARCH_SECONDS: Final = 120.0
 _SHOWN_CHARACTERS: Final = 300

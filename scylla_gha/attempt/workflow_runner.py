@@ -25,7 +25,7 @@ from scylla_gha.system.process import Cancel
 
 JOB_SECONDS: Final = 1200.0
 _MAX_NOTES: Final = 50  # of a job, as on GitHub
-_MAX_LOG_CHARACTERS: Final = 2_000_000  # characters of a job's log, with titles; in JSON, each takes up to six bytes
+_MAX_LOG_CHARACTERS: Final = 2_000_000  # of a job's log, with titles; in JSON, each takes up to six bytes
 _MAX_TITLE_CHARACTERS: Final = 500
 _CUT: Final = "... [the log of this job is too long; the rest is left out]\n"
 Report = Callable[[JobReport], bool]

@@ -22,7 +22,7 @@ from scylla_gha.model.traffic import (
 from scylla_gha.model.trial import SessionEnd
 from scylla_gha.providers.base import USES_TOOL, ToolRequest, ToolResult
 
-_MAX_CHARACTERS: Final = 200  # characters of an id, a name, an argument, or the beginning of a result
+_MAX_CHARACTERS: Final = 200  # of an id, a name, an argument, or the beginning of a result
 _MAX_CALLS: Final = 100  # of one answer
 
 

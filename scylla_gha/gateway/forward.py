@@ -376,7 +376,7 @@ def _all(chunk: bytes) -> bytes:
 
 
 async def _error_body(upstream: aiohttp.ClientResponse) -> bytes:
-    """Return the body of an error, or what came of it."""
+    """Return the body of an error, or the part of it that arrived."""
     with contextlib.suppress(aiohttp.ClientError):
         return await upstream.content.read(_MAX_ERROR_BYTES)
     return b""

@@ -119,7 +119,7 @@ class GatewayServer:
             return response
 
     async def _list_models(self, request: web.Request) -> web.StreamResponse:
-        """Answer which models the session may use, at no cost; the provider is not asked."""
+        """Answer with the models that the session may use; this sends no request to the provider and costs nothing."""
         style = self._upstreams.lists[_route(request)]
         session = self._registry.find(style.session_token(request.headers, request.query))
         if session is None:

@@ -214,7 +214,7 @@ class Upstreams:
 
     @property
     def lists(self) -> dict[str, ApiStyle]:
-        """Styles with lists of models, by the routes of these."""
+        """Styles that have lists of models, by the routes of the lists."""
         styles = [upstreams[0].style for upstreams in self._by_route.values()]
         return {route: style for style in reversed(styles) for route in style.list_routes}
 

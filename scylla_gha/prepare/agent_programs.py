@@ -1,10 +1,10 @@
 """Programs of agent CLIs that have a manifest, installed into the cache from npm or PyPI.
 
-Dependencies are those of a day if the manifest names one for the version: npm and uv then take the newest versions that
-existed at its end, so that an installation today is equal to the one that was measured.
+If the manifest names a day for the version, npm and uv install the newest dependencies that existed at the end of that
+day, so that an installation today equals the measured one.
 
 Node.js is installed beside the packages of a CLI that needs it, and a script finds it there. So sandboxes and images
-need the folder of packages alone.
+need only the folder of packages.
 """
 
 import os

@@ -24,7 +24,7 @@ NO_ATTRIBUTES: Final = (
 )
 _FETCH_SECONDS: Final = 1800.0
 _LIST_SECONDS: Final = 60.0
-_MAX_LISTED_BYTES: Final = 32 * 1024 * 1024  # bytes of names
+_MAX_LISTED_BYTES: Final = 32 * 1024 * 1024  # of names
 _MAX_FILES: Final = 100_000
 _MAX_BYTES: Final = 512 * 1024 * 1024
 _FILE_SIZE: Final = re.compile(rb"\d+ \S+ \S+ +(\d+|-)\t.*", re.DOTALL)

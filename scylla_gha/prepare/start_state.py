@@ -41,7 +41,7 @@ _EXECUTABLE: Final = "100755"
 _FILE: Final = "100644"
 _CHUNK_BYTES: Final = 1 << 20
 _MAX_DEPTH: Final = 200  # levels of folders; far below what recursion, as in copying, allows
-_MAX_PATH_BYTES: Final = 2_000  # bytes of a folder's path; half of what Linux allows, since roots differ in length
+_MAX_PATH_BYTES: Final = 2_000  # of a folder's path; half of what Linux allows, since roots differ in length
 _COMMIT_DATE: Final = "2026-01-01T00:00:00+00:00"  # of fixtures without GitHub state, which have one commit
 
 

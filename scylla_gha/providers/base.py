@@ -20,7 +20,7 @@ _EVENT_END: Final = b"\n\n"
 _ROUNDING_TOKENS: Final = 1e-6  # of a token: sums of floats are not exact
 _TOKENS_PER_USE: Final = 10_000  # a guess: tokens that one use of a provider's tool adds to the prompt
 _DEFAULT_MAX_OUTPUT_TOKENS: Final = 128_000  # of a model whose own limit is not known
-USES_TOOL: Final = "tool_use"  # the reason why a model stopped, in all styles
+USES_TOOL: Final = "tool_use"  # stop reason of an answer that calls a tool, in all styles
 _TOKEN_BYTES: Final = 36
 MIN_LOWERED_TOKENS: Final = 8_192  # a limit is not lowered below this: a shorter answer is useless to an agent
 
@@ -253,7 +253,7 @@ class ApiStyle(Protocol):
         """Return an error body in the style's form, so that every client shows its message."""
 
     def models_body(self, models: Mapping[str, ModelInfo | None], name: str | None) -> bytes | None:
-        """Return the list of models by id (None: unknown), or the model of this name; None if it is not there."""
+        """Return the list of models by id (None: unknown), or the model of this name; None if the list lacks it."""
 
     def parse(
         self, path: str, body: bytes, hide: Callable[[bytes], bytes], circumstances: Circumstances = ()
@@ -344,7 +344,7 @@ class KeyProvider:
 
     @property
     def secret_variables(self) -> tuple[str, ...]:
-        """The variables with its key."""
+        """Variables with the provider's key."""
         return self.credential_variables
 
     def credentials(self, environ: Mapping[str, str]) -> Credentials:
@@ -352,7 +352,7 @@ class KeyProvider:
         return Credentials(bearer=next((key for name in self.credential_variables if (key := environ.get(name))), None))
 
     def is_subscription(self, bearer: str | None) -> bool:  # noqa: ARG002 the Protocol's signature
-        """Return False: each token is paid for."""
+        """Return False: every token is billed."""
         return False
 
     def token_source(self, federation: Federation, base_url: str) -> TokenSource:  # noqa: ARG002 the same

@@ -15,7 +15,7 @@ from scylla_gha.providers.base import Body, Circumstances, InvalidRequestError, 
 LONGEST_TOOL_NAME: Final = 128  # characters, as the APIs allow
 LONGEST_RESULT: Final = 64 * 1024  # characters of a tool's result that are kept while a request is handled
 BYTES_PER_TOKEN: Final = 2  # of a prompt, at least
-FULL_CONTEXT: Final = 1 << 40  # tokens of a prompt whose size is not known: more than any model takes
+FULL_CONTEXT: Final = 1 << 40  # tokens of a prompt of unknown size: more than any model accepts
 _NO_MODEL: Final = "the request is not a JSON object with a model"
 
 

@@ -37,16 +37,16 @@ from scylla_gha.store import atomic
 
 _MARK: Final = MARK.encode()
 _CHUNK_BYTES: Final = 1 << 20
-_BEHIND_BYTES: Final = 256  # bytes before an anchor that may belong to its secret, or decide whether it is a secret
-_CACHED_TOKENS: Final = 1024  # tokens for which the answer of the test for public tokens is stored
-_SEARCH_BYTES: Final = 256 * 1024  # bytes of one search; other threads wait until it ends
+_BEHIND_BYTES: Final = 256  # before an anchor that may belong to its secret, or decide whether it is a secret
+_CACHED_TOKENS: Final = 1024  # for which the answer of the test for public tokens is stored
+_SEARCH_BYTES: Final = 256 * 1024  # of one search; other threads wait until it ends
 _SECRET_GROUP: Final = 62  # literals; beyond 64 the search uses no vector instructions
 _TOKEN_GROUP: Final = 16  # literals of well-known tokens, which are short and often match by accident
 _LEFTMOST = ahocorasick_rs.MatchKind.LeftmostFirst
 Span = tuple[int, int]
 R = TypeVar("R", bound=Record)
 Clean = Callable[[bytes], bytes]
-_MAX_NAME_BYTES: Final = 255  # bytes of a file's name
+_MAX_NAME_BYTES: Final = 255  # of a file's name
 _NUMBERED: Final = re.compile(rb"\[redacted-([0-9]{1,9})\]")
 
 

@@ -35,7 +35,7 @@ _NAME: Final = re.compile(r"^name:[ \t]*(['\"]?)([^'\"\n]+?)\1[ \t]*$", re.MULTI
 _NOT_IN_TOOL_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
 _REFUSED: Final = ("<tool_use_error>", "Agent type '")
 _EXPANDED: Final = re.compile(r"Base directory for this skill: (?:[^\n]*/)?([^/\n]+)\n")
-_MIN_MARK_CHARACTERS: Final = 10  # characters of a line by which the text of a skill is recognised
+_MIN_MARK_CHARACTERS: Final = 10  # of a line by which the text of a skill is recognised
 _LONG_MARK_CHARACTERS: Final = 30
 _MAX_MARK_CHARACTERS: Final = 200
 

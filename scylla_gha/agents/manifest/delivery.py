@@ -17,7 +17,7 @@ from scylla_gha.path_patterns import PathPatterns
 from scylla_gha.providers.base import Body, objects, parse_object
 
 _MAX_DEPTH: Final = 60  # levels of nesting in a request
-_MAX_FILE_BYTES: Final = 1_000_000  # bytes of an instruction file
+_MAX_FILE_BYTES: Final = 1_000_000  # of an instruction file
 _SYSTEM_ROLES: Final = ("system", "developer")
 
 

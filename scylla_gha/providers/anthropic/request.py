@@ -50,9 +50,9 @@ _CIRCUMSTANCES: Final = (
 _CACHING: Final = b"cache_control"
 _WORDS: Final = (*(words for words, _, _ in _CIRCUMSTANCES), _CACHING)
 _SEARCH: Final = ahocorasick_rs.BytesAhoCorasick(_WORDS)  # takes a twentieth of the time of three `in` on a large body
-_SEARCH_BYTES: Final = 256 * 1024  # bytes of one search
+_SEARCH_BYTES: Final = 256 * 1024  # of one search
 _MAX_TOKENS: Final = re.compile(rb'"max_tokens"\s*:\s*\d+')
-_MIN_THINKING_TOKENS: Final = 1_024  # tokens (platform.claude.com/docs, extended thinking, 2026-11-22)
+_MIN_THINKING_TOKENS: Final = 1_024  # (platform.claude.com/docs, extended thinking, 2026-11-22)
 _BILLING: Final = "x-anthropic-billing-header:"
 # An image is cut into patches of 28 x 28 pixels, 2,576 pixels at its long edge and 4,784 patches at most
 # (platform.claude.com/docs, vision, 2026-11-22). A PDF may have 600 pages, each an image and up to 3,000 tokens of text
