@@ -1,8 +1,8 @@
-"""Selection of a run's sandbox, and the pool of its images.
+"""Select a run's sandbox, and build and load its images.
 
-Agents with a model run in containers if an engine answers. An experiment has one sandbox for all arms and checks, so
-that arms are compared under equal conditions. Built-in agents are trusted, so an experiment with only built-in agents
-runs on the host unless it names another sandbox.
+Agents with a model run in containers if an engine answers. An experiment has the same sandbox for all arms and checks,
+so that arms are compared under equal conditions. Built-in agents are trusted, so an experiment with only built-in
+agents runs on the host unless it names another sandbox.
 """
 
 import contextlib
@@ -37,9 +37,9 @@ def _no_digest(tools: Tools, arm: Arm | None) -> str | None:  # noqa: ARG001 the
 
 @dataclass(frozen=True, slots=True)
 class SandboxImages:
-    """Sandbox of a plan, with a function for the digest of an image by tools and arm (None: the checks' image).
+    """Sandbox of a plan, with a function that returns an image's digest by tools and arm (None: the checks' image).
 
-    A digest is None if the image was not built, since nothing is stored under the keys of such a plan.
+    A digest is None if the sandbox needs no image, or if images are not built because the plan is not run.
     """
 
     sandbox: SandboxName = "host"
@@ -47,7 +47,7 @@ class SandboxImages:
 
 
 def select_sandbox(experiment: Experiment, agents: Iterable[Agent], library: Library) -> SandboxName:
-    """Return the experiment's sandbox; print why if agents with a model get less isolation than containers."""
+    """Return the experiment's sandbox; print why if agents with a model get less isolation than in containers."""
     if experiment.sandbox != "auto":
         return experiment.sandbox
     if not any(agent.uses_model for agent in agents):
@@ -56,11 +56,11 @@ def select_sandbox(experiment: Experiment, agents: Iterable[Agent], library: Lib
 
 
 def most_isolated(library: Library, option: str) -> SandboxName:
-    """Return the most isolated sandbox that works here; print why if it is not the first choice.
+    """Return the most isolated sandbox that works here; print the reason if it is not the first choice.
 
     Args:
         library: library with the recipe of the images.
-        option: how the user selects another sandbox, with {} for its name.
+        option: option that selects a sandbox, for the message, with {} for the sandbox's name.
     """
     best, reasons = next(iter(SANDBOXES)), list[str]()
     for sandbox in SANDBOXES.values():
@@ -71,23 +71,23 @@ def most_isolated(library: Library, option: str) -> SandboxName:
             if reasons:
                 label = "the host itself, which isolates nothing" if sandbox.has_network else sandbox.name
                 click.echo(
-                    f"sandbox: {label}, since {', and '.join(reasons)}; {option.format(best)} fails instead, "
-                    f"{option.format(sandbox.name)} hides this message",
+                    f"sandbox: {label}, since {', and '.join(reasons)}; to fail instead, use {option.format(best)}; "
+                    f"to hide this message, {option.format(sandbox.name)}",
                     err=True,
                 )
             return sandbox.name
         reasons.append(reason)
-    raise AssertionError("the host is always there")
+    raise AssertionError("the host is always available")
 
 
 @dataclass
 class SandboxPool:
-    """Sandbox of one run, with its images, which are built and loaded once."""
+    """Sandbox of a run, with its images, each of which is built and loaded once."""
 
     sandbox: SandboxName
     library: Library
     limits: TrialLimits = field(default_factory=TrialLimits)
-    sources: ConfigSources | None = None  # of variants that a pull request changes; None: all are in the library
+    sources: ConfigSources | None = None  # where a pull request's variants are; None: all variants are in the library
     _archives: dict[str, ImageArchive] = field(default_factory=dict)
     _ids: dict[str, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -104,7 +104,7 @@ class SandboxPool:
         return SandboxImages(self.sandbox, lambda tools, arm: self.image(tools, arm).digest)
 
     def target(self, tools: Tools, arm: Arm | None = None) -> SandboxTarget:
-        """Return the target of an arm's agent or of the checks (None); load its image into the engine if it has one.
+        """Return the target of an arm's agent, or of the checks (None); load its image into the engine, if any.
 
         Raises:
             ToolError: a layer cannot be built, or the engine does not accept the image.
@@ -121,7 +121,7 @@ class SandboxPool:
         return SandboxTarget(self._kind.sized(self.limits), self._ids[image.name], image.digest, address)
 
     def make_ready(self, plan: Plan) -> None:
-        """Check the sandbox, and load all images of a plan or install its MCP servers, before the first cell starts.
+        """Check the sandbox, and load a plan's images or install its programs, before the first cell starts.
 
         Raises:
             ToolError: a layer or a package cannot be installed, or the engine does not accept an image.
@@ -133,8 +133,8 @@ class SandboxPool:
             equipped = (folder.arm(arm) for folder in folders for arm in plan.arms)
             for arm in {(arm.id, arm.mode and arm.mode.id): arm for arm in equipped}.values():
                 installed_programs(resources := self._resources(arm), cache_root())
-                if arm.mode and (own := mode_programs(arm.mode, resources)):
-                    programs_folder(own, cache_root())
+                if arm.mode and (programs := mode_programs(arm.mode, resources)):
+                    programs_folder(programs, cache_root())
             return
         for folder in folders:
             for planned in (None, *map(folder.arm, plan.arms)):
@@ -147,7 +147,7 @@ class SandboxPool:
         return arm_resources(arm, sources.variant(arm).roots)
 
     def check(self) -> None:
-        """Check that the sandbox can be used, and remove what killed runs left behind in it.
+        """Check that the sandbox can be used, and remove leftovers of killed runs.
 
         Raises:
             SandboxError: no engine answers, or bubblewrap cannot be used.
@@ -158,29 +158,29 @@ class SandboxPool:
         """Return the image of an arm or of the checks (None); build its layers if they are missing.
 
         Raises:
-            ToolError: a layer cannot be built.
+            ToolError: a layer cannot be built, or the tools need a command on the machine.
         """
         if tools.prepared or tools.setup:
             raise ToolError(
-                "tools that a command prepares on a machine (tools.setup) cannot be put into an image; "
+                "tools.setup: tools that a command installs on the machine cannot be put into an image; "
                 "use the sandbox bubblewrap or host"
             )
         resources, mode = self._resources(arm), (arm and arm.mode) or NO_MODE
         system = (*mode.system, *(["nodejs"] if tools.node or "node" in tools.system else []))
         recipe = _with_programs(self.library.image(), resources, system)
-        own = mode_programs(mode, resources)
+        programs = mode_programs(mode, resources)
         python, servers = {**tools.python, **mode.python}, packaged_servers(resources)
-        spec = layers.ImageSpec(recipe, python, _agent_cli(arm), servers, own, tools.node, tools.editable)
+        spec = layers.ImageSpec(recipe, python, _agent_cli(arm), servers, programs, tools.node, tools.editable)
         with self._lock:
             if spec.title not in self._archives:
                 if not layers.is_base_made(spec.recipe, cache_root()):
-                    click.echo("building the images' base system; this takes a minute or two, once ...", err=True)
+                    click.echo("building the images' base system once; this takes a minute or two ...", err=True)
                 self._archives[spec.title] = layers.build_image(spec, cache_root())
             return self._archives[spec.title]
 
 
 def _with_programs(recipe: ImageRecipe, resources: AgentResources, packages: Iterable[str]) -> ImageRecipe:
-    """Return the recipe with the Debian packages of MCP servers and with `packages`."""
+    """Return the recipe with the Debian packages of MCP servers and `packages` added."""
     programs = {program for server in resources.mcp_servers.values() for program in server.programs}
     added = sorted({*programs, *packages} - set(recipe.packages))
     if not added:

@@ -1,11 +1,11 @@
-"""Files of layers and images, which do not depend on time, machine or user; and images in an engine.
+"""Write layers and images as files that depend on their contents only; load, list and remove images in an engine.
 
 An image has the format of `docker save`: a manifest, the image's configuration, and its layers. The digest of the
 configuration covers the digests of the layers, and is the digest of the image.
 
-A layer is `<name>.tar`, with its digest in the file `<name>.sha256`, in the cache and in bundles. A bundle is a folder
-with the layers of a plan's images for the other machines that work on the plan. They need the same layers, since keys
-cover the layers' contents, and the same recipe makes another layer on another day.
+In the cache and in bundles, a layer is `<name>.tar` with its digest in `<name>.sha256`. A bundle is a folder with the
+layers of a plan's images, for other machines that work on the plan. They need the same layers, since keys cover the
+layers' contents, and a recipe can give another layer on another day.
 """
 
 import hashlib
@@ -29,23 +29,23 @@ from scylla_gha.sandboxes.docker.engine import TOOLKIT_LABEL
 if TYPE_CHECKING:
     from docker import APIClient
 
-_MACHINES: Final = {"x86_64": "amd64", "aarch64": "arm64"}  # as engines call them
-_LEFT_OUT: Final = {".package-lock.json"}  # of npm: it states where a package came from
+_MACHINES: Final = {"x86_64": "amd64", "aarch64": "arm64"}  # Python's names, and the names in images
+_LEFT_OUT: Final = {".package-lock.json"}  # npm's file, which contains the sources of packages
 _NAME: Final = re.compile(r"[0-9a-f]{24}\.tar")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
-TITLE: Final = "io.scylla-gha.title"  # label with what the image contains, in words
+TITLE: Final = "io.scylla-gha.title"  # label with a description of the image's contents
 
 
 @dataclass(frozen=True, slots=True)
 class ImageLayer:
-    """A layer's tar file, and its hexadecimal digest."""
+    """A layer's tar file, and its hexadecimal SHA-256."""
 
     path: Path
     sha256: str
 
 
 def write_layer(into: Path, contents: Mapping[str, Path], links: Mapping[str, str] | None = None) -> None:
-    """Write a layer of files or folders and of symbolic links, by their absolute paths in the image."""
+    """Write a layer with files, folders and symbolic links, by their absolute paths in the image."""
     with tarfile.open(into, "w", format=tarfile.PAX_FORMAT) as archive:
         parents = {str(parent) for path in (*contents, *(links or {})) for parent in PurePosixPath(path).parents}
         for parent in sorted(parents - {"/"}):
@@ -76,21 +76,21 @@ def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def mark_complete(path: Path, sha256: str) -> None:
-    """Write a layer's digest file in one step; it marks the layer as complete."""
+    """Write a layer's digest file atomically; it marks the layer as complete."""
     unfinished = path.with_suffix(".making.sha256")
     unfinished.write_text(sha256, encoding="ascii")
     unfinished.replace(path.with_suffix(".sha256"))
 
 
 def pack_layers(layers: Iterable[ImageLayer], into: Path) -> str:
-    """Replace a folder by a bundle of layers; return a digest of the layers, "" if there are none."""
+    """Replace a folder by a bundle of layers; return a digest of the layers, or "" without layers."""
     by_name = sorted({layer.path.name: layer for layer in layers}.items())
     if into.is_symlink() or into.is_file():
         into.unlink()
     shutil.rmtree(into, ignore_errors=True)
     into.mkdir(parents=True)
     for name, layer in by_name:
-        shutil.copyfile(layer.path, into / name)  # not linked, since others may overwrite the folder's files
+        shutil.copyfile(layer.path, into / name)  # a copy, no link: writing to the folder must not change the cache
         mark_complete(into / name, layer.sha256)
     return digest([[name, layer.sha256] for name, layer in by_name]) if by_name else ""
 
@@ -99,7 +99,7 @@ def unpack_layers(bundle: Path, cache: Path) -> int:
     """Copy a bundle's layers into the cache, where they replace layers of the same recipes; return their number.
 
     Raises:
-        ConfigError: a layer does not have its digest, or is not a plain file; no layer is copied then.
+        ConfigError: a layer does not match its digest, or is not a plain file; then no layer is copied.
     """
     layers = [_bundled_layer(path) for path in sorted(bundle.glob("*.tar"))] if bundle.is_dir() else []
     for layer in layers:
@@ -120,18 +120,18 @@ def _bundled_layer(path: Path) -> ImageLayer:
     is_plain = all(file.is_file() and not file.is_symlink() for file in (path, stored))
     if not (is_plain and _NAME.fullmatch(path.name)):
         raise ConfigError(
-            f"{path}: is not a layer, or its digest file is missing; delete the folder, and make the images anew"
+            f"{path}: is not a layer, or its digest file is missing; delete the folder, and build the images again"
         )
     sha256 = stored.read_text(encoding="ascii", errors="replace").strip()
     with path.open("rb") as file:
         if not _SHA256.fullmatch(sha256) or hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-            raise ConfigError(f"{path}: its SHA-256 is not the stored one; delete the folder, make the images anew")
+            raise ConfigError(f"{path}: SHA-256 differs from the stored one; delete the folder, build the images again")
     return ImageLayer(path, sha256)
 
 
 @dataclass(frozen=True, slots=True)
 class ImageArchive:
-    """Image that an engine can load."""
+    """Image as an archive that an engine can load."""
 
     layers: tuple[ImageLayer, ...]
     config: bytes
@@ -139,7 +139,7 @@ class ImageArchive:
 
     @property
     def digest(self) -> str:
-        """The image's part of a trial's key; also its id in an engine without containerd's image store."""
+        """Digest of the configuration: part of a trial's key, and the id in engines without containerd's store."""
         return f"sha256:{hashlib.sha256(self.config).hexdigest()}"
 
     def write(self, into: IO[bytes]) -> None:
@@ -161,7 +161,7 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 def assemble_image(layers: Sequence[ImageLayer], name: str, path: str, labels: Mapping[str, str]) -> ImageArchive:
-    """Return an image of layers, of which the lowest is the first, with a PATH and labels."""
+    """Return an image of layers, lowest first, with a PATH and labels."""
     machine = platform.machine()
     config = {
         "architecture": _MACHINES.get(machine, machine),
@@ -176,7 +176,7 @@ def assemble_image(layers: Sequence[ImageLayer], name: str, path: str, labels: M
 
 @dataclass(frozen=True, slots=True)
 class StoredImage:
-    """Image in an engine."""
+    """The toolkit's image in an engine, with its size in bytes."""
 
     id: str
     title: str
@@ -184,10 +184,10 @@ class StoredImage:
 
 
 def ensure_image(api: "APIClient", image: ImageArchive, cache: Path) -> str:
-    """Load an image into the engine if it is missing; return its id there.
+    """Load an image into the engine if it is missing; return its id in the engine.
 
     Raises:
-        ToolError: the engine does not accept it.
+        ToolError: the engine does not accept the image.
     """
     from docker.errors import APIError
 
@@ -203,12 +203,12 @@ def ensure_image(api: "APIClient", image: ImageArchive, cache: Path) -> str:
                     raise ToolError(f"the engine does not accept the image: {error.explanation or error}") from None
             image_id = _find(api, image)
     if image_id is None:
-        raise ToolError(f"the engine accepted the image {image.name} and does not have it; look at its log")
+        raise ToolError(f"the engine accepted the image {image.name}, but does not list it; read the engine's log")
     return image_id
 
 
 def _find(api: "APIClient", image: ImageArchive) -> str | None:
-    """Return the id of an image with the toolkit's label and the same layers."""
+    """Return the id of the engine's image with the same name and layers and the toolkit's label; None if missing."""
     for entry in api.images(image.name, filters={"label": TOOLKIT_LABEL}):
         image_id: str = entry["Id"]
         layers = api.inspect_image(image_id)["RootFS"]["Layers"]  # type: ignore[no-untyped-call]
@@ -218,13 +218,13 @@ def _find(api: "APIClient", image: ImageArchive) -> str | None:
 
 
 def list_images(api: "APIClient") -> Iterator[StoredImage]:
-    """Return the toolkit's images."""
+    """Yield the toolkit's images in the engine."""
     for entry in api.images(filters={"label": TOOLKIT_LABEL}):
         yield StoredImage(entry["Id"], entry["Labels"].get(TITLE, ""), entry["Size"])
 
 
 def prune_images(api: "APIClient", cache: Path) -> tuple[int, int]:
-    """Remove the toolkit's images that no container uses, and the cached layers; return both numbers."""
+    """Remove the toolkit's images that no container uses, and all cached layers; return both numbers."""
     from docker.errors import APIError
 
     removed = 0

@@ -1,7 +1,7 @@
-"""Images and their layers. Layers are tar files, which are equal if their contents are equal.
+"""Build images from layers. Layers are tar files, which are equal if their contents are equal.
 
-Every layer is made on the host, from packages of Debian, npm or Python. So no build needs a network inside a container,
-and a layer in the cache needs no build.
+Layers are made on the host, from packages of Debian, npm or Python, so no build needs a network inside a container.
+Cached layers are not built again.
 """
 
 import hashlib
@@ -39,11 +39,13 @@ TOOLS: Final = "/opt/tools"
 _PROGRAMS: Final = "/opt/mode"
 _PATH: Final = f"{TOOLS}/bin:/usr/local/bin:/usr/bin:/bin"
 _DIGEST: Final = "io.scylla-gha.image"  # label with a digest of the image's layers
-_FORMAT: Final = 1  # raise it if a change of this module changes the layer of an unchanged recipe
-_SECONDS: Final = 1200.0
-_DAY_ONE: Final = "1"  # latest time of a file, in seconds since 1970, so that equal contents make equal layers
+_FORMAT: Final = 1  # increase it if a change of this module changes the layer of an unchanged recipe
+_SECONDS: Final = 1200.0  # for a command
+_DAY_ONE: Final = (
+    "1"  # latest modification time of files, in seconds since 1970, so that equal contents are equal layers
+)
 _LEFT_OUT: Final = ("doc", "man", "info", "locale")
-# Python's files are compiled once, without a check of the source's age, since all files have the same age.
+# Python's files are compiled without a check of the source's time, since all files have the same time.
 _FINISH: Final = """set -eu
 rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/* "$1"/var/cache/debconf/* "$1"/var/log/* "$1"/etc/resolv.conf \
   "$1"/etc/hostname "$1"/etc/machine-id "$1"/var/lib/dbus/machine-id
@@ -52,7 +54,7 @@ PYTHONHASHSEED=0 chroot "$1" python3 -m compileall -q -f --invalidation-mode unc
 find "$1" -xdev -type f -perm /6000 -exec chmod a-s {} +
 """
 _PLATFORM: Final = f"{platform.machine()}-manylinux_2_36"
-PYTHON: Final = "3.11"  # version in all releases that a recipe can name; packages are selected for it
+PYTHON: Final = "3.11"  # Python of all Debian releases that a recipe can name; packages are selected for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class AgentCli:
 
 @dataclass(frozen=True, slots=True)
 class ImageSpec:
-    """Contents of an image. The image for checks has no agent, no MCP servers and no programs of a mode."""
+    """Contents of an image. The image for checks has no agent CLI, MCP servers or programs of a mode."""
 
     recipe: ImageRecipe
     python: dict[str, str]
@@ -78,7 +80,7 @@ class ImageSpec:
 
     @property
     def title(self) -> str:
-        """Description of the contents."""
+        """Description of the contents; equal contents have equal titles."""
         tools = [f"{name} {version}" for name, version in (*sorted(self.python.items()), *sorted(self.node.items()))]
         agent = [f"{self.cli.package}@{self.cli.version}"] if self.cli else []
         servers = [f"mcp/{server.name} {server.lock_digest()[:8]}" for server in self.servers]
@@ -88,7 +90,9 @@ class ImageSpec:
 
 
 def build_image(spec: ImageSpec, cache: Path, *, fresh: bool = False) -> ImageArchive:
-    """Return the image; make its layers unless they are in the cache. No engine is needed.
+    """Return the image; make the layers that are not in the cache (`fresh`: the base layer in any case).
+
+    It needs no engine.
 
     Raises:
         ToolError: a layer cannot be made.
@@ -106,7 +110,7 @@ def build_image(spec: ImageSpec, cache: Path, *, fresh: bool = False) -> ImageAr
     ]
     layers += [server_layer(server, cache) for server in spec.servers]
     layers += [programs_layer(spec.programs, cache)] if spec.programs else []
-    # The smallest layer is the last, since an engine unpacks all layers above a changed layer again.
+    # The small supervisor layer is last: engines unpack all layers above a changed layer again.
     layers.append(supervisor_layer(cache))
     key = digest([[layer.sha256 for layer in layers], _PATH])
     return assemble_image(
@@ -115,9 +119,9 @@ def build_image(spec: ImageSpec, cache: Path, *, fresh: bool = False) -> ImageAr
 
 
 def missing_build_tool() -> str | None:
-    """Return which tool for the base layer is missing, and how to install it; None if none is missing."""
+    """Return the missing tool for building the base layer, and how to install it; None if no tool is missing."""
     if shutil.which("mmdebstrap") is None:
-        return "images are made by mmdebstrap, which is not installed; on Debian and Ubuntu: apt-get install mmdebstrap"
+        return "images need mmdebstrap, which is not installed; on Debian and Ubuntu: apt-get install mmdebstrap"
     if os.geteuid() and shutil.which("newuidmap") is None:
         return (
             "for a user other than root, mmdebstrap needs newuidmap, which is not installed; on Debian and Ubuntu: "
@@ -127,7 +131,7 @@ def missing_build_tool() -> str | None:
 
 
 def is_base_made(recipe: ImageRecipe, cache: Path) -> bool:
-    """Return True if the base layer is in the cache."""
+    """Return whether the base layer is in the cache."""
     return _path(_base_key(recipe), cache).with_suffix(".sha256").exists()
 
 
@@ -136,10 +140,10 @@ def _base_key(recipe: ImageRecipe) -> str:
 
 
 def base_layer(recipe: ImageRecipe, cache: Path, *, fresh: bool = False) -> ImageLayer:
-    """Return the layer of the system, with the sandbox's users; `fresh`: make it anew with today's packages.
+    """Return the layer of the Debian system with the sandbox's users; `fresh`: rebuild it with today's packages.
 
     Raises:
-        ToolError: mmdebstrap is missing, or the packages are not available.
+        ToolError: mmdebstrap or newuidmap is missing, or mmdebstrap fails.
     """
     key = _base_key(recipe)
     users = "".join(
@@ -165,14 +169,14 @@ def base_layer(recipe: ImageRecipe, cache: Path, *, fresh: bool = False) -> Imag
         if output.code:
             raise ToolError(
                 f"mmdebstrap could not make the image {recipe.id}: {output.message}; it needs root or user "
-                "namespaces, Debian's archive in reach, and its key (debian-archive-keyring)"
+                "namespaces, access to Debian's archive, and the archive's key (debian-archive-keyring)"
             )
 
     return _layer(key, cache, make, fresh=fresh)
 
 
 def supervisor_layer(cache: Path) -> ImageLayer:
-    """Return the layer of the sandbox's own programs."""
+    """Return the layer of the programs that supervise and confine a container's processes."""
     sources = {SUPERVISOR_FILE: Path(supervisor.__file__), CONFINE_FILE: Path(confine.__file__)}
     key = digest([_FORMAT, "keeper", [hashlib.sha256(source.read_bytes()).hexdigest() for source in sources.values()]])
 
@@ -183,13 +187,13 @@ def agent_layer(package: Path, program: str, identity: str, cache: Path) -> Imag
     """Return the layer of an agent's CLI.
 
     Args:
-        package: folder in which npm installed it.
+        package: folder in which npm installed the CLI.
         program: name of the program on PATH.
         identity: name and version of the package.
         cache: root of the cache.
 
     Raises:
-        ToolError: the program is a script for node, which images do not have.
+        ToolError: the program is a script for Node.js, which images do not have.
     """
     with (package / "node_modules" / ".bin" / program).open("rb") as file:
         first = file.readline(200)
@@ -207,13 +211,13 @@ def agent_layer(package: Path, program: str, identity: str, cache: Path) -> Imag
 def tools_layer(packages: dict[str, str], cache: Path, editable: EditableInstall | None = None) -> ImageLayer:
     """Return the layer of a scenario's Python packages, in a virtual environment of the image's Python.
 
-    With `editable`, it also has the start state's own package.
+    With `editable`, the environment also has the package of the start state.
 
     Raises:
-        ToolError: a package cannot be installed; it needs a wheel.
+        ToolError: a package cannot be installed, for example because it has no wheel.
     """
-    own = [editable.model_dump(mode="json")] if editable else []
-    key = digest([_FORMAT, "tools", packages, PYTHON, platform.machine(), is_compiled(), *own])
+    editable_fields = [editable.model_dump(mode="json")] if editable else []
+    key = digest([_FORMAT, "tools", packages, PYTHON, platform.machine(), is_compiled(), *editable_fields])
     pins = [f"{name}=={version}" for name, version in sorted(packages.items())]
     return _layer(key, cache, lambda into: write_environment(into, TOOLS, pins, editable))
 
@@ -264,7 +268,7 @@ def node_layer(version: str, cache: Path) -> ImageLayer:
     """Return the layer of Node.js, which is not on PATH.
 
     Raises:
-        ToolError: it cannot be installed.
+        ToolError: Node.js cannot be installed.
     """
     key = digest([_FORMAT, "node", version, platform.machine()])
     return _layer(key, cache, lambda into: write_layer(into, {NODE: node_program(version, cache)}))
@@ -289,7 +293,7 @@ def _layer(key: str, cache: Path, make: Callable[[Path], None], *, fresh: bool =
 
 
 def is_compiled() -> bool:
-    """Return True if this Python compiles packages for images: its version has to be the same as theirs."""
+    """Return whether Python packages in images are compiled, which needs this Python to have the images' version."""
     return sys.version.startswith(f"{PYTHON}.")
 
 
@@ -300,12 +304,12 @@ def write_environment(
 
     Args:
         into: file of the layer.
-        at: folder of the environment in the image.
+        at: absolute path of the environment in the image.
         requirements: arguments of `uv pip install` that name the packages; empty: no packages.
-        editable: package of the start state to install.
+        editable: package of the start state to install; None: none.
 
     Raises:
-        ToolError: a package cannot be installed; it needs a wheel.
+        ToolError: a package cannot be installed, for example because it has no wheel.
     """
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder, at.lstrip("/"))
@@ -313,7 +317,7 @@ def write_environment(
         site.mkdir(parents=True)
         if requirements:
             options = ("--quiet", "--only-binary", ":all:", "--target", str(site))
-            # A user's own link mode would put links to uv's cache into the layer, which lead nowhere in a container.
+            # Copy: with another link mode in the user's settings, the layer would contain links to uv's cache.
             modes = ("--link-mode", "copy", "--python-version", PYTHON, "--python-platform", _PLATFORM)
             fault = f"uv could not install {', '.join(requirements)} for an image"
             run_uv("pip", "install", *options, *modes, *requirements, fault=fault)

@@ -1,4 +1,4 @@
-"""The checks of `doctor` on GitHub: token, Actions, workflows, environment, access to models, results branch."""
+"""Check a repository's settings on GitHub for `doctor`: token, Actions, workflows, secrets, results branch, site."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from scylla_gha.model import printable
 from scylla_gha.onboarding.doctor import Finding
 from scylla_gha.providers import PROVIDERS
 
-_FOREIGN: Final = "astral-sh/setup-uv"  # the only action of the toolkit that is not GitHub's own
+_FOREIGN: Final = "astral-sh/setup-uv"  # the only action in the toolkit's workflows that GitHub does not own
 _CALLERS: Final = ("scylla.yml", "dispatch.yml")  # workflows that start an evaluation
 _OURS: Final = (
     *_CALLERS,
@@ -38,10 +38,10 @@ _PLANS: Final = "https://docs.github.com/en/billing/concepts/product-billing/git
 
 
 def findings(setup: RepositorySetup, environment: str, results: str, providers: Sequence[str] = ()) -> list[Finding]:
-    """Return all findings, in the best order for corrections.
+    """Return all findings in the order in which they should be corrected.
 
     Args:
-        setup: setup of the repository.
+        setup: settings of the repository.
         environment: name of the environment with the secrets.
         results: name of the results branch.
         providers: providers of the experiments' models; empty: access to any provider is enough.
@@ -60,7 +60,7 @@ def findings(setup: RepositorySetup, environment: str, results: str, providers: 
 
 
 def unread_finding(error: GitHubError) -> Finding:
-    """Return the finding about an unreadable GitHub: the reason, and what to do."""
+    """Return the finding that GitHub could not be read, with the reason and what to do."""
     reason, _, mend = str(error).partition("; ")
     return Finding("github", "unknown", f"nothing could be checked: {reason}", mend)
 
@@ -80,7 +80,7 @@ def _hidden(name: str, what: str, resource: MissingResource | HiddenResource) ->
 def _token(setup: RepositorySetup) -> Finding:
     token = setup.token
     if token.name is None:
-        what = "no token is set, so only public data can be read"
+        what = "no token is set, so only public settings can be read"
         return Finding("token", "unknown", what, "GH_TOKEN=$(gh auth token) scylla-gha doctor")
     ends = f"; it expires {printable(token.expires)}" if token.expires else ""
     if token.scopes is None:
@@ -98,12 +98,12 @@ def _repository(facts: RepositoryFacts) -> Iterator[Finding]:
             "repository", "problem", "is archived: workflows do not run", f"gh repo unarchive {facts.full_name}"
         )
     elif facts.private:
-        what = "is private: hosted runners use minutes of your plan, which also decides about environment secrets"
+        what = "is private: hosted runners use minutes of your plan; whether environments have secrets depends on it"
         yield Finding("repository", "ok", what, _PLANS)
     else:
         yield Finding("repository", "ok", "is public")
     if facts.fork:
-        what = "is a fork: it has none of the secrets of the original, and schedules are disabled at first"
+        what = "is a fork: it lacks the original's secrets, and schedules are disabled at first"
         yield Finding("fork", "ok", what, "docs/workflows.md")
 
 
@@ -127,7 +127,7 @@ def _workflows(setup: RepositorySetup) -> Iterator[Finding]:
 
 
 def action_findings(setup: RepositorySetup) -> Iterator[Finding]:
-    """Yield findings about Actions: whether they are enabled, and which actions are allowed."""
+    """Yield findings on whether Actions are enabled, and on which actions are allowed."""
     policy, name = setup.policy, setup.facts.full_name
     if not isinstance(policy, Policy):
         yield _hidden("actions", "whether Actions are enabled", policy)
@@ -157,13 +157,13 @@ def _allowed(setup: RepositorySetup, policy: Policy) -> Finding:
 
 
 def _admits(pattern: str, action: str) -> bool:
-    """Return whether a pattern of the policy allows some version of an action; a final `*` matches anything."""
+    """Return whether a pattern of the policy allows a version of an action; a final `*` matches any text."""
     name = pattern.partition("@")[0]
     return action == name or (name.endswith("*") and action.startswith(name[:-1]))
 
 
 def rights_finding(setup: RepositorySetup) -> Finding:
-    """Return the default permissions of a workflow's token."""
+    """Return the finding about the default permissions of workflows' tokens."""
     rights, name = setup.rights, "token of workflows"
     if isinstance(rights, MissingResource | HiddenResource):
         return _hidden(name, "its default permissions", rights)
@@ -175,9 +175,9 @@ def rights_finding(setup: RepositorySetup) -> Finding:
 
 
 def subjects(facts: RepositoryFacts, environment: str) -> tuple[str, str]:
-    """Return the subject of a cell job's identity: by names, and by names with ids.
+    """Return the subject claim of a cell job's OIDC token, with names only and with names and ids.
 
-    GitHub adds the ids for repositories created or renamed since 2026-07-15, or if an administrator enabled them
+    GitHub adds ids for repositories created or renamed since 2026-07-15, or if an administrator enabled them
     (github.blog/changelog/2026-04-23-immutable-subject-claims-for-github-actions-oidc-tokens, github/docs#45221).
     """
     owner, _, name = facts.full_name.partition("/")
@@ -186,7 +186,7 @@ def subjects(facts: RepositoryFacts, environment: str) -> tuple[str, str]:
 
 
 def model_findings(setup: RepositorySetup, environment: str, providers: Sequence[str] = ()) -> list[Finding]:
-    """Return whether agents can reach the models of each provider, or, without providers, of any provider."""
+    """Return for each provider whether agents can reach its models; without `providers`, whether they reach any."""
     answers = [_model_finding(setup, environment, name, is_any=not providers) for name in providers or PROVIDERS]
     if not providers:
         return [next((finding for finding in answers if finding.state == "ok"), answers[0])]
@@ -196,13 +196,13 @@ def model_findings(setup: RepositorySetup, environment: str, providers: Sequence
 
 
 def _model_finding(setup: RepositorySetup, environment: str, provider: str, *, is_any: bool) -> Finding:
-    """Return whether agents can reach the models of a provider, by the names of secrets and variables.
+    """Return the finding on whether agents can reach a provider's models, by the names of secrets and variables.
 
-    With `is_any` the experiments name no provider, so the provider stands for all.
+    `is_any`: the experiments name no provider, so this finding stands for all providers.
     """
     repository, api = setup.facts.full_name, PROVIDERS[provider]
     key, federation = api.credential_variables[0], api.federation_variables
-    key_in = [place for place, names in setup.secrets.items() if isinstance(names, frozenset) and key in names]
+    key_scopes = [scope for scope, names in setup.secrets.items() if isinstance(names, frozenset) and key in names]
     known: Names = frozenset().union(*(names for names in setup.variables.values() if isinstance(names, frozenset)))
     missing = [name for name in federation if name not in known]
     mend = f"gh secret set {key} --env {environment} --repo {repository}"
@@ -213,17 +213,17 @@ def _model_finding(setup: RepositorySetup, environment: str, provider: str, *, i
             f"since 2026-07-15, or switched over) or {old} (all others)"
         )
         return Finding("model", "ok", what)
-    if "environment" in key_in:
+    if "environment" in key_scopes:
         return Finding("model", "ok", f"{key} is a secret of {environment}")
-    if key_in:
-        what = f"{key} is a secret of the {key_in[0]}, which all its workflows can read; {environment} is safer"
+    if key_scopes:
+        what = f"{key} is a secret of the {key_scopes[0]}, so all its workflows can read it; {environment} is safer"
         return Finding("model", "ok", what, mend)
-    unseen = [
+    hidden = [
         names for names in (*setup.secrets.values(), *setup.variables.values()) if isinstance(names, HiddenResource)
     ]
-    if unseen:
+    if hidden:
         or_variables = " or the variables of federation exist" if federation else " exists"
-        return _hidden("model", f"whether a secret {key}{or_variables}", unseen[0])
+        return _hidden("model", f"whether a secret {key}{or_variables}", hidden[0])
     if len(missing) < len(federation):
         what = f"variables of federation are missing: {', '.join(missing)}"
         return Finding("model", "problem", what, f"gh variable set {missing[0]} --repo {repository}")
@@ -239,8 +239,8 @@ def _environment(setup: RepositorySetup, environment: str) -> Finding:
         return _hidden("environment", environment, settings)
     if isinstance(settings, MissingResource):
         what = (
-            f"{environment} does not exist. It should hold the secrets; the first run would create it, "
-            "open to all branches"
+            f"{environment} does not exist, but should contain the secrets; the first run would create it, open to all "
+            "branches"
         )
         mend = f"gh api --method PUT repos/{facts.full_name}/environments/{environment}"
         return Finding("environment", "problem", what, mend)
@@ -248,7 +248,7 @@ def _environment(setup: RepositorySetup, environment: str) -> Finding:
         return Finding(
             "environment", "ok", f"{environment} has reviewers, who must approve before its secrets are used"
         )
-    what = f"{environment} has no reviewers: everybody who may start a workflow can spend money on models"
+    what = f"{environment} has no required reviewers: everybody who may start a workflow can spend money on models"
     return Finding("environment", "optional", what, f"{facts.html_url}/settings/environments")
 
 

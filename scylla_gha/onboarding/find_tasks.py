@@ -1,4 +1,4 @@
-"""Selection of tasks: commits whose proof as a scenario holds, or a small example that works in every repository."""
+"""Find tasks: commits that are proved as scenarios, or a small example that works in every repository."""
 
 import re
 import time
@@ -32,13 +32,13 @@ from scylla_gha.onboarding.task_from_history import (
     task_of,
 )
 
-_MOST_TRIED: Final = 8
+_MOST_TRIED: Final = 8  # commits per wanted task
 _SECONDS: Final = 600.0  # time per task after which no further candidate is started
 _SUBJECT: Final = 60  # characters of a subject
 _REASON: Final = 300  # characters of a reason
 _MOST_EQUAL: Final = 3  # commits in a row that fail for the same reason
 _CANNOT_RUN: Final = "its tests cannot be run"
-_FAIL: Final = "its tests fail on the commit itself"
+_FAIL: Final = "its tests fail with the commit's own code"
 _GUARD: Final = "older tests already fail before the change"
 _NETWORK: Final = re.compile(r"resol(ve|ution)|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|[Cc]onnection|unreachable|[Nn]etwork")
 _WRONG: Final = 2  # wrong solutions that a scenario must have
@@ -65,10 +65,10 @@ class TaskTrial:
     """Settings for proving candidates.
 
     Attributes:
-        prove: function that executes a task's proof, or raises ScyllaError.
+        prove: function that runs a task's proof, or raises ScyllaError.
         say: function that prints a line of progress.
-        keep: function that stores each accepted task immediately.
-        seconds: time per task after which no further candidate is started.
+        keep: function that stores an accepted task immediately.
+        seconds: time per wanted task after which no further candidate is started.
     """
 
     prove: Callable[[ScaffoldTask], Tried]
@@ -80,9 +80,9 @@ class TaskTrial:
 def find_tasks(
     states: ProjectStates, name: str, trial: TaskTrial, goal: int, existing: Sequence[str] = ()
 ) -> list[ScaffoldTask]:
-    """Return tasks from different commits of the repository's history, or the small example if there are none.
+    """Return at most `goal` tasks from the repository's history, without those of the suite's `existing` scenarios.
 
-    With `goal` 0, return the example. Commits of the suite's `existing` scenarios are not used again.
+    If no task is found (or `goal` is 0) and the suite has no scenarios, return the small example.
     """
     checkout, search = states.checkout, _Search(states, name, trial, goal, existing)
     for candidate in candidates(states, folders_of(name)):
@@ -92,7 +92,7 @@ def find_tasks(
     tasks = search.tasks
     _report_total(trial, len(tasks), goal, search.reasons)
     if len(tasks) < goal and is_shallow(checkout):
-        trial.say("this clone is shallow: run `git fetch --unshallow` for the older commits, and then init again")
+        trial.say("this clone is shallow: to try older commits, run `git fetch --unshallow`, then init again")
     if not tasks and not existing:
         tasks.append(example(checkout, folders_of(name)))
         trial.keep(tasks[0])
@@ -101,7 +101,7 @@ def find_tasks(
 
 @dataclass(slots=True)
 class _Search:
-    """Search through commits: accepted tasks, and counts of the reasons why other commits were refused."""
+    """Search through commits; collects accepted tasks, and counts the reasons why other commits were refused."""
 
     states: ProjectStates
     name: str
@@ -115,26 +115,26 @@ class _Search:
     _start: float = field(default_factory=time.monotonic)
 
     def is_over(self) -> bool:
-        """Return True if the search ends; print the reason unless a maximum number is reached."""
+        """Return whether the search ends; print why, except at the number of wanted tasks or of tried commits."""
         if len(self.tasks) == self.goal or self._tried == _MOST_TRIED * self.goal:
             return True
-        alike = len(self._last) == _MOST_EQUAL and len(set(self._last)) == 1
-        if alike and self._last[0].startswith((_CANNOT_RUN, _FAIL)):
+        are_equal = len(self._last) == _MOST_EQUAL and len(set(self._last)) == 1
+        if are_equal and self._last[0].startswith((_CANNOT_RUN, _FAIL)):
             advice = _advice(self._last[0])
             self.trial.say(f"no more commits are tried: {_MOST_EQUAL} in a row failed for the same reason; {advice}")
             return True
         seconds = self.trial.seconds * self.goal
         if time.monotonic() - self._start > seconds:
-            self.trial.say(f"no more commits are tried: they took more than {seconds:.0f} s")
+            self.trial.say(f"no more commits are tried: the search has taken more than {seconds:.0f} s")
             return True
         return False
 
     def consider(self, candidate: Candidate | str) -> None:
-        """Accept the task of a commit, or count the reason why the commit is no candidate or its task is refused."""
+        """Accept the task of a commit, or count the reason why the commit has none or its task is refused."""
         if isinstance(candidate, str):
             self.reasons[candidate] += 1
             return
-        if task_name(candidate.commit.message) in map(_bare, (*self.existing, *(task.id for task in self.tasks))):
+        if task_name(candidate.commit.message) in map(_name_of, (*self.existing, *(task.id for task in self.tasks))):
             self.reasons["a task with that name exists already"] += 1
             return
         self._tried += 1
@@ -143,7 +143,7 @@ class _Search:
             self.reasons[task] += 1
             self._last = [*self._last, task][-_MOST_EQUAL:]
         else:
-            self._accept(replace(task, id=f"{FIRST + len(self.existing) + len(self.tasks)}-{_bare(task.id)}"))
+            self._accept(replace(task, id=f"{FIRST + len(self.existing) + len(self.tasks)}-{_name_of(task.id)}"))
 
     def _accept(self, task: ScaffoldTask) -> None:
         self.tasks.append(task)
@@ -153,29 +153,29 @@ class _Search:
 
 
 def _advice(reason: str) -> str:
-    """Return advice for tests that cannot be run."""
+    """Return advice for tests that cannot be run, by the reason."""
     if _NETWORK.search(reason):
         return "tests run without a network; use --tests to select tests that need none"
-    return "use --setup for a command that installs what the tests need, or --tests to select tests that run without it"
+    return "use --setup COMMAND to install what the tests need, or --tests to select tests that run without it"
 
 
-def _bare(scenario: str) -> str:
+def _name_of(scenario: str) -> str:
     return scenario.partition("-")[2]
 
 
 def _report_total(trial: TaskTrial, count: int, goal: int, reasons: Counter[str]) -> None:
-    """Print the number of found tasks; if there are too few, also the reasons with their numbers of commits."""
-    looked_at = counted(count + reasons.total(), "commit")
+    """Print the number of found tasks; if there are too few, also why commits were not used."""
+    examined = counted(count + reasons.total(), "commit")
     if count < goal:
-        trial.say(f"{count} of {counted(goal, 'task')} found in {looked_at}{'; not used:' if reasons else ''}")
+        trial.say(f"{count} of {counted(goal, 'task')} found in {examined}{'; not used:' if reasons else ''}")
         for reason, number in reasons.most_common():
             trial.say(f"  {counted(number, 'commit')}: {reason}")
     elif goal > 1:
-        trial.say(f"{counted(count, 'task')} found in {looked_at}")
+        trial.say(f"{counted(count, 'task')} found in {examined}")
 
 
 def task_of_commit(states: ProjectStates, candidate: Candidate, name: str, trial: TaskTrial) -> ScaffoldTask | str:
-    """Return the task of a commit, or the reason (perhaps an error) why it has none."""
+    """Return the proved task of a commit, or the reason (perhaps an error message) why it has none."""
     subject = shortened(candidate.commit.message.partition("\n")[0], _SUBJECT)
     trial.say(f"trying commit {candidate.commit.sha[:12]} ({subject})")
     try:
@@ -188,7 +188,7 @@ def task_of_commit(states: ProjectStates, candidate: Candidate, name: str, trial
 
 
 def _proved_task(states: ProjectStates, candidate: Candidate, name: str, trial: TaskTrial) -> ScaffoldTask | str:
-    """Return the task if its proof holds, with or without the guards; otherwise the reason why it fails."""
+    """Return the task if its proof holds, with or without guards; otherwise the reason why it fails."""
     tools = states.tools(candidate.after, candidate.project)
     if isinstance(tools, str):
         return f"{_CANNOT_RUN}: {tools}"[:_REASON]
@@ -197,7 +197,7 @@ def _proved_task(states: ProjectStates, candidate: Candidate, name: str, trial: 
         return task
     proved = _with_wrong_solutions(task, trial)
     without_guards = replace(task, checks=tuple(check for check in task.checks if not check.guard))
-    # Older tests may fail for other reasons; then the task has no guards.
+    # Older tests may already fail before the change; then the task gets no guards.
     if isinstance(proved, str) and without_guards.checks != task.checks and _GUARD in proved:
         proved = _with_wrong_solutions(without_guards, trial)
     return proved
@@ -206,8 +206,8 @@ def _proved_task(states: ProjectStates, candidate: Candidate, name: str, trial: 
 def _with_wrong_solutions(task: ScaffoldTask, trial: TaskTrial) -> ScaffoldTask | str:
     """Return the task with two wrong solutions that its checks refuse, or the reason why its proof fails.
 
-    Two wrong solutions are tested at a time, until two are refused, since each takes two runs. One suffices if no other
-    can be made of the change.
+    Wrong solutions are tried two at a time until two are refused, since each takes two runs. One is enough if only one
+    can be made from the change.
     """
     fault = _fault(_try(replace(task, wrong={}), trial))
     if fault is not None:
@@ -223,12 +223,12 @@ def _with_wrong_solutions(task: ScaffoldTask, trial: TaskTrial) -> ScaffoldTask 
             task, wrong=solutions if len(names) > 1 else {names[0]: ONLY_ONE.encode() + task.wrong[names[0]]}
         )
     if not names:
-        return "no wrong solution could be made from its change, but one is needed to prove its tests"
+        return "no wrong solution can be made from its change, but at least one is needed to prove its tests"
     return f"its tests refuse {len(refused)} of {counted(len(names), 'wrong solution')}; {_WRONG} are needed"
 
 
 def _fault(tried: Tried) -> str | None:
-    """Return the reason why the proof of no-op, solution or start state fails; None if it holds."""
+    """Return why the proof of the start state, the solution or no change (nop) fails; None if it holds."""
     words = {"start": _CANNOT_RUN, "solution": _FAIL, "nop": _GUARD}
     for name, passed, fault in tried:
         if name in words and fault:
@@ -246,7 +246,7 @@ def _try(task: ScaffoldTask, trial: TaskTrial) -> Tried:
 
 
 def example(checkout: RepositoryCheckout, ours: tuple[str, ...]) -> ScaffoldTask:
-    """Return the example task, on files of the repository if it has enough of them outside the folders `ours`."""
+    """Return the example task, on files of the repository if it has enough outside the folders `ours`."""
     files = _some_files(checkout, ours) if checkout.head else ()
     enough = len(files) >= _LEAST_FILES
     start = files if enough else _MADE_UP_FILES
@@ -255,7 +255,7 @@ def example(checkout: RepositoryCheckout, ours: tuple[str, ...]) -> ScaffoldTask
         id="101-list-the-files",
         title="List the files of the repository",
         origin=f"an example on {'files of this repository' if enough else 'made-up files'}; it shows the parts of a "
-        "scenario, and measures little",
+        "scenario, but measures little",
         category="documentation",
         prompt=_PROMPT,
         start=TaskStart(files=start),
@@ -280,7 +280,7 @@ def _lists(names: list[str]) -> bytes:
 
 
 def _some_files(checkout: RepositoryCheckout, ours: tuple[str, ...]) -> tuple[ScaffoldFile, ...]:
-    """Return small text files of the last commit, top-level files first."""
+    """Return at most 12 small text files of the last commit, top-level files first."""
     blobs = tree_of(checkout, checkout.head or "").blobs
     small = [(path, blob) for path, blob in blobs.items() if _fits(path, blob) and not path.startswith(ours)]
     small.sort(key=lambda item: (item[0].count("/"), not item[0].startswith("README"), item[0]))

@@ -1,4 +1,4 @@
-"""Steps of `init`: find tasks, prove them, and write the files of a suite with its workflows."""
+"""Carry out `init`: find and prove tasks, and make the files of a suite with its workflows."""
 
 import json
 import os
@@ -52,7 +52,7 @@ _LONGEST_PAUSE: Final = 16.0  # seconds between two lines of progress
 
 
 def default_name(root: Path) -> str:
-    """Return the name of a suite for a repository: the folder's, as a slug."""
+    """Return the default name of a repository's suite: a slug of the folder's name."""
     return slug(root.name.replace("_", "-"))[:60].strip("-.") or "mine"
 
 
@@ -69,8 +69,8 @@ def toolkit_for(root: Path, ask: Callable[[str | None], Toolkit | None]) -> Tool
     toolkit = toolkit_here(root) or running_toolkit() or ask(repository_of_checkout(toolkit_root()))
     if toolkit is None:
         raise ConfigError(
-            "init: this installation does not name its repository on GitHub, which the workflow has to "
-            "call; give --toolkit OWNER/REPO@SHA, such as your fork at a pushed commit"
+            "init: the workflows must call the toolkit's repository on GitHub, but this installation does not name it; "
+            "give --toolkit OWNER/REPO@SHA, such as your fork at a pushed commit"
         )
     return toolkit
 
@@ -83,7 +83,7 @@ class InitSettings:
         name: name of the suite and its experiment.
         toolkit: toolkit that the workflows call.
         tasks: number of scenarios that the suite should have; 0: the small example.
-        tests: test files, as lines of a `.gitignore`; empty: those of the project's test runner.
+        tests: patterns of test files, as in `.gitignore`; empty: the test files of the project's test runner.
         setup: command that installs what tests need; None: it is detected.
     """
 
@@ -100,16 +100,16 @@ def init_files(
     report: Callable[[str], None],
     keep: Callable[[list[ScaffoldFile]], None] = lambda _: None,
 ) -> list[ScaffoldFile]:
-    """Return all files of the scaffold, except those of scenarios that exist already.
+    """Return all files of the suite, except those of scenarios that exist already.
 
     Args:
         checkout: the repository.
         settings: the user's choices.
-        report: called with lines of progress.
-        keep: called with the files of each accepted task, so that an interrupted search loses none.
+        report: function that prints a line of progress.
+        keep: function that writes the files of an accepted task, so that an interrupted search does not lose them.
 
     Raises:
-        RefusedError: the folder of a fixture holds other files.
+        RefusedError: the folder of a fixture contains other files.
     """
     name, toolkit = settings.name, settings.toolkit
     scenarios = suite_scenarios(checkout.root, name)
@@ -136,7 +136,7 @@ def init_files(
 
 
 def _common_files(settings: InitSettings, scenarios: list[str], root: Path) -> list[ScaffoldFile]:
-    """Return the files that a suite has once."""
+    """Return the files that are common to a suite's scenarios: experiment and workflows."""
     return [*suite_files(settings.name, scenarios, settings.toolkit.schemas), *suite_workflows(settings, root)]
 
 
@@ -150,22 +150,22 @@ def _keys_of_experiment(root: Path, name: str) -> list[str]:
     library = Library.here(root)
     providers: list[str] = []
     if (root / "config" / "experiments" / f"{name}.yaml").is_file():
-        with suppress(ConfigError):  # planning says what is wrong with it
+        with suppress(ConfigError):  # `plan` reports the error
             providers = used_providers(library.experiment(name), library)
     return [PROVIDERS[provider].credential_variables[0] for provider in providers] or [example_key()]
 
 
 def suite_scenarios(root: Path, name: str) -> list[str]:
-    """Return the ids of the suite's scenarios that exist."""
+    """Return the ids of the suite's existing scenarios."""
     return sorted(path.parent.name for path in (root / "scenarios" / name).glob("*/scenario.yaml"))
 
 
 def workflow_files(name: str, toolkit: Toolkit, keys: Sequence[str] = ()) -> list[ScaffoldFile]:
     """Return the workflows: manual, comment, schedule, pull request, readiness; automatic triggers are off.
 
-    Without `keys`, the secret that they pass is the key of the model that the experiment's file proposes.
+    They pass the secrets `keys`, or, if empty, the key of the model that the experiment's file proposes.
     """
-    secrets = _passed(keys or [example_key()])
+    secrets = _secret_lines(keys or [example_key()])
     words = {"name": name, "toolkit": toolkit.repository, "ref": toolkit.ref, "secrets": secrets}
     files = (
         CALLER,
@@ -178,21 +178,26 @@ def workflow_files(name: str, toolkit: Toolkit, keys: Sequence[str] = ()) -> lis
 
 
 def skills_workflows(toolkit: Toolkit, folders: Iterable[str]) -> list[ScaffoldFile]:
-    """Return the workflows for the Agent Skills of a repository: checks and measurements, and the command for them.
+    """Return the workflows for a repository's Agent Skills: checks and measurements, and the comment command.
 
     Args:
-        toolkit: toolkit that it calls.
+        toolkit: toolkit that the workflows call.
         folders: folders of the skills, relative to the repository; a change in them starts the checks.
     """
     tops = {PurePosixPath(folder).parts[:1] for folder in folders}
     patterns = sorted(f"{top[0]}/**" for top in tops if top and re.fullmatch(r"[\w.-]+", top[0]))
     paths = '"**"' if () in tops else ", ".join(map(json.dumps, ["**/SKILL.md", "**/evals/**", *patterns]))
-    words = {"toolkit": toolkit.repository, "ref": toolkit.ref, "secrets": _passed([example_key()]), "paths": paths}
+    words = {
+        "toolkit": toolkit.repository,
+        "ref": toolkit.ref,
+        "secrets": _secret_lines([example_key()]),
+        "paths": paths,
+    }
     names = (SKILLS, "scylla-skills-comment.yml")
     return [ScaffoldFile(f".github/workflows/{name}", filled(name, **words).encode()) for name in names]
 
 
-def _passed(keys: Sequence[str]) -> str:
+def _secret_lines(keys: Sequence[str]) -> str:
     return "\n      ".join(f"{key}: ${{{{ secrets.{key} }}}}" for key in keys)
 
 
@@ -210,13 +215,13 @@ def _find(
         trial.say("looking for commits that changed code and its tests" if missing else "taking the example")
         tasks = find_tasks(states, settings.name, replace(trial, keep=accept), missing, scenarios)
         if any(task.is_example for task in tasks):
-            reason = "since no commit made a task" if missing else "as --example asks"
-            trial.say(f"the small example is taken, {reason}: it shows the parts of a scenario, and measures little")
+            reason = "since no commit gave a task" if missing else "as --example asks"
+            trial.say(f"the small example is used, {reason}: it shows the parts of a scenario, but measures little")
 
 
 @contextmanager
 def proving(name: str, toolkit: Toolkit, report: Callable[[str], None]) -> Iterator[TaskTrial]:
-    """Provide settings that prove tasks of a suite, in the sandbox of this machine that isolates most."""
+    """Provide settings that prove tasks of a suite, in bubblewrap if it works here, else on the host."""
     sandboxes = SandboxPool(_proof_sandbox(), Library((toolkit_root(),)))
     with progress_pulse(report) as print_step, ThreadPoolExecutor(os.cpu_count()) as executor:
 
@@ -234,7 +239,7 @@ def proving(name: str, toolkit: Toolkit, report: Callable[[str], None]) -> Itera
 
 
 def _proof_sandbox() -> SandboxName:
-    """Return the sandbox for proofs: one without a network, as in trials, if this machine has one."""
+    """Return the sandbox for proofs: bubblewrap, without a network as in trials, if it works; else the host."""
     try:
         SANDBOXES["bubblewrap"].check()
     except SandboxError:
@@ -244,7 +249,7 @@ def _proof_sandbox() -> SandboxName:
 
 @contextmanager
 def progress_pulse(print_line: Callable[[str], None], every_seconds: float = 2.0) -> Iterator[Callable[[str], None]]:
-    """Provide a printer of steps, and repeat the elapsed time while a step is running."""
+    """Provide a function that prints a step, and print the elapsed time at intervals while the step is running."""
     step_started = time.monotonic()
     ended = threading.Event()
 
@@ -269,7 +274,7 @@ def progress_pulse(print_line: Callable[[str], None], every_seconds: float = 2.0
 
 
 def _refuse_other_files(root: Path, fixture: str, files: list[ScaffoldFile]) -> None:
-    """Refuse a fixture's folder with other files: they would be part of the start state."""
+    """Raise if a fixture's folder contains other files, since they would be part of the start state."""
     existing = (path for path in (root / "fixtures" / fixture).rglob("*") if path.is_symlink() or not path.is_dir())
     others = sorted({str(path.relative_to(root)) for path in existing} - {file.path for file in files})
     if others:
@@ -286,7 +291,7 @@ def states_json(states: dict[FileState, list[ScaffoldFile]], name: str) -> str:
 
 
 def states_text(states: dict[FileState, list[ScaffoldFile]], next_steps: str, *, dry_run: bool) -> str:
-    """Return a line for each file, one line for each fixture, and the next steps."""
+    """Return a line for each file (for fixtures: for each folder), and the next steps."""
     if not (states["new"] or states["overwritten"]):
         return "nothing to do: all files exist already"
     verb = "would be " if dry_run else ""

@@ -1,6 +1,6 @@
-"""Scenarios from elsewhere: a range of commits makes a proved task; an issue's text or a session makes a skeleton.
+"""Make a scenario: a proved task from a range of commits, or a skeleton from an issue's text or a session.
 
-A skeleton has the prompt and the start state. Its check still has to be written, and `validate` refuses it until then.
+A skeleton has the prompt and the start state. `validate` refuses it until its check and solutions are written.
 """
 
 import re
@@ -21,14 +21,14 @@ from scylla_gha.onboarding.task_from_history import candidate_of, short_name, sh
 
 UNFINISHED: Final = "false  # TODO: a command that succeeds only when the task is solved"
 _TITLE_CHARS: Final = 100
-_MOST_BYTES: Final = 50_000_000  # of a session
+_MOST_BYTES: Final = 50_000_000  # of a session's file
 
 
 def range_of(checkout: RepositoryCheckout, text: str) -> tuple[str, str]:
     """Return the first and the last state of a range of commits, `A..B`.
 
     Raises:
-        ConfigError: it is no range, or a commit does not exist.
+        ConfigError: the text is not a range, or a commit does not exist.
     """
     names = re.fullmatch(r"([^.\s]\S*?)\.\.([^.\s]\S*)", text)
     if names is None:
@@ -37,17 +37,17 @@ def range_of(checkout: RepositoryCheckout, text: str) -> tuple[str, str]:
 
 
 def range_of_pull_request(checkout: RepositoryCheckout, number: int) -> tuple[str, str]:
-    """Return the merge base and the head of a pull request that was fetched before.
+    """Return the merge base (with HEAD) and the head of a fetched pull request.
 
     Raises:
-        ConfigError: it was not fetched.
+        ConfigError: the pull request was not fetched, or has no common ancestor with HEAD.
     """
     head = next(filter(None, (resolved(checkout, name) for name in (f"refs/pull/{number}/head", f"pr-{number}"))), None)
     base = head and checkout.head and merge_base(checkout, checkout.head, head)
     if not head or not base:
         raise ConfigError(
-            f"--from-pull-request: this clone has no commits of pull request {number} that branch off from "
-            f"its HEAD; run `git fetch origin pull/{number}/head:pr-{number}` first"
+            f"--from-pull-request: this clone has no commits of pull request {number} with an ancestor of its HEAD; "
+            f"run `git fetch origin pull/{number}/head:pr-{number}` first"
         )
     return base, head
 
@@ -61,27 +61,27 @@ def _commit(checkout: RepositoryCheckout, name: str, option: str) -> str:
 def task_of_range(
     states: ProjectStates, commits: tuple[str, str], suite: str, number: int, trial: TaskTrial
 ) -> ScaffoldTask:
-    """Return the proved task of a range of commits, taken as one change.
+    """Return the proved task of a range of commits, treated as a single change.
 
     Raises:
-        ConfigError: it makes none; the message says why.
+        ConfigError: no task can be made from the commits; the message says why.
     """
     start, end = commits
     change = UserCommit(end, start, commit_message(states.checkout, end))
     candidate = candidate_of(states, change, folders_of(suite))
     task = candidate if isinstance(candidate, str) else task_of_commit(states, candidate, suite, trial)
     if isinstance(task, str):
-        raise ConfigError(f"{start[:12]}..{end[:12]} makes no task: {task}")
+        raise ConfigError(f"{start[:12]}..{end[:12]}: no task can be made from these commits: {task}")
     return replace(task, id=f"{number}-{task.id.partition('-')[2]}")
 
 
 def skeleton(states: ProjectStates, text: str, origin: str, suite: str, number: int) -> ScaffoldTask:
-    """Return a scenario without its check and solutions, which a person adds.
+    """Return a scenario without a working check or solutions, which a person adds.
 
     Args:
-        states: the repository, whose last commit is the start state.
-        text: the task's text; its first line is the title.
-        origin: where the text comes from, in words.
+        states: the repository; its last commit is the start state.
+        text: the task's text; its first line becomes the title.
+        origin: description of the text's source.
         suite: name of the suite.
         number: number of the scenario.
 
@@ -90,16 +90,18 @@ def skeleton(states: ProjectStates, text: str, origin: str, suite: str, number: 
     """
     head = states.checkout.head
     if not text.strip() or head is None:
-        what = "the text is empty" if head else f"{states.checkout.root} has no commit, which the task would start from"
+        what = "the text is empty" if head else f"{states.checkout.root} has no commit from which the task could start"
         raise ConfigError(f"scenario new: {what}")
     title, prompt = title_and_prompt(re.sub(r"^#+\s*", "", text.strip()))
     start = start_of(states.checkout, tree_of(states.checkout, head), head, folders_of(suite))
     if start is None:
-        raise ConfigError("scenario new: the repository is too large to be copied, and has no remote `origin`")
+        raise ConfigError(
+            "scenario new: the repository is too large to be copied, and has no remote `origin` to fetch it from"
+        )
     return ScaffoldTask(
         id=f"{number}-{short_name(slug(title))}",
         title=shortened(title, _TITLE_CHARS),
-        origin=f"{origin}; what is still missing: a check, the reference solution, two wrong solutions",
+        origin=f"{origin}; still missing: a check, the reference solution, two wrong solutions",
         category="bug_fixing",
         prompt=prompt,
         start=start,
@@ -112,7 +114,7 @@ def skeleton(states: ProjectStates, text: str, origin: str, suite: str, number: 
 
 
 def _tools(states: ProjectStates, commit: str) -> Tools:
-    """Return the tools that the project's tests need; no tools if they cannot be installed."""
+    """Return the tools that the project's tests need; no tools if they are unknown or cannot be installed."""
     tree = tree_of(states.checkout, commit)
     tested = (tests for tests in states.tests(tree) if tests.reason is None and any(map(tests.runs, tree.blobs)))
     tools = next((states.tools(tree, tests) for tests in tested), "")
@@ -125,14 +127,15 @@ def first_message(path: Path) -> tuple[str, str]:
     Sessions are in `~/.claude/projects/*/*.jsonl`.
 
     Raises:
-        ConfigError: the file has no such message.
+        ConfigError: the file has no such message, or is larger than 50 MB.
     """
     if path.stat().st_size <= _MOST_BYTES:
         for event in filter(None, map(_user_event, path.read_bytes().splitlines())):
             if text := _user_text(event).strip():
                 return text, str(event.get("cwd") or "")
     raise ConfigError(
-        f"{path}: has no message of a user; name a session's file, such as one of ~/.claude/projects/*/*.jsonl"
+        f"{path}: contains no user message, or is larger than {_MOST_BYTES // 1_000_000} MB; name a file of a session, "
+        "such as one of ~/.claude/projects/*/*.jsonl"
     )
 
 
@@ -155,6 +158,6 @@ def _user_text(event: dict[str, Any]) -> str:
 
 
 def next_number(existing: list[str]) -> int:
-    """Return the number after the highest of a suite's scenarios."""
+    """Return the number after the highest number of a suite's scenarios."""
     numbers = [int(name[:3]) for name in existing if re.match(r"\d{3}-", name)]
     return max(numbers, default=FIRST - 1) + 1

@@ -1,4 +1,4 @@
-"""The content of a scaffolded scenario, and the files that `init` writes for it."""
+"""Hold the content of a new scenario, and make and write its files."""
 
 import json
 import os
@@ -22,8 +22,8 @@ from scylla_gha.providers import PROVIDERS, provider_name
 
 PLAIN: Final = "100644"
 PROGRAM: Final = "100755"
-FIRST: Final = 101  # the number of a suite's first scenario
-MOST_TASKS: Final = 99
+FIRST: Final = 101  # number of a suite's first scenario
+MOST_TASKS: Final = 99  # scenarios of a suite
 _EXAMPLE_MODEL: Final = "claude-sonnet-5"
 _TOOLS: Final = {
     "python": "packages of PyPI with exact versions",
@@ -34,7 +34,7 @@ _TOOLS: Final = {
 }
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _CONFTEST: Final = b'''\
-"""Keeps pytest out of this folder: what is in it are the start states of tasks, not this repository's tests."""
+"""Keep pytest out of this folder: it contains the start states of tasks, not this repository's tests."""
 
 collect_ignore_glob = ["*"]
 '''
@@ -44,7 +44,7 @@ FileState = Literal["new", "overwritten", "unchanged"]
 
 @dataclass(frozen=True, slots=True)
 class ScaffoldFile:
-    """A file to write, with a relative path and git's mode. The content of a link is its target."""
+    """A file to write, with a relative path and git's mode. A link's content is its target."""
 
     path: str
     content: bytes
@@ -57,7 +57,7 @@ class ScaffoldFile:
 
 @dataclass(frozen=True, slots=True)
 class TaskStart:
-    """The start state of a task: files of a fixture, or a commit of a remote repository."""
+    """The start state of a task: files of a fixture, or `commit` of the remote repository `repo`."""
 
     files: tuple[ScaffoldFile, ...] = ()
     repo: str | None = None
@@ -66,7 +66,7 @@ class TaskStart:
 
 @dataclass(frozen=True, slots=True)
 class ScaffoldTask:
-    """The content of a scenario; `origin` says in words where it comes from."""
+    """The content of a scenario; `origin` describes where it comes from."""
 
     id: str
     title: str
@@ -91,25 +91,25 @@ def new_file(path: str, text: str) -> bytes:
 
 
 def fixture_of(scenario: str, name: str) -> str:
-    """Return the name of a scenario's fixture: the suite's name, with the scenario's number from the second one on."""
+    """Return the name of a scenario's fixture: the suite's name, plus the scenario's number except for the first."""
     number = scenario.partition("-")[0]
     return name if number == str(FIRST) else f"{name}-{number}"
 
 
 def folders_of(name: str) -> tuple[str, ...]:
-    """Return the folders of a suite's scenarios and fixtures; their files are never part of a task."""
+    """Return the folders of a suite's scenarios and fixtures; files in them are never part of a task."""
     numbered = (f"fixtures/{fixture_of(f'{number}-', name)}/" for number in range(FIRST, FIRST + MOST_TASKS))
     return (f"scenarios/{name}/", *numbered)
 
 
 def filled(template: str, /, **words: str) -> str:
-    """Return a file of `templates/` in which every `<<name>>` is replaced by the word of that name."""
+    """Return a file of `templates/` with each `<<name>>` replaced by the argument of that name."""
     text = (_TEMPLATES / template).read_text(encoding="utf-8")
     return re.sub("<<([a-z_]+)>>", lambda gap: words[gap[1]], text)
 
 
 def file_states(root: Path, files: Iterable[ScaffoldFile]) -> dict[FileState, list[ScaffoldFile]]:
-    """Compare files with those on disk, and group them into new, changed and equal ones."""
+    """Group files by whether they are new on disk, would overwrite another content, or are unchanged."""
     states: dict[FileState, list[ScaffoldFile]] = {"new": [], "overwritten": [], "unchanged": []}
     for file in files:
         path = root / file.path
@@ -128,7 +128,7 @@ def _is_same(path: Path, file: ScaffoldFile) -> bool:
 
 
 def write_files(root: Path, files: Iterable[ScaffoldFile]) -> None:
-    """Write files in order, each atomically; a link at a path is replaced, not followed."""
+    """Write files in order, each atomically; an existing link is replaced, not followed."""
     for file in files:
         path = root / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -195,7 +195,7 @@ def _scenario(task: ScaffoldTask, name: str, folder: str, schemas: str) -> str:
 
 
 def _tools(tools: Tools) -> str:
-    """Return the lines of the tools that are set, and of the two that people add to most often."""
+    """Return the YAML lines of the tools that are set, and of `python` and `system`, which people change most."""
     fields = {"python": {}, "system": [], **tools.model_dump(mode="json", exclude_defaults=True)}
     lines = {name: f"  {name}: {json.dumps(fields[name], sort_keys=True)}" for name in fields}
     return "\n".join(f"{line:<31} # {_TOOLS[name]}" if name in _TOOLS else line for name, line in sorted(lines.items()))
@@ -225,18 +225,18 @@ def _checkpoints(checks: Iterable[Checkpoint]) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """Quote a text for YAML, on one line."""
+    """Quote a text for YAML on a single line."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def example_key() -> str:
-    """Return the variable with the key of the model that a new experiment's file proposes."""
+    """Return the environment variable with the key of the model that a new experiment's file proposes."""
     provider = provider_name(_EXAMPLE_MODEL, Library((toolkit_root(),)).models())
     return PROVIDERS[provider].credential_variables[0]
 
 
 def suite_files(name: str, scenarios: Sequence[str], schemas: str) -> list[ScaffoldFile]:
-    """Return the experiment, which needs no key, and the `.gitignore` that keeps run folders out of commits."""
+    """Return the file of an experiment that needs no key, and a `.gitignore` that keeps run folders out of commits."""
     words = {"scenario": ", ".join(scenarios), "model": _EXAMPLE_MODEL, "key": example_key()}
     text = filled("experiment.yaml", name=name, schema=f"{schemas}experiment.json", **words)
     ignore = b"# Run folders are not committed; the results branch keeps their rows.\n*\n!.gitignore\n"
@@ -244,7 +244,7 @@ def suite_files(name: str, scenarios: Sequence[str], schemas: str) -> list[Scaff
 
 
 def beside_files(task: ScaffoldTask, root: Path) -> Iterator[ScaffoldFile]:
-    """Yield files that a task needs elsewhere: packages of the image, and a conftest.py that hides fixtures."""
+    """Yield files that a task needs outside its folders: an image recipe with packages, and fixtures/conftest.py."""
     runners = (runner for runner in RUNNERS.values() if set(runner.system) & set(task.tools.system))
     packages = {package for runner in runners for package in runner.packages}
     if packages:

@@ -1,6 +1,7 @@
-"""Tasks from the commits of a repository, with names, titles and prompts from messages and issues.
+"""Make tasks from a repository's commits, with names, titles and prompts from their messages.
 
-The start is the commit's parent, its tests are the hidden check, and the rest of it is the reference solution.
+The start state is the commit's parent, the commit's tests are the hidden check, and its other changes are the
+reference solution.
 """
 
 import re
@@ -44,17 +45,17 @@ from scylla_gha.onboarding.scaffold import (
 from scylla_gha.onboarding.wrong_solutions import wrong_solutions
 
 _LOOK_BACK: Final = 300  # commits
-_MOST_FILES: Final = 15  # of a solution, and of its tests
-_MOST_LINES: Final = 400  # of a solution
-_MOST_BYTES: Final = 2_000_000  # of the files that a commit changes, before and after; they are read into memory
-_SAYS_NOTHING: Final = "the message begins with a word such as revert, merge, release or WIP"
+_MOST_FILES: Final = 15  # in a solution, and in its tests
+_MOST_LINES: Final = 400  # in a solution; a patch may have twice as many
+_MOST_BYTES: Final = 2_000_000  # in the files that a commit changes, before and after; they are read into memory
+_SKIPPED_MESSAGE: Final = "the message begins with a word such as revert, merge, release or WIP"
 NO_TESTED_CODE: Final = "it does not change code together with tests that can be run"
 _FIXTURE_FILES: Final = 1500
 _FIXTURE_BYTES: Final = 5_000_000
-_MOST_KEPT: Final = 8  # test files from before the commit; each is run for each solution that is tried
-_WRONG: Final = 6  # wrong solutions that are tried; two must fail
+_MOST_KEPT: Final = 8  # older test files; each is run for each solution
+_WRONG: Final = 6  # wrong solutions that are tried; two must be refused
 _TITLE_CHARS: Final = 100
-_DULL: Final = re.compile(r"(revert|merge|wip|bump|release|fixup|squash)\b", re.IGNORECASE)
+_SKIPPED_WORDS: Final = re.compile(r"(revert|merge|wip|bump|release|fixup|squash)\b", re.IGNORECASE)
 _KINDS: Final[tuple[tuple[str, WorkflowCategory], ...]] = (
     (r"fix|bug|repair|correct", "bug_fixing"),
     (r"refactor|rename|extract|clean", "refactoring"),
@@ -72,13 +73,16 @@ _TRAILER: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A commit that may become a task, with its files of code and of tests.
+    """A commit that may become a task.
 
     Attributes:
-        project: how its tests are run.
+        commit: the commit.
+        project: how the commit's tests are run.
+        code: paths of changed files other than tests.
+        tests: paths of changed test files.
         kept: test files of the start state that the commit does not change.
         tree: files of the start state.
-        after: files of the commit itself.
+        after: files after the commit.
     """
 
     commit: UserCommit
@@ -91,16 +95,16 @@ class Candidate:
 
 
 def candidates(states: ProjectStates, ours: tuple[str, ...]) -> Iterator[Candidate | str]:
-    """Yield the latest commits, newest first, as candidates, or as the reasons why they are none.
+    """Yield for each of the latest commits, newest first, a candidate or the reason why it is none.
 
     Equal reasons have equal texts, so that they can be counted. Files in the folders `ours` are left out of tasks.
     """
     for commit in commits(states.checkout, _LOOK_BACK):
-        yield _SAYS_NOTHING if _DULL.match(commit.message) else candidate_of(states, commit, ours)
+        yield _SKIPPED_MESSAGE if _SKIPPED_WORDS.match(commit.message) else candidate_of(states, commit, ours)
 
 
 def candidate_of(states: ProjectStates, commit: UserCommit, ours: tuple[str, ...]) -> Candidate | str:
-    """Return a commit as a candidate for a task, or the reason why it is not one. `ours`: folders to leave out."""
+    """Return a commit as a candidate for a task, or the reason why it is none. `ours`: folders to leave out."""
     try:
         return _candidate(states, commit, ours)
     except ScyllaError as error:  # for example an object that a partial clone lacks
@@ -120,7 +124,7 @@ def _candidate(states: ProjectStates, commit: UserCommit, ours: tuple[str, ...])
     if project.reason:
         return project.reason
     if max(len(tests), len(rest)) > _MOST_FILES:
-        return f"it changes more than {_MOST_FILES} files of code, or of tests"
+        return f"it changes more than {_MOST_FILES} test files, or more than {_MOST_FILES} other files"
     tree = tree_of(checkout, commit.parent)
     others = [path for path in sorted(tree.blobs) if _is_of_tests(path, projects) and not path.startswith(ours)]
     unchanged_tests = [path for path in others if path not in changes]
@@ -129,14 +133,14 @@ def _candidate(states: ProjectStates, commit: UserCommit, ours: tuple[str, ...])
 
 
 def _faults(candidate: Candidate) -> Iterator[str]:
-    """Yield reasons why a commit that changes tested code still cannot become a task."""
+    """Yield reasons why a commit that changes code and its tests cannot become a task."""
     changes = (*candidate.code, *candidate.tests)
     states = (candidate.tree, candidate.after)
     yield from (f"it changes a {kind}" for path in changes for state in states if (kind := state.left_out.get(path)))
     if not all(SAFE_NAME.fullmatch(path) for path in (*candidate.tests, *candidate.kept)):
-        yield "the names of some test files have blanks or special characters"
+        yield "the names of test files have blanks or special characters"
     if sum(state.blobs[path].size for path in changes for state in states if path in state.blobs) > _MOST_BYTES:
-        yield f"the files that it changes have more than {_MOST_BYTES:,} bytes"
+        yield f"the files that it changes have more than {_MOST_BYTES:,} bytes in all"
 
 
 def _is_of_tests(path: str, projects: list[ProjectTests]) -> bool:
@@ -149,12 +153,12 @@ def _is_tested(project: ProjectTests, tests: list[str], rest: list[str], changes
 
 
 def task_name(message: str) -> str:
-    """Return the name of a task by its commit's message: the part of the task's id after the number."""
+    """Return the name of a task (its id without the number), from its commit's message."""
     return short_name(slug(title_and_prompt(message)[0]))
 
 
 def task_of(checkout: RepositoryCheckout, candidate: Candidate, name: str, tools: Tools) -> ScaffoldTask | str:
-    """Return the task of a candidate, with solutions that may be wrong, or the reason why it has none."""
+    """Return the task of a candidate, with solutions that are probably wrong, or the reason why it has none."""
     commit, runner = candidate.commit, candidate.project.runner
     solution = patch_of(checkout, commit, candidate.code)
     added = candidate.project.added
@@ -181,14 +185,14 @@ def task_of(checkout: RepositoryCheckout, candidate: Candidate, name: str, tools
 
 
 def _wrong(checkout: RepositoryCheckout, candidate: Candidate, solution: bytes) -> dict[str, bytes]:
-    """Return solutions that may be wrong; the last one also reverts the previous change, as a bad merge does."""
+    """Return solutions that are probably wrong; the last also reverts an earlier change, as a bad merge does."""
     wrong = wrong_solutions(solution, _WRONG, lambda path: is_code(path, candidate.project.runner))
     merged = patch_without_earlier_change(checkout, candidate.commit, candidate.code)
     return wrong if merged in {None, b"", solution} else {**wrong, "earlier-change-lost": merged or b""}
 
 
 def _left_out(tree: CommitTree) -> str:
-    """Return counts of the entries that the start state leaves out, in words that follow the task's origin."""
+    """Return counts of the entries that the start state leaves out, as text to append to the task's origin."""
     kinds = sorted(Counter(tree.left_out.values()).items())
     return f"; left out: {', '.join(counted(count, kind, PLURALS[kind]) for kind, count in kinds)}" if kinds else ""
 
@@ -200,9 +204,10 @@ def start_of(
     ours: tuple[str, ...],
     added: Mapping[str, bytes] = MappingProxyType({}),
 ) -> TaskStart | None:
-    """Return the start state of a commit: its files if they are few, else its address; None: it has no address.
+    """Return the start state of a commit: its files if they are few, else the remote repository's address and commit.
 
-    Files in the folders `ours` are left out; `added` are files that a build would write.
+    None: the files are too many, and there is no remote `origin`. Files in the folders `ours` are left out; `added` are
+    files that a build would write.
     """
     blobs = {path: blob for path, blob in tree.blobs.items() if not path.startswith(ours)}
     if len(blobs) <= _FIXTURE_FILES and tree.size <= _FIXTURE_BYTES:
@@ -220,7 +225,7 @@ def start_of(
 
 
 def _not_ignored(path: str, files: Mapping[str, ScaffoldFile]) -> ScaffoldFile:
-    """Return the `.gitignore` beside a file of a build, with a line that stops git from ignoring the file."""
+    """Return the `.gitignore` beside a build's file, with a line added that stops git from ignoring the file."""
     folder, slash, name = path.rpartition("/")
     rules = f"{folder}{slash}.gitignore"
     before = files[rules].content.rstrip(b"\n") + b"\n" if rules in files else b""
@@ -228,13 +233,13 @@ def _not_ignored(path: str, files: Mapping[str, ScaffoldFile]) -> ScaffoldFile:
 
 
 def _address(origin: str) -> str:
-    """Return the address by HTTPS, without a password, so that it works without a personal SSH key."""
+    """Return the HTTPS address, without a password, so that nobody needs a personal SSH key."""
     match = re.fullmatch(r"(?:ssh://)?git@([\w.-]+)[:/](.+?)(?:\.git)?/?", origin)
     return f"https://{match[1]}/{match[2]}" if match else re.sub(r"(?<=://)[^/@]+@", "", origin)
 
 
 def _hidden(checkout: RepositoryCheckout, candidate: Candidate) -> tuple[ScaffoldFile, ...]:
-    """Return the files of `checks/`: the commit's tests, lists of names, and the script that runs them."""
+    """Return the files of `checks/`: the commit's tests, lists of test files, and the script that runs them."""
     after = candidate.after.blobs
     new = [path for path in sorted(candidate.tests) if path in after]
     texts = contents(checkout, [after[path] for path in new])
@@ -251,7 +256,7 @@ def _hidden(checkout: RepositoryCheckout, candidate: Candidate) -> tuple[Scaffol
 
 
 def _guarding(candidate: Candidate) -> list[str]:
-    """Return test files from before the commit that lie in the same folders as the changed ones."""
+    """Return unchanged test files in the folders of the changed ones; they run as a guard."""
     beside = {path.rpartition("/")[0] for path in candidate.tests}
     near = (path for path in candidate.kept if candidate.project.runs(path) and path.rpartition("/")[0] in beside)
     return list(islice(near, _MOST_KEPT))
@@ -263,9 +268,9 @@ def _listed(paths: Iterator[str] | list[str]) -> bytes:
 
 def _checks(candidate: Candidate) -> tuple[Checkpoint, ...]:
     run, shows = 'sh "$CHECKS/run.sh"', candidate.project.runner.shows
-    passing, still = "The tests that came with the change pass", "The tests that were there before still pass"
-    hidden = Checkpoint(id="hidden-tests", what=passing, run=f"{run} hidden", stdout_matches=shows)
-    kept = Checkpoint(id="kept-tests", what=still, run=f"{run} kept", stdout_matches=shows, guard=True)
+    new, old = "The tests that came with the change pass", "The tests that were there before still pass"
+    hidden = Checkpoint(id="hidden-tests", what=new, run=f"{run} hidden", stdout_matches=shows)
+    kept = Checkpoint(id="kept-tests", what=old, run=f"{run} kept", stdout_matches=shows, guard=True)
     return (hidden, kept) if _guarding(candidate) else (hidden,)
 
 
@@ -276,12 +281,12 @@ def short_name(name: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Shorten a line between words; ` ...` marks the cut."""
+    """Shorten a line to `most` characters, between words if possible; ` ...` marks the cut."""
     return textwrap.shorten(text, most, placeholder=" ...") if " " in text else text[:most]
 
 
 def title_and_prompt(message: str) -> tuple[str, str]:
-    """Return title and prompt from a commit's message, without trailers and issue numbers."""
+    """Return the title and the prompt from a commit's message, without trailers and final issue numbers."""
     first, _, rest = message.partition("\n")
     body = "\n".join(line for line in rest.splitlines() if not _TRAILER.match(line.strip())).strip()
     subject = re.sub(r"(?<!\s)\s*\(?#[0-9]+\)?$", "", first).strip() or "A change of this repository"

@@ -1,8 +1,8 @@
-"""The toolkit that a repository's workflows call, and the one that runs now.
+"""Find the toolkit that a repository's workflows call, and the toolkit that is running.
 
-The running toolkit has its repository and commit in the remote `origin` of its checkout, or, if it is installed, in
+The running toolkit's repository and commit come from the remote `origin` of its checkout, or, if it is installed, from
 `direct_url.json`, which installers write for a Git address or a folder (packaging.python.org, "Recording the Direct URL
-Origin", read 2026-11-22). A release has them in its metadata.
+Origin", read 2026-11-22), or from a release's metadata.
 """
 
 import re
@@ -16,8 +16,8 @@ from scylla_gha.config.library import toolkit_root
 from scylla_gha.errors import FixtureError
 from scylla_gha.mining.repository import RepositoryCheckout, checkout_of, origin_of, published_commit
 
-CALLER: Final = "scylla.yml"  # the workflow that `init` writes and the other workflows start
-SKILLS: Final = "scylla-skills.yml"  # the one that `init --skills` writes
+CALLER: Final = "scylla.yml"  # main workflow that `init` writes; the other workflows start it
+SKILLS: Final = "scylla-skills.yml"  # main workflow that `init --skills` writes
 _TOOLKIT: Final = re.compile(r"([A-Za-z0-9-]+/[\w.-]+)@([\w./-]+)")
 _CALL: Final = re.compile(
     r"^[^\S\n]*-?[^\S\n]*uses:\s*[\"']?([A-Za-z0-9-]+/[\w.-]+)/\.github/(?:workflows|actions)/[\w.-]+@([\w./-]+)",
@@ -32,14 +32,14 @@ _SHA: Final = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True, slots=True)
 class Toolkit:
-    """Repository of the reusable workflows, with a tag, branch or commit."""
+    """Repository of the reusable workflows, at a tag, branch or commit."""
 
     repository: str
     ref: str
 
     @property
     def is_pinned(self) -> bool:
-        """Return whether the ref is a full commit, which cannot be moved."""
+        """True if the ref is a full commit SHA, which cannot be moved."""
         return bool(_SHA.fullmatch(self.ref))
 
     @property
@@ -64,7 +64,7 @@ def toolkits_called(text: str) -> list[Toolkit]:
 
 
 def toolkit_here(root: Path) -> Toolkit | None:
-    """Return the toolkit that the repository's workflows call; None without such a workflow."""
+    """Return the toolkit that a repository's main workflows call; None if they call none."""
     paths = [root / ".github/workflows" / name for name in (CALLER, SKILLS)]
     texts = (path.read_text(encoding="utf-8", errors="replace") for path in paths if path.is_file())
     return next((toolkit for text in texts for toolkit in toolkits_called(text)), None)
@@ -77,14 +77,14 @@ def host_and_name(address: str) -> tuple[str, str] | None:
 
 
 def running_toolkit() -> Toolkit | None:
-    """Return the running toolkit at its full commit; None if neither checkout nor distribution name a repository."""
+    """Return the running toolkit at its commit; None if neither checkout nor distribution names a repository."""
     return (
         toolkit_of_checkout(toolkit_root()) or toolkit_of_distribution(direct_url()) or toolkit_of_release(source_url())
     )
 
 
 def toolkit_of_checkout(root: Path, commit: str | None = None) -> Toolkit | None:
-    """Return the repository of a checkout at `commit`, or at its newest commit that `origin` has too."""
+    """Return a checkout's repository at `commit`, or at its newest commit that `origin` has; None if unknown."""
     checkout, repository = _checkout(root), repository_of_checkout(root)
     if checkout is None or repository is None:
         return None
@@ -93,9 +93,9 @@ def toolkit_of_checkout(root: Path, commit: str | None = None) -> Toolkit | None
 
 
 def toolkit_of_distribution(direct_url: dict[str, Any]) -> Toolkit | None:
-    """Return the repository that a distribution was installed from, by its `direct_url.json`.
+    """Return the repository from which a distribution was installed, by its `direct_url.json`; None if unknown.
 
-    A `file:` address stands for the origin of its folder.
+    For a `file:` address, it is the origin of that folder.
     """
     url = str(direct_url.get("url", ""))
     commit = dict(direct_url.get("vcs_info") or {}).get("commit_id")
@@ -106,13 +106,13 @@ def toolkit_of_distribution(direct_url: dict[str, Any]) -> Toolkit | None:
 
 
 def toolkit_of_release(source: str) -> Toolkit | None:
-    """Return the repository of the address that the release workflow writes into a wheel's metadata."""
+    """Return the toolkit of the address that the release workflow writes into a wheel's metadata; None for others."""
     match = _SOURCE.fullmatch(source)
     return Toolkit(match[1], match[2]) if match else None
 
 
 def repository_of_checkout(root: Path) -> str | None:
-    """Return OWNER/NAME of a checkout's `origin`, even if none of its commits is published; None if unknown."""
+    """Return OWNER/NAME of a checkout's `origin`, even if no commit is published; None if unknown."""
     checkout = _checkout(root)
     name = host_and_name(origin_of(checkout) or "") if checkout else None
     return name[1] if name else None

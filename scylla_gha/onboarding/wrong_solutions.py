@@ -1,4 +1,4 @@
-"""Plausible wrong solutions made from a correct one: a part is left out, or one line is changed.
+"""Make plausible wrong solutions from a correct one: leave out a part, or change a line.
 
 The hidden checks decide which of them are really wrong.
 """
@@ -25,7 +25,7 @@ _SCRIPT_CONDITION: Final = re.compile(rb"^(\s*(?:\} else )?if|\s*while) ?\((.+)\
 
 
 def _condition(line: bytes, suffix: str) -> re.Match[bytes] | None:
-    """Match a line that begins a block with a condition: text before it, the condition, text after it."""
+    """Match a line that begins a block with a condition; groups: text before, the condition, text after."""
     patterns = {_PYTHON: _PYTHON_CONDITION, _GO: _GO_CONDITION}
     match = patterns.get(suffix, _SCRIPT_CONDITION).match(line)
     return match if match and _is_balanced(match[2]) and b":=" not in match[2] else None
@@ -36,13 +36,13 @@ def _is_balanced(text: bytes) -> bool:
 
 
 def _without_effect(line: bytes, suffix: str) -> bytes | None:
-    """Return a line with an empty statement, if it holds a whole assignment or call; otherwise None."""
+    """Replace a line that is a complete assignment or call by an empty statement; None for other lines."""
     text = line.strip()
-    is_whole = _is_balanced(text) and text[-1:] not in b",:\\"
-    if not is_whole or not _EFFECT.match(text) or _NO_EFFECT.match(text):
+    is_complete = _is_balanced(text) and text[-1:] not in b",:\\"
+    if not is_complete or not _EFFECT.match(text) or _NO_EFFECT.match(text):
         return None
-    nothing = b"pass" if suffix == _PYTHON else b"" if suffix == _GO else b";"
-    return line[: len(line) - len(line.lstrip())] + nothing
+    empty_statement = b"pass" if suffix == _PYTHON else b"" if suffix == _GO else b";"
+    return line[: len(line) - len(line.lstrip())] + empty_statement
 
 
 def _with_condition(form: Callable[[bytes, str], bytes]) -> "LineChange":
@@ -66,7 +66,7 @@ def _by_rule(rule: MutationRule) -> "LineChange":
     return change
 
 
-LineChange = Callable[[bytes, str], bytes | None]  # of a line of a file with this suffix; None: it does not apply
+LineChange = Callable[[bytes, str], bytes | None]  # (line, file suffix) -> changed line; None: it does not apply
 LineChanges = Sequence[tuple[str, LineChange]]
 _STATEMENTS: Final[LineChanges] = (
     ("effect-lost", _without_effect),
@@ -79,21 +79,21 @@ _DETAILS: Final[LineChanges] = tuple((rule.name, _by_rule(rule)) for rule in MUT
 
 @dataclass(frozen=True, slots=True)
 class _FilePatch:
-    """The patch of one file: its header and its hunks."""
+    """A file's part of a patch: header and hunks."""
 
     head: bytes
     hunks: tuple[bytes, ...]
 
     @property
-    def whole(self) -> bytes:
+    def text(self) -> bytes:
         return self.head + b"".join(self.hunks)
 
 
 def wrong_solutions(patch: bytes, most: int, is_code: Callable[[str], bool]) -> dict[str, bytes]:
-    """Return at most `most` wrong patches of the same start, by names of their mistakes.
+    """Return at most `most` wrong patches of the same start state, by names of their mistakes.
 
-    One of each kind comes first, from what is most likely wrong to what is least: a part that is left out, an added
-    line without its effect, an added line that is changed by a rule, and a line beside the change that is.
+    Kinds of mistakes take turns, most likely wrong first: a part left out, a changed statement among the added lines,
+    an added line changed by a mutation rule, and a changed line beside the change.
     """
     parts = re.split(rb"^(?=diff --git )", patch, flags=re.MULTILINE)
     files = [_file(part) for part in parts if part.startswith(_HEADER)]
@@ -119,44 +119,44 @@ def _file(part: bytes) -> _FilePatch:
 
 
 def _parts(files: list[_FilePatch]) -> Iterator[tuple[str, bytes]]:
-    """Yield the patch without each of its hunks; a file without hunks is left out."""
+    """Yield for each hunk the patch without it; for a file without hunks, the patch without the file."""
     number = 0
     for at, file in enumerate(files):
         for which in range(max(1, len(file.hunks))):
             number += 1
             kept = tuple(hunk for index, hunk in enumerate(file.hunks) if index != which)
             less = [_FilePatch(file.head, kept)] if kept else []
-            yield f"part-{number}-left-out", b"".join(part.whole for part in (*files[:at], *less, *files[at + 1 :]))
+            yield f"part-{number}-left-out", b"".join(part.text for part in (*files[:at], *less, *files[at + 1 :]))
 
 
 def _changed(
     files: list[_FilePatch], changes: LineChanges, is_code: Callable[[str], bool]
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield, for each kind of change, the patch with the first added line of code that it can change."""
-    whole = b"".join(file.whole for file in files)
+    """Yield for each kind of change the patch with the first added line of code to which it applies changed."""
+    patch = b"".join(file.text for file in files)
     lines = list(_code_lines(files, is_code, b"+"))
     for name, change in changes:
         changed = ((at, line, new) for at, line, suffix in lines if (new := change(line, suffix)) is not None)
         for at, line, new in islice(changed, 1):
-            yield name, whole[:at] + new + whole[at + len(line) :]
+            yield name, patch[:at] + new + patch[at + len(line) :]
 
 
 def _beside(files: list[_FilePatch], is_code: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
-    """Yield the patch with one more changed line, a context line beside the change."""
-    whole = b"".join(file.whole for file in files)
+    """Yield for each context line of code the patch with this line changed too."""
+    patch = b"".join(file.text for file in files)
     for at, line, suffix in _code_lines(files, is_code, b" "):
         for name, change in (*_STATEMENTS[1:], *_DETAILS):
             if (new := change(line, suffix)) is not None:
-                rest = whole[at + len(line) :]
+                rest = patch[at + len(line) :]
                 end_of_line = b"\r\n" if rest.startswith(b"\r") else b"\n"
-                yield f"beside-{name}", whole[: at - 1] + b"-" + line + end_of_line + b"+" + new + rest
+                yield f"beside-{name}", patch[: at - 1] + b"-" + line + end_of_line + b"+" + new + rest
                 break
 
 
 def _code_lines(
     files: list[_FilePatch], is_code: Callable[[str], bool], mark: bytes
 ) -> Iterator[tuple[int, bytes, str]]:
-    """Yield the position, text and file suffix of each line of code in the patch that has this mark."""
+    """Yield position, text and file suffix of each line of code in the patch that begins with `mark`."""
     at = 0
     for file in files:
         path = re.search(rb"^\+\+\+ b/(.+)$", file.head, re.MULTILINE)

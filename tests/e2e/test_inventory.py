@@ -9,7 +9,7 @@ from tests.support.claude_versions import PREFIX, VERSIONS
 from tests.support.command import scylla
 from tests.support.engine import found_by
 
-PROGRESS = "building the images' base system; this takes a minute or two, once ..."
+PROGRESS = "building the images' base system once; this takes a minute or two ..."
 
 
 @pytest.mark.usefixtures("running_engine")

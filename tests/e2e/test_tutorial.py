@@ -88,4 +88,4 @@ def test_too_few_tasks_are_told_with_the_reason_and_more_are_added_later(tmp_pat
     (first,) = (root / "scenarios/app").iterdir()
     assert first.name == "101-numbers-are-scaled-by-2-small-and-large"
     none = scylla("init", "--example", "--name", "mine", "--yes", cwd=root, env=env)
-    assert "the small example is taken, as --example asks" in none.err
+    assert "the small example is used, as --example asks" in none.err

@@ -180,7 +180,7 @@ def test_tests_that_do_not_hold_make_no_task(tmp_path: Path) -> None:
     commit(root, "Sums", {"lib/sums.js": "export const one = () => 1;\n", "test/sums.test.js": flaw})
     commit(root, "Nothing", {"lib/none.js": "export const none = null;\n", "test/none.test.js": "export default 1;\n"})
     said = init(root)
-    assert "its tests fail on the commit itself: Error [ERR_MODULE_NOT_FOUND]: Cannot find package" in said.err
+    assert "its tests fail with the commit's own code: Error [ERR_MODULE_NOT_FOUND]: Cannot find package" in said.err
     assert "its tests pass before the change" in said.err
     assert scenario_of(root, "web").name == "101-slugs-are-trimmed-and-short"
 

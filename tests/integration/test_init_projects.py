@@ -133,7 +133,7 @@ def test_three_equal_failures_end_the_search_and_say_what_helps(tmp_path: Path) 
         "3 in a row failed for the same reason; use --setup for a command that installs what the tests need" in said.err
     )
     assert (
-        "  3 commits: its tests fail on the commit itself: ModuleNotFoundError: No module named 'undeclared'\n"
+        "  3 commits: its tests fail with the commit's own code: ModuleNotFoundError: No module named 'undeclared'\n"
         in said.err
     )
 

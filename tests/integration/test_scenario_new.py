@@ -60,7 +60,7 @@ def test_the_first_message_of_a_session_is_the_task(tmp_path: Path) -> None:
     assert f"note: the session was in /home/ada/other, and the task starts from the last commit of {root}" in made.err
     assert (root / "scenarios/till/102-round-halves-up/prompt.md").read_text() == "Round halves up\n"
     (tmp_path / "s.jsonl").write_text("{}\n")
-    assert "has no message of a user" in new(root, "--from-session", str(tmp_path / "s.jsonl")).err
+    assert "contains no user message" in new(root, "--from-session", str(tmp_path / "s.jsonl")).err
 
 
 def test_commits_and_pull_requests_make_proved_tasks(tmp_path: Path) -> None:
@@ -76,7 +76,10 @@ def test_commits_and_pull_requests_make_proved_tasks(tmp_path: Path) -> None:
     proved = run(root, "validate", "scenarios/till/102-discounts-in-percent", "--execute")
     assert proved.code == 0, proved.err
     refused = new(root, "--from-commits", "HEAD..work~1")
-    assert "makes no task: it does not change code together with tests that can be run" in refused.err
+    assert (
+        "no task can be made from these commits: it does not change code together with tests that can be run"
+        in refused.err
+    )
 
 
 @pytest.mark.parametrize(

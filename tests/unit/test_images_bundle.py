@@ -84,6 +84,6 @@ def test_a_bundle_with_a_wrong_layer_is_refused_whole(tmp_path: Path, layers: Pa
         case _:
             tar.rename(parcel / "c.tar")
             told.rename(parcel / "c.sha256")
-    with pytest.raises(ConfigError, match="make the images anew"):
+    with pytest.raises(ConfigError, match="build the images again"):
         unpack_layers(parcel, tmp_path / "cache")
     assert not (tmp_path / "cache").exists()

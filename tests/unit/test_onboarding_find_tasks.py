@@ -84,7 +84,7 @@ def test_the_example_is_what_is_left(tmp_path: Path) -> None:
 def test_there_is_an_end_to_trying(tmp_path: Path) -> None:
     task, said = find_task(web(tmp_path / "web"), seconds=-1.0)
     assert task.id == "101-list-the-files"
-    assert said[:1] == ["no more commits are tried: they took more than -1 s"]
+    assert said[:1] == ["no more commits are tried: the search has taken more than -1 s"]
 
 
 def test_without_a_look_at_the_history_nothing_is_tried(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_shallow_clone_is_told_how_to_get_the_older_commits(tmp_path: Path) ->
     _, said = find_task(tmp_path / "shallow")
     assert said == [
         "0 of 1 task found in 0 commits",
-        "this clone is shallow: run `git fetch --unshallow` for the older commits, and then init again",
+        "this clone is shallow: to try older commits, run `git fetch --unshallow`, then init again",
     ]
 
 

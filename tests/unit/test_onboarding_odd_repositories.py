@@ -45,9 +45,12 @@ def test_what_a_fixture_cannot_hold_is_left_out_and_counted(tmp_path: Path) -> N
         ("git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),module", "it changes a submodule"),
         ("printf y >$(printf 'caf\\351.txt')", "it changes a file with a name that is not UTF-8"),
         ("ln -sf /etc/hosts absolute", "it changes a link that leads out of the repository"),
-        ("head -c 2000001 /dev/zero >data.bin", "the files that it changes have more than 2,000,000 bytes"),
-        ("printf '' >'tests/test b.py'", "the names of some test files have blanks or special characters"),
-        ("for n in $(seq 16); do printf $n >$n.txt; done", "it changes more than 15 files of code, or of tests"),
+        ("head -c 2000001 /dev/zero >data.bin", "the files that it changes have more than 2,000,000 bytes in all"),
+        ("printf '' >'tests/test b.py'", "the names of test files have blanks or special characters"),
+        (
+            "for n in $(seq 16); do printf $n >$n.txt; done",
+            "it changes more than 15 test files, or more than 15 other files",
+        ),
     ],
 )
 def test_a_commit_that_cannot_be_used_has_its_true_reason(tmp_path: Path, change: str, reason: str) -> None:
@@ -111,6 +114,6 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
     shell(root, "git commit -q -a -m 'Fix b'")
     (candidate,) = usable(root)
     assert candidate.tree.size > 100_000_000
-    assert reasons(root)[0] == "the files that it changes have more than 2,000,000 bytes"
+    assert reasons(root)[0] == "the files that it changes have more than 2,000,000 bytes in all"
     too_large = task_of(checkout_of(root), candidate, "till", Tools())
     assert too_large == "the repository is too large to be copied, and has no remote `origin` to fetch it from"
