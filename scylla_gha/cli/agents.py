@@ -345,7 +345,7 @@ def post(path: Path, author: str | None) -> None:
     """  # noqa: D301
     from scylla_gha.github_api.actions import write_outputs
     from scylla_gha.github_api.client import open_repository
-    from scylla_gha.github_api.pulls import own_login
+    from scylla_gha.github_api.pulls import token_login
     from scylla_gha.model.publication import AgentUpdates
     from scylla_gha.publish.edited_posts import keep_updates_issue
     from scylla_gha.publish.post import run_page_from
@@ -356,6 +356,6 @@ def post(path: Path, author: str | None) -> None:
         raise ConfigError(f"{path}: there is no such file; `scylla-gha agent-updates measure` writes it")
     with open_repository() as repository:
         page = run_page_from(os.environ)
-        state, url = keep_updates_issue(repository, updates, page, author or own_login(repository))
+        state, url = keep_updates_issue(repository, updates, page, author or token_login(repository))
     write_outputs(os.environ, {"state": state, "issue": url})
     click.echo(": ".join(filter(None, (state, url))), err=True)

@@ -105,7 +105,7 @@ def _obey(repository: "GitHubRepository", comment: "CommentEvent", workflow: str
 
 def _reply(repository: "GitHubRepository", comment: "CommentEvent", reason: str) -> None:
     """Reply to a comment, at most once, with the reason why nothing was started."""
-    from scylla_gha.github_api.pulls import add_reaction, own_login, reply_once
+    from scylla_gha.github_api.pulls import add_reaction, reply_once, token_login
     from scylla_gha.github_api.slash_command import USAGE
 
     add_reaction(repository, comment.comment.id, "confused")
@@ -114,7 +114,7 @@ def _reply(repository: "GitHubRepository", comment: "CommentEvent", reason: str)
         comment.issue.number,
         f"<!-- scylla:reply to={comment.comment.id} -->",
         f"Nothing was started: {reason}.\n\nUsage: `{USAGE}`",
-        own_login(repository),
+        token_login(repository),
         since=f"{comment.comment.created_at:%Y-%m-%dT%H:%M:%SZ}",
     )
 

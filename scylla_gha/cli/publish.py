@@ -366,7 +366,7 @@ def _conclude(suite: "RegressionSuite", verdicts: "Sequence[ArmVerdict]", confir
     """Open or update the issue if the confirming run agrees; close it if there is no alarm."""
     from scylla_gha.compare import arm_verdicts, worse_arms
     from scylla_gha.github_api.client import open_repository
-    from scylla_gha.github_api.pulls import own_login
+    from scylla_gha.github_api.pulls import token_login
     from scylla_gha.publish.edited_posts import RegressionPost, close_regression, open_regression
 
     alarms = {alarm.arm for alarm in worse_arms(verdicts)}
@@ -375,7 +375,7 @@ def _conclude(suite: "RegressionSuite", verdicts: "Sequence[ArmVerdict]", confir
     if alarms and not both:
         return RegressionPost("unconfirmed")
     with open_repository() as repository:
-        suite = replace(suite, author=suite.author or own_login(repository))
+        suite = replace(suite, author=suite.author or token_login(repository))
         if both:
             return open_regression(repository, suite, verdicts, both)
         return close_regression(repository, suite, verdicts)

@@ -1,1 +1,1 @@
-"""The client of GitHub's API, with its limits and retries, and what is computed from a repository's history."""
+"""Client of GitHub's API with limits and retries, and the operations on repositories that use it."""

@@ -1,4 +1,4 @@
-"""Address and token of GitHub's API, and its failures as messages that say what to do; none contains the token."""
+"""Address and token of GitHub's API, and error messages that say what to do; none contains the token."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,9 +19,9 @@ from scylla_gha.model import one_line
 
 PUBLIC: Final = "https://api.github.com"
 REPOSITORY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*/(?!\.{1,2}$)[A-Za-z0-9_.-]+")  # OWNER/REPO
-_TOKENS: Final = ("GITHUB_TOKEN", "GH_TOKEN")
+_TOKEN_VARIABLES: Final = ("GITHUB_TOKEN", "GH_TOKEN")
 _MAX_CHARACTERS: Final = 200
-# Raised by PyGithub and pydantic if the response does not have the form of GitHub's
+# Raised by PyGithub and pydantic if the response does not have the expected form
 _UNREADABLE: Final = (AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
@@ -31,17 +31,17 @@ class GitHubAccess:
 
     Attributes:
         api: base URL of the REST API.
-        token: None: requests are anonymous.
-        name: the variable that the token came from.
+        token: None if requests are anonymous.
+        name: environment variable of the token.
     """
 
     api: str = PUBLIC
     token: str | None = field(default=None, repr=False)
-    name: str = _TOKENS[0]
+    name: str = _TOKEN_VARIABLES[0]
 
     @property
     def is_local(self) -> bool:
-        """True for a server on this machine, which needs no pauses."""
+        """True for a server on this machine; requests to it need no pauses."""
         return is_loopback(urlsplit(self.api).hostname or "")
 
 
@@ -58,7 +58,7 @@ def access_from(environ: Mapping[str, str]) -> GitHubAccess:
         raise GitHubError(
             f"GITHUB_API_URL must be an https:// address, or http:// of this machine; unset it for {PUBLIC}"
         )
-    name = next((variable for variable in _TOKENS if environ.get(variable, "").strip()), None)
+    name = next((variable for variable in _TOKEN_VARIABLES if environ.get(variable, "").strip()), None)
     if name is None:
         return GitHubAccess(api)
     token = environ[name].strip()
@@ -77,17 +77,17 @@ class ApiRequestError(GitHubError):
 
 @contextmanager
 def explain_error(access: GitHubAccess, repository: str, what: str, needs: str) -> Iterator[None]:
-    """Turn every failure of a request into a message.
+    """Turn every failure of a request into an error that says what to do.
 
     Args:
         access: address and token.
         repository: OWNER/NAME.
-        what: the operation in words, such as `comment on #7`.
-        needs: the permission that it needs, in a workflow's notation.
+        what: the operation, for messages, such as `comment on #7`.
+        needs: the permission that it needs, as in a workflow: `issues: write`.
 
     Raises:
         ApiRequestError: GitHub answered with an error status.
-        GitHubError: the rate limit is reached, GitHub is out of reach, or the response is not GitHub's.
+        GitHubError: the rate limit is reached, GitHub cannot be reached, or the response is not GitHub's.
     """
     try:
         yield
@@ -131,7 +131,7 @@ def _refused(error: GithubException, access: GitHubAccess, permission: str) -> s
 
 
 def _github_message(error: GithubException) -> str:
-    """Return GitHub's own message, without control characters."""
+    """Return GitHub's error message, without control characters."""
     text = str(error.data.get("message") or "") if isinstance(error.data, dict) else ""
     return f": {one_line(text)[:_MAX_CHARACTERS]}" if text else ""
 

@@ -1,8 +1,8 @@
-"""GitHub Actions: workflow commands, facts of a job, and the runner's files for outputs and the step summary.
+"""GitHub Actions: workflow commands, the job's environment, and the runner's files for outputs and step summary.
 
 The runner reads workflow commands from both output streams of a step: `::name key=value::text` at the beginning of a
-line, and the older `##[name key=value]text` anywhere in it. A step summary is Markdown on the run's page, of at most
-1 MiB; GitHub shows nothing of a larger one.
+line, and the older `##[name key=value]text` anywhere in it. A step summary is Markdown on the run's page. GitHub shows
+none of it if it is larger than 1 MiB.
 """
 
 import re
@@ -17,25 +17,25 @@ from scylla_gha.errors import ConfigError
 
 Level = Literal["error", "warning", "notice"]
 _ZERO_WIDTH_SPACE: Final = "\N{ZERO WIDTH SPACE}"
-_COMMAND: Final = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)  # \s* would try each run of line breaks from each
+_COMMAND: Final = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)  # \s* would take quadratic time on line breaks
 _OUTPUT_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_MAX_OUTPUT: Final = 500_000  # characters; GitHub drops a job's outputs above 1 MB of UTF-16 without a word
+_MAX_OUTPUT: Final = 500_000  # characters; GitHub silently drops a job's outputs above 1 MB of UTF-16
 MAX_SUMMARY: Final = 1024 * 1024  # bytes
-_NOTICE_BYTES: Final = 2_000  # reserved for the notice of what was left out
+_NOTICE_BYTES: Final = 2_000  # reserved for the notice about the missing parts
 _MAX_NAMED: Final = 12
 _HEADING: Final = re.compile(r"(?:#{1,3} |<details><summary>)(.+?)(?:</summary>)?$", re.MULTILINE)
 _FENCE: Final = re.compile(r"\s*(```+|~~~+)")
 
 
 def annotation(level: Level, message: str, title: str = "", file: str = "", line: int = 0) -> str:
-    """Return the command that shows a message on the run's page; GitHub shows ten of each level of a step.
+    """Return the command that shows a message on the run's page; GitHub shows ten messages per level and step.
 
     Args:
-        level: how it is shown.
+        level: severity.
         message: the text.
-        title: in bold above it; empty: none.
-        file: path from the top of the repository, beside whose line it is shown in a pull request; empty: none.
-        line: from 1; 0: none.
+        title: bold title above the message; empty: none.
+        file: path in the repository; in a pull request, the message is shown at `line` of this file; empty: none.
+        line: line number from 1; 0: none.
     """
     values = {"file": file, "line": str(line or ""), "title": title}
     options = [
@@ -50,7 +50,7 @@ def mask_command(secret: str) -> str:
 
 
 def escape_command(text: str) -> str:
-    """Return untrusted text in which the runner sees no command; it looks the same to a reader."""
+    """Return untrusted text so that the runner finds no command in it; readers see no difference."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     return _COMMAND.sub(rf"\1:{_ZERO_WIDTH_SPACE}", lines).replace("##[", f"##{_ZERO_WIDTH_SPACE}[")
 
@@ -61,7 +61,7 @@ def _escape_data(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """A job in one attempt of a workflow run; `outputs` and `summary` are the runner's files."""
+    """Run, attempt and runner files of a job; `summary` is None if the runner has no step summary."""
 
     run_id: int
     attempt: int
@@ -70,7 +70,7 @@ class JobFacts:
 
 
 def job_facts(environ: Mapping[str, str]) -> JobFacts:
-    """Read the variables that the runner sets for every step.
+    """Read the environment variables that the runner sets for every step.
 
     Raises:
         ConfigError: a variable is missing or malformed.
@@ -102,7 +102,7 @@ def set_outputs(file: Path, values: Mapping[str, str]) -> None:
     """Set outputs of this step; `file` is the runner's GITHUB_OUTPUT.
 
     Raises:
-        ConfigError: the runner would not read a name or value back unchanged; then nothing is written.
+        ConfigError: the runner would change or reject a name or value; then nothing is written.
     """
     text = "".join(_output(name, value) for name, value in values.items())
     with file.open("a", encoding="utf-8", newline="") as out:
@@ -110,18 +110,18 @@ def set_outputs(file: Path, values: Mapping[str, str]) -> None:
 
 
 def write_outputs(environ: Mapping[str, str], values: Mapping[str, str]) -> None:
-    """Set outputs of this step by the runner's variables; do nothing outside of Actions."""
+    """Set outputs of this step; do nothing outside of Actions, where GITHUB_OUTPUT is not set."""
     file = environ.get("GITHUB_OUTPUT", "")
     if file:
         set_outputs(Path(file), values)
 
 
 def _output(name: str, value: str) -> str:
-    """Return one value between two lines of a delimiter that nobody can guess."""
+    """Return an output with its value between two lines of a random delimiter."""
     if not _OUTPUT_NAME.fullmatch(name):
         raise ConfigError(f"{name!r}: not an output name; use letters, digits, - and _")
     if (fault := _output_fault(value)) is not None:
-        raise ConfigError(f"{name}: its value {fault}, and the runner would not read it back; write it to a file")
+        raise ConfigError(f"{name}: its value {fault}, so the runner cannot pass it on; write it to a file")
     delimiter = f"scylla-{secrets.token_hex(16)}"
     return f"{name}<<{delimiter}\n{value}\n{delimiter}\n"
 
@@ -137,13 +137,13 @@ def _output_fault(value: str) -> str | None:
 
 
 def add_summary(file: Path, markdown: str, whole: str, limit: int = MAX_SUMMARY) -> bool:
-    """Append a page to this step's summary; return False if it was cut, which the page then says.
+    """Append a page to this step's summary; return False if it was cut. A cut page has a notice.
 
     Args:
         file: the runner's GITHUB_STEP_SUMMARY.
         markdown: the page.
-        whole: where the whole page is, for readers of a page that was cut.
-        limit: bytes of the summary, including what the file contains already.
+        whole: location of the whole page, for the notice.
+        limit: maximum bytes of the summary, including the file's present content.
     """
     used = file.stat().st_size if file.exists() else 0
     page = fit_summary(markdown, max(0, limit - used), whole)
@@ -153,7 +153,7 @@ def add_summary(file: Path, markdown: str, whole: str, limit: int = MAX_SUMMARY)
 
 
 def fit_summary(markdown: str, limit: int, whole: str) -> str:
-    """Return the page if it fits into `limit` bytes; else its first lines and a notice; empty if neither fits."""
+    """Return the page if it fits into `limit` bytes, otherwise its first lines and a notice; "" if neither fits."""
     size = len(markdown.encode())
     if size <= limit:
         return markdown
@@ -176,7 +176,7 @@ def _fitting_lines(lines: Sequence[str], limit: int) -> int:
 
 
 def _closing_marks(head: str) -> str:
-    """Return the ends of an open code fence and of open `<details>`."""
+    """Return the text that closes an open code fence and open `<details>`."""
     fence = ""
     open_details = 0
     for line in head.splitlines():

@@ -1,8 +1,7 @@
-"""Client of GitHub's API for one repository, REST and GraphQL: paced, counted, paged, retried under one policy.
+"""Client of GitHub's REST and GraphQL API for one repository, with pauses, a request limit, paging and retries.
 
-PyGithub's own retries repeat POST blindly, so that a comment whose answer was lost is written twice, and they never
-repeat PATCH. They are switched off here: what is created is searched for before it is created again, and every other
-request is repeated as it is.
+PyGithub's retries repeat every POST, so a comment is written twice if the first answer is lost, and never repeat PATCH.
+So they are switched off: before an object is created again, it is searched for, and all other requests are repeated.
 """
 
 import io
@@ -34,12 +33,12 @@ _MOST_CHARACTERS: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class GraphQLRequest:
-    """One request, which may be repeated as it is.
+    """GraphQL request that can be repeated safely.
 
     Attributes:
         document: the query or mutation.
-        what: the operation in words, for messages: `read the state`.
-        needs: the permission that it needs, in a workflow's notation.
+        what: the operation, for messages: `read the state`.
+        needs: the permission that it needs, as in a workflow: `issues: write`.
         variables: variables of the document.
     """
 
@@ -51,7 +50,7 @@ class GraphQLRequest:
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """Error of one field of the document; `kind` is GitHub's, such as NOT_FOUND."""
+    """Error of one field of the document; `kind` is GitHub's error type, such as NOT_FOUND."""
 
     name: str
     kind: str
@@ -60,18 +59,18 @@ class FieldError:
 
 @dataclass(frozen=True, slots=True)
 class GraphQLResponse:
-    """Data of an answer, and errors of fields that are null in it."""
+    """Data of an answer, and the errors of its failed fields, which are null."""
 
     data: Mapping[str, Any]
     errors: tuple[FieldError, ...] = ()
 
 
 def graphql_response(request: GraphQLRequest, headers: Mapping[str, Any], body: Mapping[str, Any]) -> GraphQLResponse:
-    """Return the answer to a request.
+    """Parse the answer to a GraphQL request.
 
     Raises:
-        RateLimitExceededException: GitHub's limit is reached, which this interface answers with status 200.
-        GitHubError: nothing was done: the document is refused as a whole.
+        RateLimitExceededException: GitHub's limit is reached; GraphQL reports it with status 200.
+        GitHubError: GitHub refused the whole document and did nothing.
     """
     errors = body.get("errors") or []
     if any(error.get("type") == _LIMITED for error in errors):
@@ -86,15 +85,15 @@ def graphql_response(request: GraphQLRequest, headers: Mapping[str, Any], body: 
     )
     if body.get("data") is None:
         reasons = "; ".join(error.message for error in fields) or "no data in the answer"
-        raise GitHubError(f"cannot {request.what}: GitHub's GraphQL refuses it: {reasons}")
+        raise GitHubError(f"cannot {request.what}: GitHub's GraphQL API refused it: {reasons}")
     return GraphQLResponse(body["data"], fields)
 
 
-for _logger in ("github", "urllib3"):  # they would log each retry to standard error a second time
+for _logger in ("github", "urllib3"):  # would log each retry to standard error, which RetryPolicy already reports
     logging.getLogger(_logger).setLevel(logging.ERROR)
 
-PAGE: Final = 100  # GitHub's maximum
-_SECONDARY_LIMIT_PAUSE: Final = 60.0  # seconds; GitHub asks for at least a minute if it names no time
+PAGE: Final = 100  # entries per page, GitHub's maximum
+_SECONDARY_LIMIT_PAUSE: Final = 60.0  # seconds if GitHub names no time; it then asks for at least a minute
 _SHOWN_PAUSE: Final = 2.0  # seconds; shorter pauses are not reported
 _LIMITS: Final = {403, 429}
 
@@ -104,15 +103,15 @@ R = TypeVar("R", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """One request.
+    """REST request.
 
     Attributes:
-        method: of HTTP.
+        method: HTTP method.
         path: relative to the repository, or to the API's root if it begins with two slashes.
-        what: the operation in words, for messages: `comment on #7`.
-        needs: the permission that it needs, in a workflow's notation.
-        body: JSON.
-        query: parameters.
+        what: the operation, for messages: `comment on #7`.
+        needs: the permission that it needs, as in a workflow: `issues: write`.
+        body: JSON body; None: no body.
+        query: query parameters.
     """
 
     method: str
@@ -125,7 +124,7 @@ class ApiRequest:
 
 @dataclass(slots=True)
 class RetryPolicy:
-    """Maximum of all pauses of a client together, and a function that reports long pauses."""
+    """Remaining `seconds` for all pauses of the clients that share it, and a function that reports long pauses."""
 
     report: Callable[[str], None]
     seconds: float = 600.0
@@ -139,7 +138,7 @@ class RetryPolicy:
             status: HTTP status of the answer; 0: there was no answer.
 
         Raises:
-            RateLimitExceededExceedsMaxWait: the wait is longer than the seconds that are left.
+            RateLimitExceededExceedsMaxWait: the wait is longer than the remaining seconds.
         """
         if wait > self.seconds:
             raise RateLimitExceededExceedsMaxWait(status, wait=wait)
@@ -155,11 +154,11 @@ class RequestLimits:
     """Limits of a client.
 
     Attributes:
-        between_writes: seconds; GitHub asks for at least one. A server on this machine is not GitHub, and needs none.
-        backoff: seconds before the first retry if GitHub names no time; doubled for each later one.
-        max_calls: requests of one client.
-        timeout: seconds for one answer.
-        attempts: attempts of one request.
+        between_writes: seconds between writes; GitHub asks for at least one, a local server needs none.
+        backoff: seconds before the first retry if GitHub names no time; doubled for each later retry.
+        max_calls: maximum requests of one client.
+        timeout: maximum seconds for one answer.
+        attempts: maximum attempts per request.
     """
 
     between_writes: float = 1.0
@@ -170,7 +169,7 @@ class RequestLimits:
 
 
 class GitHubRepository:
-    """One repository, `OWNER/REPO`; every method raises GitHubError. `calls` counts requests."""
+    """Client of one repository, `OWNER/REPO`. Every method can raise GitHubError; `calls` counts requests."""
 
     def __init__(
         self, access: GitHubAccess, repository: str, retries: RetryPolicy, limits: RequestLimits | None = None
@@ -187,15 +186,15 @@ class GitHubRepository:
         ).requester
 
     def send(self, request: ApiRequest) -> None:
-        """Send a request that may be repeated, and ignore the answer."""
+        """Send a request that can be repeated safely, and ignore the answer."""
         self._explained(request, lambda: self._once(request))
 
     def read(self, request: ApiRequest, kind: type[R]) -> R:
-        """Return the answer to a request that may be repeated."""
+        """Return the answer to a request that can be repeated safely."""
         return self.read_with_headers(request, kind)[1]
 
     def read_with_headers(self, request: ApiRequest, kind: type[R]) -> tuple[Mapping[str, Any], R]:
-        """Return headers and answer of a request that may be repeated."""
+        """Return headers and answer of a request that can be repeated safely."""
 
         def attempt() -> tuple[Mapping[str, Any], R]:
             headers, data = self._once(request)
@@ -204,7 +203,7 @@ class GitHubRepository:
         return self._explained(request, attempt)
 
     def find(self, request: ApiRequest, kind: type[R], *missing: int) -> R | None:
-        """Return the answer; None if its status is one of `missing`."""
+        """Return the answer, or None if its HTTP status is one of `missing`."""
         try:
             return self.read(request, kind)
         except ApiRequestError as error:
@@ -213,12 +212,12 @@ class GitHubRepository:
             raise
 
     def create(self, request: ApiRequest, kind: type[R], search: Callable[[], R | None]) -> R:
-        """Create something exactly once.
+        """Create an object exactly once.
 
         Args:
-            request: the request.
-            kind: kind of its answer.
-            search: returns what an earlier attempt created, if its answer was lost.
+            request: request that creates it.
+            kind: type of the answer.
+            search: returns the object that an earlier attempt created, if its answer was lost.
         """
         return self._explained(request, lambda: kind.model_validate(self._once(request)[1] or {}), search)
 
@@ -226,9 +225,9 @@ class GitHubRepository:
         """Yield the items of all pages of a list.
 
         Args:
-            request: the request, without a page.
-            kind: kind of an item.
-            key: key of the list, if the answer is an object.
+            request: the request, without page parameters.
+            kind: type of an item.
+            key: key of the list if the answer is an object; empty: the answer is the list.
         """
         for page in range(1, self._limits.max_calls + 2):
             query = {**request.query, "per_page": PAGE, "page": page}
@@ -244,7 +243,7 @@ class GitHubRepository:
                 return
 
     def graphql(self, request: GraphQLRequest) -> GraphQLResponse:
-        """Return the answer to a GraphQL request that may be repeated; errors of single fields are in it."""
+        """Return the answer to a GraphQL request; it contains the errors of single fields."""
 
         def attempt() -> GraphQLResponse:
             self._count(request.what)
@@ -256,7 +255,7 @@ class GitHubRepository:
             return self._retried(attempt, None)
 
     def upload(self, address: str, content: bytes, content_type: str, request: ApiRequest) -> None:
-        """Send a file to an address of GitHub's answers; `request` says what it is in messages, and its query."""
+        """Upload a file to an address that GitHub gave; `request` has the method, the query and texts for messages."""
 
         def attempt() -> None:
             self._count(request.what)
@@ -285,8 +284,8 @@ class GitHubRepository:
     def _count(self, what: str) -> None:
         if self.calls >= self._limits.max_calls:
             raise GitHubError(
-                f"{self.repository}: cannot {what}: stopped after "
-                f"{counted(self.calls, 'request')}; the list has too many pages"
+                f"{self.repository}: cannot {what}: stopped after {counted(self.calls, 'request')}, the limit of one "
+                "command; perhaps a list has too many pages"
             )
         self.calls += 1
 
@@ -305,7 +304,7 @@ class GitHubRepository:
         raise AssertionError("the last attempt returns or raises")
 
     def _wait(self, error: Exception, number: int) -> tuple[float | None, bool]:
-        """Return the seconds before a retry (None: a retry is useless), and whether GitHub may have acted already."""
+        """Return the seconds before a retry (None: do not retry), and whether GitHub may have done the request."""
         backoff = self._limits.backoff * 2**number
         if not isinstance(error, GithubException):
             return None if isinstance(error, SSLError) else backoff, True
@@ -338,7 +337,7 @@ def _requested_pause(error: GithubException) -> float:
 
 @contextmanager
 def open_repository() -> Iterator[GitHubRepository]:
-    """Open GITHUB_REPOSITORY by the variables of Actions; the number of requests is reported at the end.
+    """Open a client of GITHUB_REPOSITORY from Actions' environment variables; report the number of requests at the end.
 
     Raises:
         ConfigError: GITHUB_REPOSITORY or the token is not set.
@@ -347,9 +346,7 @@ def open_repository() -> Iterator[GitHubRepository]:
     if not name:
         raise ConfigError("GITHUB_REPOSITORY is not set; set it to OWNER/REPO")
     if access.token is None:
-        raise ConfigError(
-            "GITHUB_TOKEN is not set; a step of Actions gets it by `env: GITHUB_TOKEN: ${{ github.token }}`"
-        )
+        raise ConfigError("GITHUB_TOKEN is not set; in a step of Actions, set `env: GITHUB_TOKEN: ${{ github.token }}`")
     limits = RequestLimits(between_writes=0.0) if access.is_local else RequestLimits()
     repository = GitHubRepository(access, name, RetryPolicy(lambda text: click.echo(text, err=True)), limits)
     try:

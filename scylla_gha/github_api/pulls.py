@@ -1,6 +1,6 @@
-"""Pull requests, issues, comments, reactions, checks, permissions, tags, and workflow runs of a repository.
+"""Read and write pull requests, issues, comments, reactions, checks, permissions, tags, and workflow runs.
 
-Posts of the toolkit are recognised by their author and a marker in the first line.
+The toolkit recognises its own posts by their author and a marker in the first line.
 """
 
 import datetime
@@ -33,11 +33,11 @@ Conclusion = Literal["success", "failure", "neutral"]
 _CAN_WRITE: Final = {"admin", "maintain", "write"}
 _HIDDEN: Final = (403, 404)
 _MAX_DESCRIPTION: Final = 140  # characters of a status, GitHub's limit
-_MAX_SUMMARY: Final = 60_000  # of GitHub's 65,535
+_MAX_SUMMARY: Final = 60_000  # characters; GitHub's limit is 65,535
 ACTIONS_BOT: Final = "github-actions[bot]"
 _WRITE_COMMENTS: Final = "pull-requests: write"
 _WRITE_ISSUES: Final = "issues: write"
-_INSTALLATION: Final = "ghs_"  # prefix of tokens of apps, the job's own token among them
+_INSTALLATION: Final = "ghs_"  # prefix of tokens of apps, including the job's token
 _NOT_A_USER: Final = (401, 403, 404)
 _DELETED: Final = (404, 410)
 _LABEL_COLOUR: Final = "b60205"
@@ -49,7 +49,7 @@ def read_pull_request(repository: GitHubRepository, number: int) -> PullRequest:
 
 
 def merge_base(repository: GitHubRepository, pull: PullRequest) -> str:
-    """Return the commit at which a pull request branched off; it is on the repository's own branch."""
+    """Return the commit at which a pull request branched off from its base branch."""
     commits = f"{pull.base.ref}...{pull.head.sha}"
     request = ApiRequest(
         "GET",
@@ -64,8 +64,8 @@ def merge_base(repository: GitHubRepository, pull: PullRequest) -> str:
 def can_write(repository: GitHubRepository, login: str) -> bool:
     """Return whether an account can write to the repository.
 
-    The author association of an event is no proof: members of an organisation may have no write permission, and
-    accounts with it may be shown as contributors.
+    The author association of an event does not tell: members of an organisation may lack write permission, and
+    accounts that have it may be shown as contributors.
     """
     path = f"/collaborators/{quote(login, safe='')}/permission"
     request = ApiRequest("GET", path, f"read the permission of {login}", "metadata: read")
@@ -74,9 +74,9 @@ def can_write(repository: GitHubRepository, login: str) -> bool:
 
 
 def last_push(repository: GitHubRepository, pull: PullRequest) -> Push | None:
-    """Return the latest push to a pull request's branch, with GitHub's own time; None if GitHub does not show it.
+    """Return the latest push to a pull request's branch, with GitHub's time, or None if GitHub does not show it.
 
-    Dates in commits prove nothing: their authors choose them.
+    Dates in commits are not used, since their authors choose them.
     """
     if pull.head.repo is None:
         return None
@@ -92,14 +92,14 @@ def last_push(repository: GitHubRepository, pull: PullRequest) -> Push | None:
 
 
 def workflow_run(repository: GitHubRepository, run: int) -> WorkflowRun:
-    """Read a workflow's run."""
+    """Read a workflow run."""
     request = ApiRequest("GET", f"/actions/runs/{run}", f"read the run {run}", "actions: read")
     return repository.read(request, WorkflowRun)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """A check on a commit; `mark` is equal for two reports of the same run and attempt."""
+    """A check on a commit; two reports of the same run and attempt have the same `mark`."""
 
     name: str
     sha: str
@@ -111,7 +111,7 @@ class CheckReport:
 
 
 def post_conclusion(repository: GitHubRepository, check: CheckReport) -> Literal["check run", "commit status"]:
-    """Create a check run, or a commit status if the token may not create check runs; return which."""
+    """Create a check run, or a commit status if the token may not create check runs; return its kind."""
     try:
         _create_check_run(repository, check)
     except ApiRequestError as error:
@@ -145,7 +145,7 @@ def _create_check_run(repository: GitHubRepository, check: CheckReport) -> None:
 
 
 def _set_status(repository: GitHubRepository, check: CheckReport) -> None:
-    """Set a commit status; `neutral` becomes `success`, since statuses have no neutral and both allow a merge."""
+    """Set a commit status; `neutral` becomes `success`, since statuses have no `neutral`, and both allow a merge."""
     state = "failure" if check.conclusion == "failure" else "success"
     body = {
         "state": state,
@@ -162,12 +162,12 @@ def _set_status(repository: GitHubRepository, check: CheckReport) -> None:
 def dispatch_workflow(repository: GitHubRepository, workflow: str, ref: str, inputs: Mapping[str, str]) -> Dispatched:
     """Start a workflow exactly once, since each run costs money.
 
-    If the answer is lost, a run of the workflow on the same ref that began since is taken for it; two people who
-    dispatch at the moment of such a fault get one run, and can dispatch again.
+    If the answer is lost, a run of the workflow on the same ref that began since then counts as the started run. It
+    may be a run that somebody else dispatched at the same moment; dispatch again in this case.
 
     Args:
         repository: the repository.
-        workflow: its file's name.
+        workflow: file name of the workflow.
         ref: branch or tag.
         inputs: inputs of the dispatch.
     """
@@ -187,7 +187,7 @@ def dispatch_workflow(repository: GitHubRepository, workflow: str, ref: str, inp
 
 
 def pin_commit(repository: GitHubRepository, tag: str, sha: str) -> str:
-    """Create a tag at a commit if it does not exist; return the tag's commit.
+    """Create a tag at a commit unless the tag exists; return the tag's commit.
 
     Raises:
         GitHubError: the tag is annotated.
@@ -199,7 +199,7 @@ def pin_commit(repository: GitHubRepository, tag: str, sha: str) -> str:
         try:
             ref = repository.create(request, Ref, lambda: _read_tag(repository, tag))
         except ApiRequestError as error:
-            is_taken = error.status == HTTPStatus.UNPROCESSABLE_ENTITY  # another run was faster
+            is_taken = error.status == HTTPStatus.UNPROCESSABLE_ENTITY  # another run has just created it
             ref = _read_tag(repository, tag) if is_taken else None
             if ref is None:
                 raise
@@ -216,8 +216,8 @@ def _read_tag(repository: GitHubRepository, tag: str) -> Ref | None:
     return repository.find(request, Ref, HTTPStatus.NOT_FOUND)
 
 
-def own_login(repository: GitHubRepository) -> str:
-    """Return the token's login. A job's own token cannot ask for it, and writes as the bot of Actions."""
+def token_login(repository: GitHubRepository) -> str:
+    """Return the token's login. A job's token cannot ask for its login; it writes as the bot of Actions."""
     if (repository.access.token or "").startswith(_INSTALLATION):
         return ACTIONS_BOT
     user = repository.find(ApiRequest("GET", "//user", "ask whose token this is", "none"), User, *_NOT_A_USER)
@@ -246,14 +246,14 @@ def author_comments(repository: GitHubRepository, number: int, author: str, sinc
 def find_marked(repository: GitHubRepository, number: int, author: str, marker: str) -> list[Comment]:
     """Return the author's comments that begin with the marker, oldest first.
 
-    Both are needed: with the marker alone, anybody could make the bot edit their comment, or hide the bot's own.
+    Author and marker are both needed: anybody can write the marker, so that the bot would edit the wrong comment.
     """
     comments = author_comments(repository, number, author)
     return [comment for comment in comments if (comment.body or "").startswith(marker)]
 
 
 def create_comment(repository: GitHubRepository, number: int, body: str, author: str) -> Comment:
-    """Create a comment exactly once; before a retry, search for an equal comment of the author."""
+    """Create a comment exactly once: before a retry, search for an equal comment by the author."""
 
     def search() -> Comment | None:
         comments = author_comments(repository, number, author)
@@ -264,14 +264,14 @@ def create_comment(repository: GitHubRepository, number: int, body: str, author:
 
 
 def reply_once(repository: GitHubRepository, number: int, marker: str, text: str, author: str, since: str = "") -> None:
-    """Comment, unless the author has a comment that begins with the marker; `since` as in `author_comments`."""
+    """Comment unless a comment of the author begins with the marker; `since` as in `author_comments`."""
     comments = author_comments(repository, number, author, since)
     if not any((comment.body or "").startswith(marker) for comment in comments):
         create_comment(repository, number, f"{marker}\n{text}\n", author)
 
 
 def edit_comment(repository: GitHubRepository, comment: int, body: str) -> Comment | None:
-    """Replace a comment's text; None if the comment was deleted meanwhile."""
+    """Replace a comment's text; return None if the comment was deleted meanwhile."""
     request = ApiRequest(
         "PATCH", f"/issues/comments/{comment}", f"edit the comment {comment}", _WRITE_COMMENTS, {"body": body}
     )
@@ -303,7 +303,7 @@ def open_issue(
     label: str,
     about: str = "An agent is worse than before",
 ) -> Issue:
-    """Open an issue once; the label is created with the description `about` if it is missing."""
+    """Open an issue exactly once; create a missing label with the description `about`."""
     read = ApiRequest("GET", f"/labels/{label}", f"read the label {label}", "issues: read")
     if repository.find(read, AnyResponse, HTTPStatus.NOT_FOUND) is None:
         content = {"name": label, "color": _LABEL_COLOUR, "description": about}

@@ -1,4 +1,4 @@
-"""GitHub's responses, and events of Actions from the runner's event file; only fields that the toolkit reads.
+"""GitHub's responses, and the events in the runner's event file, with only the fields that the toolkit reads.
 
 Names and texts in them are untrusted.
 """
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, RootModel, ValidationError
 from scylla_gha.errors import ConfigError
 from scylla_gha.model import Sha
 
-GHOST: Final = "ghost"  # GitHub's own name for the author of a deleted account
+GHOST: Final = "ghost"  # GitHub's login for deleted accounts
 _MAX_EVENT_BYTES: Final = 8 << 20
 
 
@@ -92,7 +92,7 @@ class PullRequest(GitHubResponse):
 
 
 class CommitRef(GitHubResponse):
-    """A commit's name."""
+    """A commit's SHA."""
 
     sha: Sha
 
@@ -121,7 +121,7 @@ class Pushes(RootModel[tuple[Push, ...]]):
 
 
 class Dispatched(GitHubResponse):
-    """The run that a dispatch started; 0 and empty if the server does not report it, as older ones do not."""
+    """The run that a dispatch started; 0 and "" if the server is too old to report it."""
 
     workflow_run_id: int = 0
     html_url: str = ""
@@ -172,7 +172,7 @@ class PublishedAsset(GitHubResponse):
 
 
 class PublishedRelease(GitHubResponse):
-    """Release with its target, its files, and the address to which further files are sent."""
+    """Release with its target, its files, and the upload address for files."""
 
     target_commitish: str = ""
     upload_url: str = ""
@@ -180,11 +180,11 @@ class PublishedRelease(GitHubResponse):
 
 
 class AnyResponse(GitHubResponse):
-    """A response whose content is not read."""
+    """A response without the fields, for requests whose answer does not matter."""
 
 
 class NewComment(GitHubResponse):
-    """The comment of an event."""
+    """The comment in an event."""
 
     id: int
     body: str | None = None
@@ -243,7 +243,7 @@ def read_event(path: Path, kind: type[E]) -> E:
     """Read an event file.
 
     Raises:
-        ConfigError: the file is missing, too large, or of another event.
+        ConfigError: the file is missing, too large, or has another event.
     """
     try:
         if path.stat().st_size > _MAX_EVENT_BYTES:

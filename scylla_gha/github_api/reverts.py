@@ -1,8 +1,8 @@
-"""The revert rate: of the pull requests merged in a period, the share that was reverted within a window of days.
+"""Revert rate: the share of a period's merged pull requests that were reverted within a number of days (the window).
 
-A pull request counts as reverted if a revert of it, which is not itself reverted, stands at the end of its own window;
-so the rate does not depend on the day on which it is computed. Pull requests whose window is not over yet (censored)
-are counted apart. A revert of one commit of a pull request counts as a revert of the pull request.
+A pull request counts as reverted if, at the end of its window, it is reverted and the revert is not itself reverted.
+So the rate does not depend on the day of its computation. Pull requests whose window is not over (censored) are
+counted separately. Reverting one commit of a pull request counts as reverting the pull request.
 """
 
 import re
@@ -24,7 +24,7 @@ _NUMBER: Final = re.compile(r"^[^\S\n]*Reverts\s+(?:([\w.-]+/[\w.-]+))?#([0-9]{1
 _SHA: Final = re.compile(r"\bThis reverts commit ([0-9a-f]{7,40})\b", re.ASCII)
 _SHA_LENGTH: Final = 40
 _NO_SUCH_COMMIT: Final = (404, 422)
-_REPORTED: Final = 500  # items after which progress is reported again
+_PROGRESS_INTERVAL: Final = 500  # items between two progress messages
 _DAY: Final = timedelta(days=1)
 _READ_PULLS: Final = ("read pull requests", "pull-requests: read")
 _READ_COMMITS: Final = ("read commits", "contents: read")
@@ -56,7 +56,7 @@ class _Commit(GitHubResponse):
 
 @dataclass(frozen=True, slots=True)
 class RevertReference:
-    """A revert: `of` and `by` are `#12`, or the SHA of a commit that is of no pull request."""
+    """A revert: `by` reverts `of`. Both are `#12`, or the SHA of a commit that belongs to no pull request."""
 
     of: str
     by: str
@@ -64,7 +64,7 @@ class RevertReference:
 
 
 class Period(Record):
-    """Days in UTC, both included."""
+    """Days in UTC, including the first and the last."""
 
     since: date
     until: date
@@ -79,7 +79,7 @@ class Revert(Record):
 
 
 class RevertQuery(Record):
-    """Selection of pull requests to count; they have all of the labels."""
+    """Selection of the pull requests to count: each has all of `labels`. `author` None: any author."""
 
     repository: str
     base: str
@@ -90,7 +90,7 @@ class RevertQuery(Record):
     author: str | None = None
 
     def counts(self, pull: ClosedPull) -> bool:
-        """Return whether a pull request is counted; names are not case-sensitive, as on GitHub."""
+        """Return whether to count a pull request. Names are not case-sensitive, as on GitHub."""
         author = pull.user.login if pull.user else GHOST
         return (
             pull.merged_at is not None
@@ -101,7 +101,7 @@ class RevertQuery(Record):
 
 
 class RevertRate(RevertQuery):
-    """Revert rate with Wilson's 95 % limits. `merged` is the denominator; without merges the rate is None."""
+    """Revert rate with Wilson's 95 % limits. `merged` is the denominator; if it is 0, the rate is None."""
 
     merged: int
     reverted: int
@@ -113,13 +113,13 @@ class RevertRate(RevertQuery):
 
 
 def reverted_numbers(title: str, body: str, repository: str) -> tuple[int, ...]:
-    """Return the pull requests that a pull request of GitHub's Revert button reverts."""
+    """Return the pull requests that a pull request from GitHub's Revert button reverts."""
     references = _NUMBER.findall(body) if _TITLE.match(title) else []
     return tuple(int(number) for name, number in references if name.lower() in {"", repository.lower()})
 
 
 def reverted_shas(message: str) -> tuple[str, ...]:
-    """Return the commits that a commit of `git revert` reverts; people may have abbreviated them."""
+    """Return the SHAs that a commit of `git revert` names; they may be abbreviated."""
     return tuple(_SHA.findall(message))
 
 
@@ -131,7 +131,7 @@ def revert_rate(query: RevertQuery, pulls: Iterable[ClosedPull], references: Ite
     latest_first = sorted((ref for ref in references if ref.of != ref.by), key=lambda ref: ref.at, reverse=True)
     reverts = []
     for number, at in due:
-        undone: dict[str, RevertReference] = {}  # from the latest back, since later reverts undo earlier ones
+        undone: dict[str, RevertReference] = {}  # latest first: a later revert can revert an earlier one
         for ref in latest_first:
             if at < ref.at <= at + window and ref.by not in undone:
                 undone[ref.of] = ref
@@ -151,10 +151,10 @@ def revert_rate(query: RevertQuery, pulls: Iterable[ClosedPull], references: Ite
 
 
 def read_revert_rate(repository: GitHubRepository, query: RevertQuery, report: Callable[[str], None]) -> RevertRate:
-    """Read pull requests and commits, and compute the rate; `report` gets the progress.
+    """Read pull requests and commits, and compute the rate; `report` gets progress messages.
 
     Raises:
-        GitHubError: GitHub cannot be read.
+        GitHubError: a request to GitHub failed.
     """
     pulls: dict[int, ClosedPull] = {}
     references = []
@@ -164,7 +164,7 @@ def read_revert_rate(repository: GitHubRepository, query: RevertQuery, report: C
             RevertReference(f"#{number}", f"#{pull.number}", pull.merged_at or pull.updated_at)
             for number in reverted_numbers(pull.title, pull.body or "", query.repository)
         ]
-        if len(pulls) % _REPORTED == 0:
+        if len(pulls) % _PROGRESS_INTERVAL == 0:
             report(f"{len(pulls)} merged pull requests read")
     window = query.window_days * _DAY
     due = [
@@ -182,15 +182,15 @@ def read_revert_rate(repository: GitHubRepository, query: RevertQuery, report: C
         commits = repository.pages(ApiRequest("GET", "/commits", *_READ_COMMITS, query=dates), _Commit)
         for count, commit in enumerate(commits, 1):
             references += origins.references(commit)
-            if count % _REPORTED == 0:
+            if count % _PROGRESS_INTERVAL == 0:
                 report(f"{len(pulls)} merged pull requests and {count} commits read")
     return revert_rate(query, pulls.values(), references)
 
 
 def _merged_pulls(repository: GitHubRepository, query: RevertQuery) -> Iterator[ClosedPull]:
-    """Yield the pull requests merged since the period began; one that changes between two pages may be missed.
+    """Yield the pull requests merged since the period began. A change between two page requests may hide one.
 
-    The latest change comes first, and a merge is a change, so the first older one ends the search.
+    GitHub lists the latest change first, and a merge is a change, so the first older pull request ends the search.
     """
     since = datetime.combine(query.period.since, time(), UTC)
     order = {"state": "closed", "sort": "updated", "direction": "desc", "base": query.base}
@@ -203,14 +203,14 @@ def _merged_pulls(repository: GitHubRepository, query: RevertQuery) -> Iterator[
 
 @dataclass(slots=True)
 class _CommitOrigins:
-    """Pull requests by commit, read from GitHub only for commits that revert or are reverted."""
+    """Finds the pull requests of commits; asks GitHub only about commits that revert or are reverted."""
 
     repository: GitHubRepository
     base: str
     pulls: dict[str, ClosedPull | None]
 
     def references(self, commit: _Commit) -> list[RevertReference]:
-        """Return the reverts of a commit; a pull request's commit counts at the time of the merge."""
+        """Return the reverts that a commit makes; a pull request's commit has the time of the merge."""
         shas = reverted_shas(commit.message)
         if not shas:
             return []
@@ -223,8 +223,8 @@ class _CommitOrigins:
         return f"#{pull.number}" if pull else sha
 
     def _pull(self, sha: str) -> ClosedPull | None:
-        """Return the first merged pull request that has the commit."""
-        if len(sha) < _SHA_LENGTH:  # GitHub knows only whole names
+        """Return the first merged pull request with the commit, or None."""
+        if len(sha) < _SHA_LENGTH:  # GitHub accepts only full SHAs
             matches = [name for name in self.pulls if name.startswith(sha)]
             return self.pulls[matches[0]] if len(matches) == 1 else None
         if sha not in self.pulls:

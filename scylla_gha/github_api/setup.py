@@ -1,4 +1,4 @@
-"""Settings of a repository on GitHub that the token can read; of secrets and variables only the names."""
+"""Settings of a repository on GitHub that the token can read; only the names of secrets and variables."""
 
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -11,7 +11,7 @@ from scylla_gha.github_api.client import PAGE, ApiRequest, GitHubRepository, Req
 from scylla_gha.github_api.responses import GitHubResponse
 
 _HIDDEN: Final = (401, 403)
-_LIMITS: Final = RequestLimits(attempts=3, timeout=10)  # somebody waits for the answer
+_LIMITS: Final = RequestLimits(attempts=3, timeout=10)  # a user waits for the answer
 _EXPIRES: Final = "github-authentication-token-expiration"
 
 
@@ -29,7 +29,7 @@ class Owner(GitHubResponse):
 
 
 class RepositoryFacts(GitHubResponse):
-    """The repository itself."""
+    """Name, owner and properties of a repository, and the token owner's rights in it."""
 
     id: int
     owner: Owner
@@ -43,7 +43,7 @@ class RepositoryFacts(GitHubResponse):
 
 
 class Policy(GitHubResponse):
-    """Policy of a repository: if Actions are enabled, and which actions are allowed."""
+    """Actions policy of a repository: whether Actions are enabled, and which are allowed."""
 
     enabled: bool
     allowed_actions: str = "all"
@@ -51,7 +51,7 @@ class Policy(GitHubResponse):
 
 
 class SelectedActions(GitHubResponse):
-    """The allowed actions, if not all are allowed."""
+    """The allowed actions if only selected actions are allowed."""
 
     github_owned_allowed: bool = False
     patterns_allowed: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class DefaultRights(GitHubResponse):
 
 
 class Workflow(GitHubResponse):
-    """A workflow file; `state` is active, deleted, or disabled_ and the reason."""
+    """A workflow file; `state` is active, deleted, or disabled_REASON."""
 
     path: str
     state: str
@@ -84,25 +84,25 @@ class _NameList(GitHubResponse):
 
 
 class ProtectionRule(GitHubResponse):
-    """A rule that a job waits for; `required_reviewers` means at least one person or team."""
+    """A rule that a job must pass; type `required_reviewers`: a person or team must approve."""
 
     type: str
 
 
 class Environment(GitHubResponse):
-    """The environment of the cells."""
+    """The environment in which the cells' jobs run."""
 
     protection_rules: tuple[ProtectionRule, ...] = ()
 
 
 class Pages(GitHubResponse):
-    """The site; `build_type` is workflow, or legacy: from a branch."""
+    """GitHub Pages site; `build_type` is `workflow`, or `legacy`: built from a branch."""
 
     build_type: str | None = None
 
 
 class ResultsBranchInfo(GitHubResponse):
-    """The results branch."""
+    """Protection of the results branch."""
 
     protected: bool
 
@@ -126,7 +126,7 @@ Unread = MissingResource | HiddenResource
 
 @dataclass(frozen=True, slots=True)
 class TokenInfo:
-    """The token that the requests use; `scopes` is None if the token has fine-grained permissions instead."""
+    """The requests' token. `name` None: no token; `scopes` None: the token has fine-grained permissions."""
 
     name: str | None
     scopes: tuple[str, ...] | None = None
@@ -135,7 +135,7 @@ class TokenInfo:
 
 @dataclass(frozen=True, slots=True)
 class RepositorySetup:
-    """All settings; secrets and variables by their level: environment, repository, organization."""
+    """All settings; names of secrets and variables by level: environment, repository, organization."""
 
     token: TokenInfo
     facts: RepositoryFacts
@@ -176,7 +176,7 @@ class _SetupReader:
     def levels(self, noun: str, environment: str | None) -> dict[str, Names | Unread]:
         """Return the names of `secrets` or `variables` by level."""
         repository = self._names(f"/actions/{noun}")
-        if isinstance(repository, MissingResource):  # every repository has the list: the token cannot see it
+        if isinstance(repository, MissingResource):  # every repository has this list, so the token cannot see it
             repository = HiddenResource(HTTPStatus.NOT_FOUND)
         return {
             "environment": self._names(f"{environment}/{noun}") if environment else MissingResource(),
@@ -194,7 +194,7 @@ class _SetupReader:
 def read_setup(
     access: GitHubAccess, repository: str, retries: RetryPolicy, environment: str, results: str
 ) -> RepositorySetup:
-    """Read all settings with about fourteen requests, which change nothing.
+    """Read all settings with about fourteen requests.
 
     Args:
         access: address and token.
@@ -204,7 +204,7 @@ def read_setup(
         results: name of the results branch.
 
     Raises:
-        GitHubError: the repository is not visible, the token is invalid, or GitHub is out of reach.
+        GitHubError: the repository is not visible, the token is invalid, or GitHub cannot be reached.
     """
     reader = _SetupReader(GitHubRepository(access, repository, retries, _LIMITS))
     policy = reader.read("/actions/permissions", Policy)

@@ -2,10 +2,10 @@
 
 `evaluate` uses the configuration of the pull request; `compare` compares the variants that the pull request changes
 with their versions at its merge base, with everything else as it is at the merge base. `/scylla skill [NAME]` measures
-the Agent Skills that it changes, or one of them, against their versions at the merge base.
+the Agent Skills that the pull request changes, or one of them, against their versions at the merge base.
 
-Only words of an allow-list are accepted; they later stand in environment variables, never in the text of a shell
-script or a workflow.
+Every word must match an allowed pattern. The words are later passed in environment variables, never in the text of a
+shell script or a workflow.
 """
 
 import re
@@ -42,10 +42,10 @@ class SlashCommand:
 
     Attributes:
         verb: evaluate, compare or skill.
-        experiment: its id; of `skill`, the name of a skill, or empty for all that are changed.
-        only: globs of cells.
-        repetitions: as typed.
-        sha: as typed, perhaps abbreviated; empty: the current head.
+        experiment: id of the experiment; for `skill`, the name of a skill, or empty for all changed skills.
+        only: globs of cell ids.
+        repetitions: number as typed; empty: the experiment's.
+        sha: commit as typed, perhaps abbreviated; empty: the current head.
     """
 
     verb: str
@@ -64,7 +64,7 @@ def parse_command(body: str) -> SlashCommand:
     """Parse the first line of a comment; further lines are ignored.
 
     Raises:
-        RefusedError: it is not a command; the message quotes nothing of the comment, so it can be posted.
+        RefusedError: it is not a command; the message does not quote the comment, so it can be posted.
     """
     line = body.split("\n", 1)[0].strip()
     if len(line) > _MAX_LINE or not line.isascii() or not line.isprintable():
@@ -104,7 +104,7 @@ def _command(verb: str, options: Sequence[tuple[str, str]], arguments: Sequence[
     globs = tuple(value for name, value in options if name == "--only")
     counts = [value for name, value in options if name == "--repetitions"]
     if verb == SKILL and globs:
-        raise RefusedError("`--only` is for cells of an experiment")
+        raise RefusedError("`skill` does not take `--only`, which selects cells of an experiment")
     if len(globs) > _MAX_GLOBS or len(counts) > 1:
         raise RefusedError(f"`--repetitions` can be given at most once, and `--only` at most {_MAX_GLOBS} times")
     names = [name for name in arguments[:1] if name or verb != SKILL]
@@ -122,16 +122,16 @@ def _require(pattern: re.Pattern[str], values: Sequence[str], rule: str) -> None
 
 
 def is_unknown_bot(event: CommentEvent, bots: Collection[str]) -> bool:
-    """Return whether a bot that is not allowed wrote the comment; it gets no reply, which could start a loop."""
+    """Return whether a bot that is not in `bots` wrote the comment; do not reply to it, since bots could loop."""
     user = event.comment.user
     return (user.type == "Bot" or user.login.endswith("[bot]")) and user.login not in bots
 
 
 def authorise(repository: GitHubRepository, event: CommentEvent) -> Mapping[str, str]:
-    """Resolve the command of a comment to one commit, and return the inputs of its dispatch.
+    """Check a comment's command and its author, and return the inputs for dispatching it on one commit.
 
     Raises:
-        RefusedError: the author cannot write to the repository, it is not a command, or its commit is not certain.
+        RefusedError: the author cannot write to the repository, the command is invalid, or the commit is uncertain.
     """
     if not can_write(repository, event.comment.user.login):
         raise RefusedError("an evaluation costs money, so only accounts that can write to this repository start one")
@@ -144,7 +144,7 @@ def authorise(repository: GitHubRepository, event: CommentEvent) -> Mapping[str,
 
 
 def _inputs(repository: GitHubRepository, command: SlashCommand, pull: PullRequest) -> Mapping[str, str]:
-    """Return the inputs of the workflow that a command starts."""
+    """Return the inputs of the workflow that the command starts."""
     inputs = {
         "skill" if command.verb == SKILL else "experiment": command.experiment,
         "only": " ".join(command.only),
@@ -157,10 +157,10 @@ def _inputs(repository: GitHubRepository, command: SlashCommand, pull: PullReque
 
 
 def resolve_pull_event(repository: GitHubRepository, event: PullEvent, command: SlashCommand) -> Mapping[str, str]:
-    """Return the dispatch inputs by which a command compares a pull request of this repository with its merge base.
+    """Return the dispatch inputs of a command for a pull request whose head is in this repository.
 
     Raises:
-        RefusedError: the head is in another repository, or is no longer the head of the event.
+        RefusedError: the head is in another repository, the pull request is closed, or its head has changed.
     """
     pull = read_pull_request(repository, event.pull_request.number)
     if pull.head.repo is None or pull.head.repo.full_name != event.repository.full_name:
@@ -168,7 +168,7 @@ def resolve_pull_event(repository: GitHubRepository, event: PullEvent, command: 
         raise RefusedError(f"the head is in another repository; a maintainer can review it and comment `{order}`")
     if pull.state != "open" or pull.head.sha != event.pull_request.head.sha:
         raise RefusedError(
-            f"the pull request is closed, or its head is now `{pull.head.sha[:10]}`, which has its own run"
+            f"the pull request is closed, or its head has moved to `{pull.head.sha[:10]}`, which gets a separate run"
         )
     return _inputs(repository, command, pull)
 
@@ -176,10 +176,10 @@ def resolve_pull_event(repository: GitHubRepository, event: PullEvent, command: 
 def _require_seen_head(
     repository: GitHubRepository, event: CommentEvent, command: SlashCommand, pull: PullRequest
 ) -> None:
-    """Require that the author of the command can have seen the head; a later push could contain anything.
+    """Require that the head was pushed before the command was written; a later push could contain anything.
 
     Raises:
-        RefusedError: nothing proves it.
+        RefusedError: the command names another commit, or the push is later or its time unknown.
     """
     head = pull.head.sha
     words = filter(None, ("/scylla", command.verb, command.experiment, head[:10]))

@@ -1,8 +1,8 @@
 """Fixtures on github.com: a repository is seeded from `github.yaml`, reset after a trial, and verified by a digest.
 
-The wanted state is read from a hub that is made of the fixture, by the same query and in the same canonical form as the
-state of the repository, so that `github.yaml` has one interpretation. Here are the tokens of its users, as a command's
-environment has them.
+The wanted state is read from a hub that is built from the fixture, with the query and the canonical form that are also
+used for the repository, so `github.yaml` has one interpretation. This module reads the users' tokens from environment
+variables.
 """
 
 import re
@@ -16,17 +16,17 @@ TOKEN_LIST: Final = f"{FIXTURE_VARIABLE_PREFIX}S"
 
 
 def token_variable(user: str) -> str:
-    """Return the name of the variable that has the token of a user."""
+    """Return the name of the environment variable with a user's token."""
     return f"{FIXTURE_VARIABLE_PREFIX}_{re.sub(r'[^A-Z0-9]', '_', user.upper())}"
 
 
 def fixture_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment in which each token of the list SCYLLA_FIXTURE_TOKENS has its own variable.
+    """Return the environment with one more variable for each token of the list SCYLLA_FIXTURE_TOKENS.
 
-    A line of the list is USER=TOKEN: a workflow can name one secret, and not one for each user.
+    A line of the list is USER=TOKEN, so a workflow needs only one secret for all users.
 
     Raises:
-        ConfigError: a line is malformed; the message does not show it.
+        ConfigError: a line is malformed; the message does not show the line.
     """
     tokens: dict[str, str] = {}
     for number, line in enumerate(environ.get(TOKEN_LIST, "").splitlines(), 1):
@@ -38,7 +38,7 @@ def fixture_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def tokens_of(environ: Mapping[str, str]) -> list[str]:
-    """Return all tokens of fixtures in an environment, those of the list included."""
+    """Return all fixture tokens in an environment, including the tokens in SCYLLA_FIXTURE_TOKENS."""
     prefix = f"{FIXTURE_VARIABLE_PREFIX}_"
     return [
         text.strip() for name, text in fixture_environment(environ).items() if name.startswith(prefix) and text.strip()

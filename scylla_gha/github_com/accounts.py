@@ -1,4 +1,4 @@
-"""Accounts that act in fixture repositories: the login and token of each user of a fixture, and a client for each."""
+"""Accounts that act in fixture repositories: login, token and API client of each user of a fixture."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,15 +13,15 @@ from scylla_gha.github_com import token_variable
 from scylla_gha.model.github_fixture import REPOSITORIES_FILE, RepositoryPool
 
 PUBLIC_SITE: Final = "https://github.com"
-_MOST_CALLS: Final = 2000
-_NOT_A_USER: Final = (403, 404)  # statuses of `/user` for tokens of apps
+_MAX_CALLS: Final = 2000
+_NOT_A_USER: Final = (403, 404)  # HTTP statuses of `/user` for tokens of apps
 
 
 def site_of(environ: Mapping[str, str]) -> str:
-    """Return the site's address; it must be on the API's server, since both get the token.
+    """Return the address of GitHub's site; it must be on the API's server, since both receive the token.
 
     Raises:
-        GitHubError: GITHUB_API_URL and GITHUB_SERVER_URL are of different servers, or one is not safe.
+        GitHubError: GITHUB_API_URL and GITHUB_SERVER_URL name different servers, or one is not safe.
     """
     api = _anonymous(environ).api
     site = environ.get("GITHUB_SERVER_URL", "").strip().rstrip("/") or PUBLIC_SITE
@@ -36,16 +36,16 @@ def site_of(environ: Mapping[str, str]) -> str:
 
 
 def _anonymous(environ: Mapping[str, str]) -> GitHubAccess:
-    """Return the access to the API without the token of the environment."""
+    """Return access to the API without a token."""
     return access_from({"GITHUB_API_URL": environ.get("GITHUB_API_URL", "")})
 
 
 @dataclass
 class FixtureAccounts:
-    """Clients of one repository by user.
+    """API clients of one repository, one per user.
 
     Attributes:
-        pool: logins by user, and who administers.
+        pool: logins by user, and the name of the administrator.
         repository: OWNER/NAME.
         environ: environment with the tokens.
     """
@@ -64,14 +64,14 @@ class FixtureAccounts:
 
     @property
     def calls(self) -> int:
-        """Requests of all clients so far."""
+        """Number of requests that all clients have sent."""
         return sum(client.calls for client in self._clients.values())
 
     def client(self, user: str) -> GitHubRepository:
         """Return the client of a user.
 
         Raises:
-            ConfigError: there is no account or token.
+            ConfigError: the user has no account or no token.
         """
         if user not in self._clients:
             self.require([user])
@@ -79,7 +79,7 @@ class FixtureAccounts:
         return self._clients[user]
 
     def access(self, user: str) -> GitHubAccess:
-        """Return address and token of a user."""
+        """Return the API's address with the token of a user."""
         variable = token_variable(user)
         site_of(self.environ)
         return GitHubAccess(_anonymous(self.environ).api, self.environ[variable].strip(), variable)
@@ -96,8 +96,8 @@ class FixtureAccounts:
         """Require accounts and tokens before the first change; the error names all that are missing.
 
         Args:
-            users: who have to act, so need a token.
-            others: who need an account.
+            users: users who act, so need an account and a token.
+            others: users who need only an account.
 
         Raises:
             ConfigError: an account or a token is missing.
@@ -130,26 +130,26 @@ class FixtureAccounts:
             owner = self.client(user).find(request, User, *_NOT_A_USER)
             if owner is not None and owner.login.lower() != login.lower():
                 lines.append(
-                    f"{variable}: token of {owner.login}, but {REPOSITORIES_FILE} says that {user} is {login}; correct "
-                    "one of them"
+                    f"{variable}: is a token of {owner.login}, but {REPOSITORIES_FILE} gives {user} the login {login}; "
+                    "correct one of them"
                 )
         if lines:
             raise ConfigError("\n".join(lines))
 
     def users(self) -> dict[str, str]:
-        """Return users by login in lower case."""
+        """Return the fixture's users by login in lower case."""
         shared = self.pool.shared_accounts()
         return {login.lower(): shared[user] for user, login in sorted(self.pool.accounts.items())}
 
 
 def limits_of(environ: Mapping[str, str]) -> RequestLimits:
-    """Return the limits of clients; requests to a server on this machine need no pauses."""
+    """Return the clients' request limits; for a server on this machine, pauses are short or absent."""
     is_local = _anonymous(environ).is_local
     return RequestLimits(
-        between_writes=0.0 if is_local else 1.0, backoff=0.05 if is_local else 2.0, max_calls=_MOST_CALLS
+        between_writes=0.0 if is_local else 1.0, backoff=0.05 if is_local else 2.0, max_calls=_MAX_CALLS
     )
 
 
 def retries_of(report: Callable[[str], None]) -> RetryPolicy:
-    """Return a retry policy that all clients share; its pauses may add up to half an hour."""
+    """Return a retry policy for all clients; its pauses last half an hour in total at most."""
     return RetryPolicy(report, seconds=1800.0)

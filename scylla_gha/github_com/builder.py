@@ -1,11 +1,11 @@
 """Creation of missing objects: milestones, issues with comments, releases with files, and pull requests.
 
-The fixture's author of an object creates it, with a marker. If the answer to a creation is lost, the object is searched
-for before it is created again.
+Each object is created by its author in the fixture, with a marker. If the answer to a creation is lost, the object is
+searched for before it is created again.
 
-Each review is written while the branch is at the commit that was reviewed, so branches first move to their earlier
-commits. A merged pull request is merged again, into the commit that its base had. At the end all branches move to where
-the fixture has them.
+Each review is written while the branch is at the reviewed commit, so branches first move to their earlier commits. A
+merged pull request is merged again, into the commit that its base had. At the end all branches move to the fixture's
+commits.
 """
 
 import datetime
@@ -51,7 +51,7 @@ class FixtureBuilder:
 
     Attributes:
         read: function that reads the repository again.
-        refs: branches and tags after the moves of this builder.
+        refs: commits of branches and tags after the moves of this builder.
         numbers: numbers of issues and pull requests by key, new ones included.
         created: ids of created objects by key.
     """
@@ -70,10 +70,10 @@ class FixtureBuilder:
 
         Args:
             user: user of the fixture.
-            path: path of the repository.
-            body: JSON.
-            key: key of its marker.
-            needs: the permission.
+            path: API path below the repository.
+            body: JSON body of the request.
+            key: key in the object's marker.
+            needs: permission that the token needs.
         """
         request = ApiRequest("POST", path, f"create {key.replace(':', ' ')}", needs, body=body)
         answer = self.accounts.client(user).create(request, CreatedObject, lambda: self._search(key))
@@ -83,7 +83,7 @@ class FixtureBuilder:
         return answer
 
     def _search(self, key: str) -> CreatedObject | None:
-        """Return the object that an earlier attempt created; search twice, since lists can be some seconds behind."""
+        """Return the object that an earlier attempt created; search twice, since lists can be out of date."""
         for is_last in (False, True):
             node = self.read().objects.nodes().get(key)
             if node is not None:
@@ -94,18 +94,18 @@ class FixtureBuilder:
         return None
 
     def text(self, name: str, key_field: str = "body") -> str:
-        """Return a text of the fixture in the words of the repository; a body has its marker."""
+        """Return a fixture text with the repository's numbers, logins and name; a body gets its marker."""
         neutral = self.view.reference.canonical[name][key_field]
-        spoken = self.view.dialect.spoken(neutral, self.view.reference.numbers | self.numbers)
-        return marked(spoken, name) if key_field == "body" else spoken
+        localized = self.view.dialect.fill_placeholders(neutral, self.view.reference.numbers | self.numbers)
+        return marked(localized, name) if key_field == "body" else localized
 
     def author(self, name: str) -> str:
-        """Return the user who made an object of the fixture."""
+        """Return the fixture's user who wrote an object."""
         user: str = self.view.reference.canonical[name]["author"]
         return user
 
     def send(self, mutation: Mutation, what: str) -> list[FailedMutation]:
-        """Send one change as its user; return it if GitHub refused it."""
+        """Send one change as its user; return the failure if GitHub refused it."""
         client = self.accounts.client(mutation.user) if mutation.user else self.accounts.admin
         return send_mutations(client, [mutation], what)
 
@@ -119,7 +119,7 @@ class FixtureBuilder:
             self.refs |= {name: sha for name, (_, sha) in updates.items()}
 
     def build_milestones(self) -> None:
-        """Create milestones that are missing."""
+        """Create missing milestones."""
         for title in self.view.reference.objects.milestones:
             if title not in self.view.objects.milestones:
                 body = {key: value for key, value in milestone_fields(self.view, title).items() if value is not None}
@@ -154,7 +154,7 @@ class FixtureBuilder:
         self._build_assets(key, release.id)
 
     def _build_assets(self, key: str, release: int) -> None:
-        """Delete files that differ, and send those that are missing."""
+        """Delete files that differ from the fixture, and upload the missing ones."""
         wanted: Mapping[str, int] = self.view.reference.canonical[key]["assets"]
         actual: Mapping[str, int] = self.view.canonical.get(key, {}).get("assets", {})
         missing = [name for name, size in wanted.items() if actual.get(name) != size]
@@ -176,7 +176,7 @@ class FixtureBuilder:
 
 @dataclass(frozen=True, slots=True)
 class PullText:
-    """Text of a pull request, and the commit that its branch needs; "" is any commit."""
+    """Text of a pull request, and the commit that its branch needs; "": any commit."""
 
     time: datetime.datetime
     commit: str
@@ -184,14 +184,14 @@ class PullText:
 
 
 class PullBuilder:
-    """Creates one pull request, or its missing texts."""
+    """Creates one pull request with its texts, or only the missing texts."""
 
     def __init__(self, builder: FixtureBuilder, key: str, existing: PullSnapshot | None) -> None:
-        """Prepare for the pull request of a key; `existing` is the one in the repository."""
+        """Prepare for a fixture's pull request; `existing` is None if the repository does not have it."""
         self._builder, self._key, self._existing = builder, key, existing
         self._wanted = builder.view.reference.objects.pulls[key]
         self._id = existing.id if existing else ""
-        self._firsts: dict[str, int] = {}  # numbers of the first comments of threads
+        self._first_comments: dict[str, int] = {}  # database ids by thread
 
     @property
     def _head(self) -> str:
@@ -202,7 +202,7 @@ class PullBuilder:
         return BRANCH + self._wanted.base_ref_name
 
     def start(self) -> dict[str, str]:
-        """Return the commit that its branch needs first."""
+        """Return the branch with the commit that it needs first."""
         commits = [event.commit for event in self._events() if event.commit]
         return {self._head: commits[0] if commits else self._wanted.head_ref_oid}
 
@@ -210,7 +210,7 @@ class PullBuilder:
         """Create the pull request and its missing texts, in the order of the fixture.
 
         Raises:
-            GitHubError: it cannot be merged.
+            GitHubError: the pull request cannot be merged.
         """
         builder, wanted = self._builder, self._wanted
         if self._existing is None:
@@ -233,10 +233,10 @@ class PullBuilder:
             self._merge()
 
     def _base_commit(self) -> str:
-        """Return the commit that the base needs: the one before the merge, or the fixture's."""
+        """Return the commit that the base branch needs: before the merge or closing, or the fixture's."""
         wanted = self._wanted
-        own = self._builder.view.reference.state.refs.get(self._base)
-        return wanted.base_ref_oid if wanted.state != "OPEN" or own is None else own
+        actual = self._builder.view.reference.state.refs.get(self._base)
+        return wanted.base_ref_oid if wanted.state != "OPEN" or actual is None else actual
 
     def _merge(self) -> None:
         builder, wanted = self._builder, self._wanted
@@ -255,20 +255,20 @@ class PullBuilder:
         """Return the missing texts, in the order of the fixture."""
         builder, objects = self._builder, self._builder.view.reference.objects
         canonical = builder.view.reference.canonical[self._key]
-        own = builder.view.objects if self._existing else FixtureObjects()
+        actual = builder.view.objects if self._existing else FixtureObjects()
         events = [
             PullText(objects.comments[name].created_at, "", functools.partial(builder.build_comment, self._key, name))
             for name in canonical["comments"]
-            if name not in own.comments
+            if name not in actual.comments
         ]
         threads = threads_by_review(builder.view, self._key)
         for name in canonical["reviews"]:
-            if name not in own.reviews:
+            if name not in actual.reviews:
                 review = objects.reviews[name]
                 make = functools.partial(self._review, review, name, threads.get(name, []))
                 events.append(PullText(review.created_at, review.commit, make))
         for name, line in objects.lines.items():
-            if not name.startswith(f"{self._key}/") or name in own.lines:
+            if not name.startswith(f"{self._key}/") or name in actual.lines:
                 continue
             if name not in objects.threads:
                 events.append(PullText(line.created_at, "", functools.partial(self._reply, name)))
@@ -281,7 +281,7 @@ class PullBuilder:
         return f"/pulls/{self._builder.numbers[self._key]}"
 
     def _review(self, review: SubmittedReview, name: str, threads: Sequence[str]) -> None:
-        """Submit a review with its threads, and dismiss it if the fixture has it dismissed."""
+        """Submit a review with its threads; dismiss it if it is dismissed in the fixture."""
         builder = self._builder
         body = {
             "commit_id": review.commit,
@@ -296,7 +296,7 @@ class PullBuilder:
             builder.accounts.admin.send(request)
 
     def _lines(self, name: str) -> dict[str, Any]:
-        """Return the fields of a thread in the form of REST."""
+        """Return the fields of a thread for the REST API."""
         thread = self._builder.view.reference.objects.threads[name]
         body: dict[str, Any] = {"path": thread.path, "body": self._builder.text(name)}
         if thread.subject_type == "FILE":
@@ -307,19 +307,19 @@ class PullBuilder:
         return body
 
     def _thread(self, name: str) -> None:
-        """Begin a thread without a review of its own, or on a whole file."""
+        """Start a thread outside a review, or on a whole file."""
         builder = self._builder
         commit = builder.view.reference.objects.lines[name].original_commit
         body = {**self._lines(name), "commit_id": commit}
         answer = builder.create(builder.author(name), f"{self._path}/comments", body, name)
-        self._firsts[name] = answer.id
+        self._first_comments[name] = answer.id
 
     def _reply(self, name: str) -> None:
-        """Reply in a thread. If GitHub does not show the thread yet, the next round does it."""
+        """Reply in a thread. If GitHub does not show the thread yet, the next round replies."""
         builder, thread = self._builder, name.rpartition("/")[0]
-        if not self._firsts.get(thread):
+        if not self._first_comments.get(thread):
             view = builder.read()
-            self._firsts |= {key: line.database_id for key, line in view.objects.lines.items()}
-        if first := self._firsts.get(thread):
+            self._first_comments |= {key: line.database_id for key, line in view.objects.lines.items()}
+        if first := self._first_comments.get(thread):
             path = f"{self._path}/comments/{first}/replies"
             builder.create(builder.author(name), path, {"body": builder.text(name)}, name)

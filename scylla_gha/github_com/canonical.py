@@ -1,7 +1,7 @@
-"""Canonical form of a repository's state, which has names instead of ids, numbers and logins; and its digest.
+"""Canonical form of a repository's state, with names instead of ids, numbers and logins, and its digest.
 
-It is a table of fields by an object's name. It leaves out times, timelines, edits, and who closed, resolved or merged.
-A review of line comments alone is represented by its threads. An issue's reason REOPENED equals no reason.
+It maps each object's name to its fields. It leaves out times, timelines, edits, and who closed, resolved or merged.
+A review that only has line comments is represented by its threads. An issue's reason REOPENED equals no reason.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,8 +21,8 @@ from scylla_gha.model import digest
 
 TOPIC: Final = "scylla-fixture"  # topic of each repository that fixtures may change
 Canonical = Mapping[str, Mapping[str, Any]]
-# Settings by field of `RepositorySnapshot`, with their names in REST and in the records of the hub.
-SETTINGS_OF_GRAPHQL: Final = {  # which `updateRepository` of GraphQL can change
+# From fields of `RepositorySnapshot` to names in REST and in the hub's records.
+SETTINGS_OF_GRAPHQL: Final = {  # settings that GraphQL's `updateRepository` can change
     "description": "description",
     "homepage_url": "homepage",
     "has_issues_enabled": "has_issues",
@@ -30,7 +30,7 @@ SETTINGS_OF_GRAPHQL: Final = {  # which `updateRepository` of GraphQL can change
     "has_wiki_enabled": "has_wiki",
     "has_discussions_enabled": "has_discussions",
 }
-SETTINGS_OF_REST: Final = {  # which only REST can change
+SETTINGS_OF_REST: Final = {  # settings that only REST can change
     "merge_commit_allowed": "allow_merge_commit",
     "squash_merge_allowed": "allow_squash_merge",
     "rebase_merge_allowed": "allow_rebase_merge",
@@ -42,7 +42,7 @@ SETTINGS: Final = {**SETTINGS_OF_GRAPHQL, **SETTINGS_OF_REST}
 
 @dataclass(frozen=True, slots=True)
 class StateDifference:
-    """Field that differs. The field `exists` is None for an object that does not exist."""
+    """Field of an object that differs. If an object is missing or extra, the field is `exists`: True or None."""
 
     name: str
     field: str
@@ -98,7 +98,7 @@ def _entries(
             **settings,
             "archived": state.is_archived,
             "default_branch": state.default_branch_ref,
-            "name": dialect.neutral(state.name_with_owner),
+            "name": dialect.with_placeholders(state.name_with_owner),
             "topics": sorted(topic for topic in state.repository_topics if topic != TOPIC),
         },
     )
@@ -107,7 +107,7 @@ def _entries(
         fields = {"name": label.name, "color": label.color.lower(), "description": label.description or None}
         yield f"label {name}", fields
     for title, milestone in objects.milestones.items():
-        due = milestone.due_on.date().isoformat() if milestone.due_on else None  # GitHub keeps the day alone
+        due = milestone.due_on.date().isoformat() if milestone.due_on else None  # GitHub stores only the day
         yield (
             f"milestone {title}",
             {
@@ -127,7 +127,7 @@ def _entries(
 
 
 def name_of(node: object) -> str:
-    """Return a name for messages of an object that the fixture does not have."""
+    """Return a name for messages for an object that is not in the fixture."""
     if isinstance(node, SubjectSnapshot):
         return f"{'pull request' if isinstance(node, PullSnapshot) else 'issue'} #{node.number}"
     if isinstance(node, TextSnapshot):
@@ -139,7 +139,7 @@ def name_of(node: object) -> str:
 def _text(node: TextSnapshot, key: str, dialect: Dialect) -> dict[str, Any]:
     return {
         "author": dialect.user(node.author),
-        "body": dialect.neutral(node.body),
+        "body": dialect.with_placeholders(node.body),
         "marker": dialect.marker(key, node.body),
     }
 
@@ -148,7 +148,7 @@ def _subjects(objects: FixtureObjects, dialect: Dialect) -> Iterator[tuple[str, 
     for key, subject in objects.subjects.items():
         fields = {
             **_text(subject, key, dialect),
-            "title": dialect.neutral(subject.title),
+            "title": dialect.with_placeholders(subject.title),
             "state": subject.state,
             "locked": subject.locked,
             "labels": sorted(subject.labels),
@@ -176,7 +176,7 @@ def _keys_of(texts: Mapping[str, StateSnapshot], nodes: tuple[TextSnapshot, ...]
 def _pull(objects: FixtureObjects, pull: PullSnapshot, dialect: Dialect) -> dict[str, Any]:
     threads = {}
     for key, thread in objects.threads.items():
-        if any(thread.id == own.id for own in pull.review_threads):
+        if any(thread.id == listed.id for listed in pull.review_threads):
             fields = thread.model_dump(exclude={"id", "resolved_by", "comments"})
             threads[key] = {**fields, "comments": _keys_of(objects.lines, thread.comments)}
     return {
@@ -196,8 +196,8 @@ def _releases(objects: FixtureObjects, dialect: Dialect) -> Iterator[tuple[str, 
             key,
             {
                 "tag": release.tag_name,
-                "name": dialect.neutral(release.name),
-                "body": dialect.neutral(release.description),
+                "name": dialect.with_placeholders(release.name),
+                "body": dialect.with_placeholders(release.description),
                 "marker": dialect.marker(key, release.description),
                 "draft": release.is_draft,
                 "prerelease": release.is_prerelease,

@@ -1,4 +1,4 @@
-"""Commands of `scylla-gha fixture` on one repository: seed, reset, status and cleanup, each with a report as data."""
+"""Commands of `scylla-gha fixture` on one repository: seed, reset, status and cleanup; each returns a report."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from scylla_gha.github_com.leases import (
     free_lease,
     lease_of,
     now_utc,
-    push_objects,
+    push_commits,
     require_free,
     require_mark,
     take_lease,
@@ -35,10 +35,10 @@ from scylla_gha.github_com.view import OBJECTS_MARK, FixtureReference, FixtureVi
 from scylla_gha.hub.records import id_of_node
 from scylla_gha.model.github_fixture import REPOSITORIES_FILE
 
-LASTING: Final = (
+_PERMANENT: Final = (
     "timelines, edit marks and notifications stay",
     "an issue that was reopened keeps the reason REOPENED",
-    "only its author sees a review that was not submitted; reset removes those of --agent",
+    "a review that was not submitted is visible only to its author; reset removes those of --agent",
 )
 _FACTS: Final = {"id": "database_id", "node_id": "id", "number": "number", "url": "url"}
 _DOCUMENT: Final = """query($owner: String!, $name: String!) { repository(owner: $owner, name: $name) {
@@ -59,12 +59,12 @@ class FixtureSession:
     def converge(self, minutes: int | None, agent: str | None = None, *, is_new: bool) -> dict[str, Any]:
         """Seed (`is_new`) or reset the repository, and take its lease for `minutes` (None: no lease).
 
-        `agent` is the user whose token trials have: reviews that it has not submitted are removed.
+        `agent` is the user whose token trials use; its unsubmitted reviews are removed.
 
         Raises:
             ConfigError: accounts or tokens are missing.
             GitHubError: GitHub refuses something, or the state does not become equal.
-            RefusedError: the repository is not marked, or another one has it.
+            RefusedError: the repository is not marked as one of this fixture, or another holder has leased it.
         """
         if is_new:
             self._require_accounts()
@@ -76,18 +76,18 @@ class FixtureSession:
             self.accounts.require_logins(self._actors())
         leased: dict[str, Any] = {}
         if minutes is not None:
-            if view.state.is_empty and push_objects(self.reference, self.accounts, view.state):
-                view = convergence.read()  # an empty repository can have no lease
+            if view.state.is_empty and push_commits(self.reference, self.accounts, view.state):
+                view = convergence.read()  # an empty repository cannot have a lease
             lease = take_lease(self.accounts, view.state, self.holder, self.lane, minutes)
             leased = {"lease": lease_facts(lease)}
         if agent is not None and (number := remove_pending_reviews(self.accounts.client(agent))):
-            self.report(f"removed {counted(number, 'review')} that {agent} had not submitted")
+            self.report(f"removed {counted(number, 'unsubmitted review')} of {agent}")
         run = self._run(convergence, view, is_leased=bool(leased))
         changes = {"created": sorted(set(run.created)), "recreated": run.recreated, "rounds": run.rounds}
         return {**self._facts(run.view), **changes, **leased}
 
     def _run(self, convergence: Convergence, view: FixtureView, *, is_leased: bool) -> ConvergedRun:
-        """Repair the repository; if that fails, free the lease, and add the result to the error."""
+        """Repair the repository; if that fails, free the lease, and say so in the error."""
         try:
             return convergence.run(view)
         except ScyllaError as error:
@@ -99,14 +99,14 @@ class FixtureSession:
         try:
             self.release()
         except ScyllaError as error:
-            return f"the lease could not be freed ({error}); it stays until it ends, or `fixture cleanup` frees it"
+            return f"the lease could not be freed ({error}); wait until it ends, or run `scylla-gha fixture cleanup`"
         return "the lease was freed"
 
     def release(self) -> None:
-        """Free the own lease, if the repository still has it.
+        """Free this holder's lease, if the repository still has it.
 
         Raises:
-            GitHubError: GitHub cannot be asked.
+            GitHubError: a request to GitHub failed.
         """
         state = read_state(self.accounts.admin)[0]
         current = lease_of(state)
@@ -114,36 +114,36 @@ class FixtureSession:
             free_lease(self.accounts, state, current)
 
     def _actors(self) -> set[str]:
-        """Return the users whose accounts create the objects of the fixture."""
+        """Return the users who create the fixture's objects, and the administrator."""
         return self.reference.authors() | {self.accounts.pool.admin}
 
     def _require_accounts(self) -> None:
-        """Require all accounts and tokens for seeding before the first change."""
+        """Require all accounts and tokens that seeding needs, before the first change."""
         reference, accounts = self.reference, self.accounts
         accounts.require(self._actors(), reference.people())
-        if own := reference.self_reviews():
+        if self_reviews := reference.self_reviews():
             raise ConfigError(
                 f"{REPOSITORIES_FILE}: accounts: the author of a pull request cannot approve or refuse "
-                f"it, so give other accounts to the reviewers of {', '.join(own)}"
+                f"it, so give other accounts to the reviewers of {', '.join(self_reviews)}"
             )
 
     def status(self) -> dict[str, Any]:
         """Return how the repository differs from the fixture.
 
         Raises:
-            GitHubError: GitHub cannot be asked.
-            RefusedError: the repository is not marked.
+            GitHubError: a request to GitHub failed.
+            RefusedError: the repository is not marked as one of this fixture.
         """
-        return self._facts(self._look())
+        return self._facts(self._read_marked())
 
     def cleanup(self, *, is_dry: bool) -> dict[str, Any]:
-        """Remove objects that the fixture does not have, and free the own or a stale lease; `is_dry` only lists them.
+        """Remove objects that are not in the fixture, and free the holder's or a stale lease; `is_dry` only lists them.
 
         Raises:
             GitHubError: GitHub refuses something.
-            RefusedError: the repository is not marked, or another one has it.
+            RefusedError: the repository is not marked as one of this fixture, or another holder has leased it.
         """
-        view = self._look()
+        view = self._read_marked()
         require_free(view.state, self.holder, now_utc())
         current = lease_of(view.state)
         names = [*_extra_refs(view), *sorted(name_of(node) for node in view.objects.extras.values())]
@@ -152,7 +152,7 @@ class FixtureSession:
             self._remove(view, current)
         return {"repository": self.accounts.repository, "removed" if not is_dry else "would_remove": names}
 
-    def _look(self) -> FixtureView:
+    def _read_marked(self) -> FixtureView:
         view = Convergence(self.reference, self.accounts, self.report).read()
         require_mark(view.state, self.reference.name)
         return view
@@ -183,7 +183,7 @@ class FixtureSession:
             "repository": self.accounts.repository,
             "lane": self.lane,
             "equal": view.is_equal,
-            "seeded": view.state.mark(OBJECTS_MARK) is not None,  # noted when a seed has ended
+            "seeded": view.state.mark(OBJECTS_MARK) is not None,  # stored at the end of seeding
             "digest": canonical_digest(view.canonical),
             "wanted_digest": canonical_digest(self.reference.canonical),
             "differences": [str(difference) for difference in view.differences],
@@ -198,14 +198,14 @@ class FixtureSession:
 
 
 def _residue(view: FixtureView) -> list[str]:
-    """Describe the differences from the fixture that no reset can remove; no digest covers them."""
+    """Describe the differences that no reset can remove; they are not part of the digest."""
     retired = [f"#{subject.number} is retired" for subject in view.objects.retired]
-    merged = ["merged pull requests name a merge commit that GitHub made, and that is on no branch"]
-    return [*retired, *(merged if any(pull.merged for pull in view.objects.pulls.values()) else ()), *LASTING]
+    merged = ["merged pull requests name a merge commit that GitHub made; it is on no branch"]
+    return [*retired, *(merged if any(pull.merged for pull in view.objects.pulls.values()) else ()), *_PERMANENT]
 
 
 def lease_facts(lease: FixtureLease) -> dict[str, Any]:
-    """Return a lease as data; anybody may take a stale lease."""
+    """Return a lease as data; `stale`: it has ended, so anybody may take it."""
     return {**lease.model_dump(exclude={"nonce"}), "stale": lease.end <= now_utc()}
 
 
@@ -215,9 +215,9 @@ def _extra_refs(view: FixtureView) -> list[str]:
 
 
 def bindings_of(view: FixtureView) -> dict[str, dict[str, str | int]]:
-    """Return this repository's facts for prompts, such as the number of `pr.review_me`.
+    """Return this repository's values of a prompt's placeholders, such as the number of `pr.review_me`.
 
-    Numbers differ from those of the hub when something was created anew. Facts of runs and checks are left out.
+    Numbers differ from the hub's after an object was created anew. Runs, workflows and checks are left out.
     """
     bindings = {
         name: dict(facts)
@@ -243,16 +243,18 @@ def bindings_of(view: FixtureView) -> dict[str, dict[str, str | int]]:
             }
         for key, text in facts.items():
             if isinstance(text, str) and key in ("title", "name"):
-                facts[key] = view.dialect.spoken(view.reference.dialect.neutral(text), view.numbers)
+                facts[key] = view.dialect.fill_placeholders(
+                    view.reference.dialect.with_placeholders(text), view.numbers
+                )
     return bindings
 
 
 def _nodes_by_name(view: FixtureView) -> dict[str, Any]:
     """Return this repository's objects by their names in the fixture."""
     names = {id_: name for name, id_ in view.reference.world.names.items()}
-    wanted, own = view.reference.objects, view.objects
+    wanted, actual = view.reference.objects, view.objects
     nodes: dict[str, Any] = {}
-    for wanted_objects, objects in zip((*wanted.groups, wanted.threads), (*own.groups, own.threads), strict=True):
+    for wanted_objects, objects in zip((*wanted.groups, wanted.threads), (*actual.groups, actual.threads), strict=True):
         for key, node in wanted_objects.items():
             if (name := names.get(id_of_node(node.id) or 0)) is not None:
                 nodes[name] = objects.get(key)
@@ -263,7 +265,7 @@ def remove_pending_reviews(client: GitHubRepository) -> int:
     """Remove the user's pending reviews in the hundred newest pull requests; return their number.
 
     Raises:
-        GitHubError: they cannot be read or removed.
+        GitHubError: the reviews cannot be read or removed.
     """
     owner, name = client.repository.split("/")
     what = "remove reviews that were not submitted"

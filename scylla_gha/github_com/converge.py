@@ -1,7 +1,7 @@
-"""Seed and reset: read a repository, repair its differences from the fixture, and read it again.
+"""Seed or reset a repository: read it, repair its differences from the fixture, and read it again until it is equal.
 
-Existing objects are repaired by changes that may be repeated, most of them in one request. Missing objects are created
-with a marker. So the next run finishes one that was interrupted at any request.
+Repairs of existing objects can be repeated safely; most of them are sent in one request. Missing objects are created
+with a marker. So a run that was interrupted at any request is finished by the next run.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from scylla_gha.github_api.access import ApiRequestError
 from scylla_gha.github_api.client import ApiRequest
 from scylla_gha.github_com.accounts import FixtureAccounts
 from scylla_gha.github_com.builder import FixtureBuilder, PullBuilder
-from scylla_gha.github_com.leases import note_objects, push_objects, require_mark
+from scylla_gha.github_com.leases import push_commits, record_object_ids, require_mark
 from scylla_gha.github_com.ref_plan import (
     Mutation,
     RefPlan,
@@ -37,10 +37,10 @@ from scylla_gha.github_com.repairs import (
 )
 from scylla_gha.github_com.view import FixtureReference, FixtureView, view_of
 
-_MOST_ROUNDS: Final = 8
-_MOST_LOOKS: Final = 4  # at lists that do not show yet what was created
-_OUTDATED: Final = {404, 409, 422}  # statuses of requests after the repository has changed
-_SHOWN: Final = 10
+_MAX_ROUNDS: Final = 8
+_MAX_READS: Final = 4  # repeated readings if lists do not show new objects yet
+_OUTDATED: Final = {404, 409, 422}  # HTTP statuses of requests that do not fit the repository's present state
+_MAX_SHOWN: Final = 10
 
 
 @dataclass
@@ -48,10 +48,10 @@ class ConvergedRun:
     """Result of a seed or reset.
 
     Attributes:
-        view: the last reading.
+        view: the last reading of the repository.
         created: keys of created objects.
-        recreated: why pull requests were created anew, by key.
-        rounds: readings that were followed by changes.
+        recreated: reasons for creating pull requests anew, by key.
+        rounds: number of rounds of changes.
     """
 
     view: FixtureView
@@ -64,7 +64,7 @@ class Convergence:
     """Brings one repository to the state of its fixture."""
 
     def __init__(self, reference: FixtureReference, accounts: FixtureAccounts, report: Callable[[str], None]) -> None:
-        """Prepare for a repository; `report` is called with a line for each round."""
+        """Prepare for a repository; `report` gets one progress line per round."""
         self._reference, self._accounts, self._report = reference, accounts, report
         self._known: dict[str, str] = {}  # ids of objects that this run created, by key
         self._undeletable: set[str] = set()
@@ -77,11 +77,11 @@ class Convergence:
             GitHubError: it cannot be read.
         """
         view = view_of(self._reference, self._accounts, self._known)
-        for look in range(_MOST_LOOKS):
+        for attempt in range(_MAX_READS):
             shown = view.objects.ids().values()
             if all(id_ in shown for id_ in self._known.values()):
                 break
-            self._accounts.retries.pause(self._accounts.limits.backoff * 2**look, 0)
+            self._accounts.retries.pause(self._accounts.limits.backoff * 2**attempt, 0)
             view = view_of(self._reference, self._accounts, self._known)
         return view
 
@@ -91,22 +91,22 @@ class Convergence:
         Raises:
             ConfigError: tokens are missing.
             GitHubError: GitHub refuses something, or the state does not become equal.
-            RefusedError: the repository is not marked.
+            RefusedError: the repository is not marked as one of this fixture.
         """
         outcome = ConvergedRun(first or self.read())
         require_mark(outcome.view.state, self._reference.name)
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             if outcome.view.is_equal:
-                push_objects(self._reference, self._accounts, outcome.view.state)
-                note_objects(outcome.view, self._accounts)
+                push_commits(self._reference, self._accounts, outcome.view.state)
+                record_object_ids(outcome.view, self._accounts)
                 return outcome
             outcome.rounds += 1
             self._round(outcome)
             outcome.view = self.read()
         different = [str(difference) for difference in outcome.view.differences]
-        reasons = "\n".join((*different[:_SHOWN], *dict.fromkeys(self._problems)))
+        reasons = "\n".join((*different[:_MAX_SHOWN], *dict.fromkeys(self._problems)))
         raise GitHubError(
-            f"{self._accounts.repository}: differs from the fixture after {_MOST_ROUNDS} rounds:\n{reasons}"
+            f"{self._accounts.repository}: differs from the fixture after {_MAX_ROUNDS} rounds:\n{reasons}"
         )
 
     def _round(self, outcome: ConvergedRun) -> None:
@@ -118,11 +118,11 @@ class Convergence:
             del self._known[key]
         missing = self._missing(view, set(recreated))
         self._accounts.require(self._actors(view, missing))
-        if push_objects(self._reference, self._accounts, view.state):
-            return  # a first push creates the default branch, so the repository is read again
+        if push_commits(self._reference, self._accounts, view.state):
+            return  # the first push creates the default branch, so read the repository again
         refs = plan_refs(view, set(recreated))
         lifts_rules = not refs.is_empty or bool(missing)
-        self._report(f"{len(view.differences)} of the state's fields differ, {len(missing)} to be created")
+        self._report(f"{len(view.differences)} differences from the fixture, {len(missing)} objects to create")
         self._send(self._mutations(view, refs, set(recreated), lifts_rules=lifts_rules, builds=bool(missing)))
         outcome.created += [
             f"label:{name}" for name in view.reference.objects.labels if name not in view.objects.labels
@@ -132,18 +132,18 @@ class Convergence:
 
     def _missing(self, view: FixtureView, recreated: set[str]) -> list[str]:
         """Return the keys of objects to create or complete."""
-        wanted, own = view.reference.objects, view.objects
+        wanted, actual = view.reference.objects, view.objects
         subjects = [key for key in wanted.subjects if key in recreated or not is_complete(view, key)]
         others = [
             name
             for name in view.reference.canonical
             if name.startswith(("milestone ", "release.")) and name not in view.canonical
         ]
-        files = [key for key in own.releases if view.differs(key, "assets")]
+        files = [key for key in actual.releases if view.differs(key, "assets")]
         return [*others, *subjects, *files]
 
     def _actors(self, view: FixtureView, missing: Sequence[str]) -> set[str]:
-        """Return the users who create the missing objects."""
+        """Return the users who create the missing objects, and the administrator."""
         canonical = view.reference.canonical
         users = {self._accounts.pool.admin}
         for key in missing:
@@ -156,7 +156,7 @@ class Convergence:
     def _mutations(
         self, view: FixtureView, refs: RefPlan, recreated: set[str], *, lifts_rules: bool, builds: bool
     ) -> list[Mutation]:
-        """Return the changes of one round in their order."""
+        """Return the changes of one round, in the order in which they are sent."""
         listed = [*opening(view, lifts_rules=lifts_rules), *ref_mutations(view, refs.first)]
         listed += [*removals(view, recreated, self._undeletable), *settings_repairs(view), *label_repairs(view)]
         listed += subject_repairs(view, recreated)
@@ -166,15 +166,15 @@ class Convergence:
         return listed
 
     def _send(self, mutations: Sequence[Mutation]) -> None:
-        for user, batch in batches([self._by_somebody(mutation) for mutation in mutations]):
+        for user, batch in batches([self._by_admin_without_token(mutation) for mutation in mutations]):
             client = self._accounts.client(user) if user else self._accounts.admin
             for failed in send_mutations(client, batch, "restore the state"):
                 if failed.mutation.name == "deleteIssue":
                     self._undeletable.add(str(failed.mutation.fields["issueId"]))
                 self._problems.append(str(failed))
 
-    def _by_somebody(self, mutation: Mutation) -> Mutation:
-        """Return the change for the administrator if its user has no token."""
+    def _by_admin_without_token(self, mutation: Mutation) -> Mutation:
+        """Return the change; if its user has no token, the administrator makes it."""
         if mutation.user is None or self._accounts.has_token(mutation.user):
             return mutation
         return Mutation(mutation.name, mutation.fields)
@@ -189,7 +189,7 @@ class Convergence:
                 self._problems.append(str(error))
 
     def _build(self, outcome: ConvergedRun, missing: Sequence[str], recreated: dict[str, str], refs: RefPlan) -> None:
-        """Create missing objects; an outdated plan ends, and the next round makes another."""
+        """Create missing objects. If the plan is outdated, stop; the next round makes a new plan."""
         if not missing:
             return
         view = outcome.view

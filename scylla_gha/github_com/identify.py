@@ -1,4 +1,4 @@
-"""Objects of a repository by their keys in the fixture, found by noted ids, by markers in texts, or by unique names."""
+"""Find a fixture's objects in a repository: by recorded ids, by markers in texts, or by unique names."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,7 +19,8 @@ from scylla_gha.github_com.snapshot import (
     ThreadCommentSnapshot,
 )
 
-RETIRED: Final = "<!-- scylla:retired -->"  # text of subjects that cannot be deleted and left the fixture
+# Body of issues and pull requests that are not in the fixture but cannot be deleted.
+RETIRED: Final = "<!-- scylla:retired -->"
 _MARKER: Final = re.compile(r"(?<!\n)\n*<!-- scylla:seed:(?P<key>[^\s>]+) -->")
 _NUMBER: Final = re.compile(r"(?<![\w&/])#(\d+)\b")
 _ADDRESS: Final = re.compile(r"(?<=⟦repo⟧/)(issues|pull)/(\d+)\b")
@@ -41,8 +42,9 @@ class FixtureObjects:
 
     Attributes:
         lines: comments in threads; the first one of a thread has the thread's key.
-        labels: by the name that the fixture has; `milestones` by title.
-        extras: objects that the fixture does not have, by id.
+        labels: labels by their names in the fixture.
+        milestones: milestones by their titles in the fixture.
+        extras: objects that are not in the fixture, by id.
         retired: pull requests and issues that could not be deleted.
     """
 
@@ -60,17 +62,17 @@ class FixtureObjects:
 
     @property
     def subjects(self) -> dict[str, SubjectSnapshot]:
-        """Issues and pull requests, by number."""
+        """Issues and pull requests by key, in the order of their numbers."""
         everything: dict[str, SubjectSnapshot] = {**self.issues, **self.pulls}
         return dict(sorted(everything.items(), key=lambda pair: pair[1].number))
 
     @property
     def groups(self) -> tuple[Mapping[str, _HasId], ...]:
-        """Objects of each kind that has keys, without threads, whose keys are those of their first comments."""
+        """Objects by key, one mapping per kind; a thread is represented by its first comment, which has its key."""
         return (self.issues, self.pulls, self.comments, self.reviews, self.lines, self.releases)
 
     def extras_of(self, kind: type[N]) -> list[N]:
-        """Return the objects of one kind that the fixture does not have."""
+        """Return the objects of one kind that are not in the fixture."""
         return [node for node in self.extras.values() if isinstance(node, kind)]
 
     def nodes(self) -> dict[str, _HasId]:
@@ -85,7 +87,7 @@ class FixtureObjects:
 
 
 def objects_of_fixture(state: RepositorySnapshot, names: Mapping[str, int]) -> FixtureObjects:
-    """Return the objects of a fixture's own hub by key; `names` are ids of records by the fixture's names."""
+    """Return the objects of a fixture's hub by key; `names` maps the fixture's names to record ids."""
     keys = {id_: name for name, id_ in names.items() if name.startswith(("issue.", "pr."))}
     objects = FixtureObjects(
         issues={keys.get(issue.database_id, f"issue.{issue.number}"): issue for issue in state.issues},
@@ -97,8 +99,8 @@ def objects_of_fixture(state: RepositorySnapshot, names: Mapping[str, int]) -> F
     for key, subject in objects.subjects.items():
         objects.comments |= {f"{key}/c{at}": comment for at, comment in enumerate(subject.comments, 1)}
     for key, pull in objects.pulls.items():
-        spoken = (review for review in pull.reviews if not review.is_bare)
-        objects.reviews |= {f"{key}/r{at}": review for at, review in enumerate(spoken, 1)}
+        with_text = (review for review in pull.reviews if not review.is_bare)
+        objects.reviews |= {f"{key}/r{at}": review for at, review in enumerate(with_text, 1)}
         for at, thread in enumerate(pull.review_threads, 1):
             objects.threads[f"{key}/t{at}"] = thread
             objects.lines |= {line_key(f"{key}/t{at}", number): line for number, line in enumerate(thread.comments, 1)}
@@ -111,17 +113,17 @@ def line_key(thread: str, number: int) -> str:
 
 
 def objects_of_repository(
-    state: RepositorySnapshot, wanted: FixtureObjects, noted: Mapping[str, str], *, by_id_only: bool = False
+    state: RepositorySnapshot, wanted: FixtureObjects, recorded: Mapping[str, str], *, by_id_only: bool = False
 ) -> FixtureObjects:
     """Find the objects of a fixture in a repository.
 
     Args:
         state: state of the repository.
         wanted: the fixture's objects.
-        noted: ids by key, of when they were created.
-        by_id_only: ignore markers and names, which an agent may have written.
+        recorded: ids by key, as recorded when the objects were created.
+        by_id_only: ignore markers and names, since an agent may have written them.
     """
-    search = _Search(noted, by_id_only=by_id_only)
+    search = _Search(recorded, by_id_only=by_id_only)
     objects = FixtureObjects()
     subjects: list[SubjectSnapshot] = [*state.issues, *state.pull_requests]
     objects.retired = [subject for subject in subjects if RETIRED in subject.body and subject.state != "OPEN"]
@@ -153,10 +155,10 @@ def objects_of_repository(
 def _add_reviews(
     search: "_Search", objects: FixtureObjects, wanted: FixtureObjects, key: str, pull: PullSnapshot
 ) -> None:
-    """Find the reviews and threads of a pull request, without pending reviews and reviews of threads alone."""
-    spoken = [review for review in pull.reviews if not review.is_bare and review.state != "PENDING"]
+    """Find a pull request's reviews and threads; skip pending reviews and reviews that only contain threads."""
+    with_text = [review for review in pull.reviews if not review.is_bare and review.state != "PENDING"]
     keys = {name for name in wanted.reviews if name.startswith(f"{key}/")}
-    objects.reviews |= search.claim(spoken, keys, _marker)
+    objects.reviews |= search.claim(with_text, keys, _marker)
     lines = [line for thread in pull.review_threads for line in thread.comments]
     keys = {name for name in wanted.lines if name.startswith(f"{key}/")}
     claimed = search.claim(lines, keys, _marker)
@@ -169,16 +171,16 @@ def _add_reviews(
 
 
 class _Search:
-    """Finds the objects of keys; `extras` are the objects that belong to no key."""
+    """Matches objects to keys; `extras` collects the objects without a key."""
 
-    def __init__(self, noted: Mapping[str, str], *, by_id_only: bool) -> None:
-        self._noted = noted
+    def __init__(self, recorded: Mapping[str, str], *, by_id_only: bool) -> None:
+        self._recorded = recorded
         self._by_id_only = by_id_only
         self.extras: dict[str, _HasId] = {}
 
     def claim(self, nodes: Sequence[N], keys: Collection[str], key_of: Callable[[N], str | None]) -> dict[str, N]:
-        """Return objects by key: by noted ids, then the first object whose own text or name has the key."""
-        by_id = {id_: key for key, id_ in self._noted.items() if key in keys}
+        """Match objects to keys: by recorded id, otherwise the first object whose text or name contains the key."""
+        by_id = {id_: key for key, id_ in self._recorded.items() if key in keys}
         claimed = {by_id[node.id]: node for node in nodes if node.id in by_id}
         for node in nodes:
             key = None if self._by_id_only else key_of(node)
@@ -194,32 +196,32 @@ def _marker(node: TextSnapshot) -> str | None:
 
 
 def marked(text: str, key: str) -> str:
-    """Return a text with the hidden marker of a key of the fixture."""
+    """Append the hidden marker of a fixture's key to a text."""
     mark = f"<!-- scylla:seed:{key} -->"
     return f"{text.rstrip()}\n\n{mark}" if text.strip() else mark
 
 
 def key_in(text: str | None) -> str | None:
-    """Return the key of a text's last marker; None without a marker."""
+    """Return the key of a text's last marker, or None if it has no marker."""
     keys = [matched["key"] for matched in _MARKER.finditer(text or "")]
     return keys[-1] if keys else None
 
 
 def without_marker(text: str | None) -> str:
-    """Return a text without markers, with line ends as the fixture has them."""
+    r"""Return a text without markers and trailing space, with `\n` as line end."""
     return _MARKER.sub("", (text or "").replace("\r\n", "\n")).rstrip()
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """Numbers, logins and name of one repository.
+    """Translation between a repository's numbers, logins and name and the fixture's keys.
 
     Attributes:
         repository: OWNER/NAME.
         users: names of the fixture's users by login in lower case.
         keys: keys such as `pr.review_me` by number.
-        logins: login by the fixture's name of a user, as it is written.
-        has_markers: False for the hub of a fixture, whose texts have none.
+        logins: logins with their original case, by the fixture's name of the user.
+        has_markers: False for a fixture's hub, since its texts have no markers.
     """
 
     repository: str
@@ -229,11 +231,11 @@ class Dialect:
     has_markers: bool = True
 
     def user(self, login: str) -> str:
-        """Return the fixture's name of a user; `@login` for others."""
+        """Return the fixture's name of a user; `@login` for users that are not in the fixture."""
         return self.users.get(login.lower().removesuffix("[bot]"), f"@{login}")
 
-    def neutral(self, text: str | None) -> str:
-        """Return a text without its marker, with the fixture's names instead of numbers and logins."""
+    def with_placeholders(self, text: str | None) -> str:
+        """Return a text without its marker, with placeholders such as ⟦pr.fix⟧ for numbers, logins and repository."""
         neutral = re.sub(rf"(?i)(?<![\w/.-]){re.escape(self.repository)}(?![\w-])", "⟦repo⟧", without_marker(text))
         neutral = re.sub(rf"(?i)(?<=github\.com/){re.escape(self.repository)}(?![\w-])", "⟦repo⟧", neutral)
         neutral = _ADDRESS.sub(lambda part: f"{part[1]}/{self._key(part[2])}", neutral)
@@ -249,11 +251,11 @@ class Dialect:
         return f"@⟦@{name}⟧" if name else part[0]
 
     def marker(self, key: str, text: str | None) -> str | None:
-        """Return the key in the marker of an object's text."""
+        """Return the key in the marker of an object's text; `key` itself on the hub, which has no markers."""
         return key_in(text) if self.has_markers else key
 
-    def spoken(self, neutral: str, numbers: Mapping[str, int]) -> str:
-        """Return a neutral text in the words of this repository; `numbers` are those of its issues by key."""
+    def fill_placeholders(self, text: str, numbers: Mapping[str, int]) -> str:
+        """Replace placeholders by this repository's numbers (by key), logins and name."""
         names = {f"@{user}": login for user, login in self.logins.items()}
         names |= {key: str(number) for key, number in numbers.items()} | {"repo": self.repository}
-        return _TOKEN.sub(lambda part: names.get(part[1], part[0]), neutral)
+        return _TOKEN.sub(lambda part: names.get(part[1], part[0]), text)

@@ -1,11 +1,11 @@
-"""Refs below refs/scylla/ of a fixture's repository: its mark, the ids of what was created, and its lease.
+"""Refs below refs/scylla/ of a fixture's repository: its mark, the ids of its objects, and its lease.
 
 | ref | content |
 |---|---|
-| `refs/scylla/fixture` | a commit that names the fixture; all others are its parents, so that GitHub keeps them |
+| `refs/scylla/fixture` | a commit that names the fixture; its parents are all its commits, so GitHub keeps them |
 | `refs/scylla/tags/NAME` | an annotated tag of the fixture, for the same reason |
-| `refs/scylla/objects` | a commit whose message has the ids of objects by key |
-| `refs/scylla/lease` | a commit whose message says who works in the repository, and until when |
+| `refs/scylla/objects` | a commit whose message lists the ids of objects by key |
+| `refs/scylla/lease` | a commit whose message names the holder of the lease and its end |
 """
 
 import datetime
@@ -34,8 +34,8 @@ from scylla_gha.github_com.view import (
     FixtureReference,
     FixtureView,
     keep_message,
-    noted_ids,
     read_state,
+    recorded_ids,
 )
 from scylla_gha.lenient_json import parse_json
 from scylla_gha.model import Record
@@ -56,7 +56,7 @@ class LeasedError(RefusedError):
 
 
 class FixtureLease(Record):
-    """Message of a lease's commit. `expires` is in ISO 8601, UTC; `nonce` makes each lease a commit of its own."""
+    """Message of a lease's commit. `expires` is in ISO 8601, UTC; `nonce` makes the commit of each lease unique."""
 
     holder: str
     lane: int
@@ -69,13 +69,13 @@ class FixtureLease(Record):
         return datetime.datetime.fromisoformat(self.expires)
 
     def __str__(self) -> str:
-        """Return holder, lane and end in words."""
+        """Return holder, lane and end for messages."""
         return f"{self.holder} (lane {self.lane}) until {self.end:%Y-%m-%d %H:%M} UTC"
 
 
 @dataclass(frozen=True, slots=True)
 class HeldLease:
-    """Lease of a repository, and its commit."""
+    """Lease of a repository, and the SHA of its commit."""
 
     lease: FixtureLease
     commit: str
@@ -98,7 +98,7 @@ def default_holder(environ: Mapping[str, str]) -> str:
 
 
 def lease_of(state: RepositorySnapshot) -> HeldLease | None:
-    """Return the lease of a repository; None without one. An unreadable lease counts as ended."""
+    """Return the lease of a repository, or None if there is none. An unreadable lease counts as ended."""
     mark = state.mark("lease")
     if mark is None:
         return None
@@ -129,17 +129,17 @@ def take_lease(
     minutes: int,
     clock: Clock = now_utc,
 ) -> FixtureLease:
-    """Take the lease of a repository, or extend the own lease.
+    """Take the lease of a repository, or extend this holder's lease.
 
     Raises:
         LeasedError: another holder has the lease, or took it at the same time.
-        GitHubError: GitHub cannot be asked.
+        GitHubError: a request to GitHub failed.
     """
     now = clock()
     require_free(state, holder, now)
     end = (now + datetime.timedelta(minutes=minutes)).replace(microsecond=0)
     lease = FixtureLease(holder=holder, lane=lane, expires=end.isoformat(), nonce=secrets.token_hex(8))
-    sha = write_note(accounts, lease.model_dump())
+    sha = store_json_commit(accounts, lease.model_dump())
     current = lease_of(state)
     update = ref_updates(state.id, {LEASE_REF: (current.commit if current else None, sha)})
     failed = send_mutations(accounts.admin, [update], "take the lease")
@@ -152,7 +152,7 @@ def take_lease(
 
 
 def _is_taken(accounts: FixtureAccounts, sha: str) -> bool:
-    """Return whether the ref is set already by an earlier attempt, whose answer was lost."""
+    """Return whether the lease's ref was set by an earlier attempt whose answer was lost."""
     current = lease_of(read_state(accounts.admin)[0])
     return current is not None and current.commit == sha
 
@@ -175,14 +175,14 @@ def require_mark(state: RepositorySnapshot, fixture: str) -> None:
     mark = state.mark("fixture")
     if mark is not None and mark.message.strip() != label:
         raise RefusedError(
-            f"{name}: is marked as {mark.message.strip()!r}, not as a repository of {fixture}; "
+            f"{name}: is marked as {mark.message.strip()!r}, not as a repository of the fixture {fixture}; "
             f"correct {REPOSITORIES_FILE}"
         )
     is_described = (state.description or "").strip() == label
     if mark is None and not (TOPIC in state.repository_topics and is_described):
         raise RefusedError(
-            f"{name}: is not marked as a repository of {fixture}; give an empty repository the topic {TOPIC} and the "
-            f"description {label!r}"
+            f"{name}: is not marked as a repository of {fixture}; use an empty repository, and give it the topic "
+            f"{TOPIC} and the description {label!r}"
         )
     if mark is None and (state.issues or state.pull_requests or len(state.heads) > 1):
         raise RefusedError(
@@ -192,11 +192,11 @@ def require_mark(state: RepositorySnapshot, fixture: str) -> None:
         raise RefusedError(f"{name}: the administrator's account does not have the role admin; give it that role")
 
 
-def push_objects(reference: FixtureReference, accounts: FixtureAccounts, state: RepositorySnapshot) -> bool:
+def push_commits(reference: FixtureReference, accounts: FixtureAccounts, state: RepositorySnapshot) -> bool:
     """Push the commits of a fixture unless the repository has them; return whether they were pushed.
 
     Raises:
-        GitHubError: git cannot push.
+        GitHubError: git push failed twice.
     """
     mark = state.mark("fixture")
     if mark is not None and mark.oid == reference.keep:
@@ -210,7 +210,7 @@ def push_objects(reference: FixtureReference, accounts: FixtureAccounts, state: 
     remote = remote_from(f"{site_of(accounts.environ)}/{accounts.repository}.git", environ)
     specs = [f"+{sha}:{name}" for name, sha in refs.items()]
     message = _push(reference.folder, remote, specs)
-    if message is not None:  # if only the answer was lost, the second push has nothing to do
+    if message is not None:  # try again: if only the answer was lost, the second push changes nothing
         message = _push(reference.folder, remote, specs)
     if message is not None:
         raise GitHubError(
@@ -232,22 +232,24 @@ def _push(source: Path, remote: GitRemote, specs: Sequence[str]) -> str | None:
     return done.message if done.code else None
 
 
-def note_objects(view: FixtureView, accounts: FixtureAccounts) -> None:
-    """Note the ids of all objects of the fixture in the repository, if they have changed."""
+def record_object_ids(view: FixtureView, accounts: FixtureAccounts) -> None:
+    """Store the ids of the fixture's objects in the repository, if they have changed."""
     ids = view.objects.ids()
-    if ids == noted_ids(view.state):
+    if ids == recorded_ids(view.state):
         return
-    sha = write_note(accounts, ids)
+    sha = store_json_commit(accounts, ids)
     mark = view.state.mark(OBJECTS_MARK)
     update = ref_updates(view.state.id, {f"refs/scylla/{OBJECTS_MARK}": (mark.oid if mark else ANY_OBJECT, sha)})
-    failed = send_mutations(accounts.admin, [update], "note the created objects")
+    failed = send_mutations(accounts.admin, [update], "store the ids of objects")
     if failed:
         reason = failed[0].error.message
-        raise GitHubError(f"{accounts.repository}: cannot note the created objects: {reason}; try again")
+        raise GitHubError(f"{accounts.repository}: cannot store the ids of objects: {reason}; try again")
 
 
-def write_note(accounts: FixtureAccounts, content: Mapping[str, object]) -> str:
-    """Store JSON as the message of a commit without files, and return the commit."""
+def store_json_commit(accounts: FixtureAccounts, content: Mapping[str, object]) -> str:
+    """Store JSON as the message of a commit without files; return the commit's SHA."""
     message = json.dumps(content, sort_keys=True, indent=0)
     body = {"message": message, "tree": EMPTY_TREE, "parents": []}
-    return accounts.admin.read(ApiRequest("POST", "/git/commits", "write a note", _CONTENTS, body=body), CommitRef).sha
+    return accounts.admin.read(
+        ApiRequest("POST", "/git/commits", "store data in a commit", _CONTENTS, body=body), CommitRef
+    ).sha

@@ -1,6 +1,6 @@
-"""Plan of the changes beyond repairs: pull requests that are created anew, and moves of branches and tags.
+"""Decide which pull requests are created anew, and plan the moves of branches and tags.
 
-Changes that may be repeated are sent several at a time, as one GraphQL document each.
+Changes that can be repeated safely are sent in batches, one GraphQL document per batch.
 """
 
 import itertools
@@ -13,15 +13,15 @@ from scylla_gha.github_com.snapshot import PullSnapshot, SubmittedReview
 from scylla_gha.github_com.view import FixtureView
 
 NO_OBJECT: Final = "0" * 40
-ANY_OBJECT: Final = "*"  # unknown object of a ref
-_MOST_AT_ONCE: Final = 20  # GitHub ends a request after ten seconds
+ANY_OBJECT: Final = "*"  # the ref may have any commit
+_MAX_BATCH: Final = 20  # changes; GitHub ends a request after ten seconds
 BRANCH = "refs/heads/"
 Updates = dict[str, tuple[str | None, str | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """One change: the mutation's name and input. `user` None is the administrator."""
+    """One GraphQL mutation: name and input. `user` None: the administrator sends it."""
 
     name: str
     fields: Mapping[str, Any]
@@ -29,7 +29,7 @@ class Mutation:
 
     @property
     def is_removal(self) -> bool:
-        """True for deletions, which succeed if the object does not exist any more."""
+        """True for deletions; they count as done if the object does not exist any more."""
         return self.name.startswith("delete")
 
 
@@ -41,20 +41,20 @@ class FailedMutation:
     error: FieldError
 
     def __str__(self) -> str:
-        """Return mutation and reason for messages."""
+        """Return the mutation's name and GitHub's reason."""
         return f"{self.mutation.name}: {self.error.message}"
 
 
 def batches(mutations: Sequence[Mutation]) -> Iterator[tuple[str | None, list[Mutation]]]:
-    """Yield consecutive changes of one user, at most twenty at a time."""
+    """Yield batches of at most twenty consecutive changes of one user."""
     for user, group in itertools.groupby(mutations, key=lambda mutation: mutation.user):
         listed = list(group)
-        for at in range(0, len(listed), _MOST_AT_ONCE):
-            yield user, listed[at : at + _MOST_AT_ONCE]
+        for at in range(0, len(listed), _MAX_BATCH):
+            yield user, listed[at : at + _MAX_BATCH]
 
 
 def send_mutations(client: GitHubRepository, mutations: Sequence[Mutation], what: str) -> list[FailedMutation]:
-    """Send changes in one request; return the refused ones. GitHub makes the others nevertheless."""
+    """Send changes in one request; return those that GitHub refused. It makes the others nevertheless."""
     inputs = {f"i{at}": mutation.fields for at, mutation in enumerate(mutations)}
     types = ", ".join(
         f"$i{at}: {mutation.name[0].upper()}{mutation.name[1:]}Input!" for at, mutation in enumerate(mutations)
@@ -76,7 +76,7 @@ def ref_updates(repository: str, updates: Mapping[str, tuple[str | None, str | N
 
     Args:
         repository: global id.
-        updates: objects before and after by ref; None: the ref does not exist.
+        updates: commits before and after the change, by ref; None: the ref does not exist.
     """
     changes = [
         {
@@ -92,7 +92,7 @@ def ref_updates(repository: str, updates: Mapping[str, tuple[str | None, str | N
 
 @dataclass
 class RefPlan:
-    """Objects before and after by ref: moves at once, and moves after pull requests were closed or reopened."""
+    """Moves of refs (commits before and after): `first`, and `then`, after pull requests are closed or reopened."""
 
     first: Updates = field(default_factory=dict)
     then: Updates = field(default_factory=dict)
@@ -106,12 +106,12 @@ class RefPlan:
 def plan_refs(view: FixtureView, recreated: set[str]) -> RefPlan:
     """Plan the changes of all branches and tags.
 
-    GitHub reopens a pull request only while its branch has the commit with which it was closed. So the branch is
-    brought there first, and moved when it is open.
+    GitHub reopens a pull request only while its branch is at the commit at which the pull request was closed. So the
+    branch is first moved to that commit, and to its final commit after reopening.
     """
     wanted, actual = view.reference.state.refs, view.state.refs
     detours = _detours(view, recreated)
-    busy = _busy(view, recreated)
+    busy = _branches_of_incomplete_pulls(view, recreated)
     default = f"{BRANCH}{view.state.default_branch_ref}"
     plan = RefPlan()
     for name in sorted({*wanted, *actual}):
@@ -127,7 +127,7 @@ def plan_refs(view: FixtureView, recreated: set[str]) -> RefPlan:
 
 
 def _detours(view: FixtureView, recreated: set[str]) -> dict[str, str]:
-    """Return the commits that branches need while pull requests are closed or reopened."""
+    """Return, by branch, the commit that it needs while its pull request is closed or reopened."""
     detours = {}
     for key, pull in view.objects.pulls.items():
         wanted = view.reference.objects.pulls[key]
@@ -140,8 +140,8 @@ def _detours(view: FixtureView, recreated: set[str]) -> dict[str, str]:
     return detours
 
 
-def _busy(view: FixtureView, recreated: set[str]) -> set[str]:
-    """Return the branches of pull requests that are not complete, which `PullBuilder` moves."""
+def _branches_of_incomplete_pulls(view: FixtureView, recreated: set[str]) -> set[str]:
+    """Return the branches of incomplete pull requests; `PullBuilder` moves them."""
     busy = set()
     for key, pull in view.reference.objects.pulls.items():
         if key not in recreated and is_complete(view, key):
@@ -154,7 +154,7 @@ def _busy(view: FixtureView, recreated: set[str]) -> set[str]:
 
 
 def ref_mutations(view: FixtureView, updates: Mapping[str, tuple[str | None, str | None]]) -> list[Mutation]:
-    """Return the one atomic change of refs; empty without updates."""
+    """Return one atomic change of all refs, or no change if there are no updates."""
     return [ref_updates(view.state.id, updates)] if updates else []
 
 
@@ -169,7 +169,7 @@ def _reasons(view: FixtureView, key: str, pull: PullSnapshot) -> Iterator[str]:
     if pull.merged and not wanted.merged:
         yield "it was merged"
     if pull.head_ref_name != wanted.head_ref_name or view.differs(key, "author"):
-        yield "it is of another branch or author"
+        yield "it has another branch or author"
     if any(isinstance(view.objects.extras.get(review.id), SubmittedReview) for review in pull.reviews):
         yield "a review was submitted"
     names = [name for name in view.objects.reviews if name.startswith(f"{key}/")]
@@ -198,9 +198,9 @@ def _thread_reasons(view: FixtureView, key: str, pull: PullSnapshot) -> Iterator
 
 
 def threads_by_review(view: FixtureView, key: str) -> dict[str, list[str]]:
-    """Return the keys of a pull request's threads by the review that they came with.
+    """Return the keys of a pull request's threads by the key of the review that started them.
 
-    The key "" has the threads of reviews without a text, and threads on whole files: they can be begun at any time.
+    Threads of reviews without text, and threads on whole files, are under "": they can be started at any time.
     """
     objects = view.reference.objects
     reviews = {review.id: name for name, review in objects.reviews.items()}
@@ -217,22 +217,24 @@ def texts_to_repeat(view: FixtureView) -> set[str]:
     repeated: set[str] = set()
     for key in view.reference.objects.subjects:
         if key in view.canonical:
-            repeated |= _behind_gap(view.reference.canonical[key]["comments"], view.canonical[key]["comments"])
+            repeated |= _after_first_difference(
+                view.reference.canonical[key]["comments"], view.canonical[key]["comments"]
+            )
             threads = view.reference.canonical[key].get("threads", {})
             for name, thread in view.canonical[key].get("threads", {}).items():
-                repeated |= _behind_gap(threads[name]["comments"], thread["comments"])
+                repeated |= _after_first_difference(threads[name]["comments"], thread["comments"])
     return repeated
 
 
-def _behind_gap(wanted: Sequence[str], actual: Sequence[str]) -> set[str]:
+def _after_first_difference(wanted: Sequence[str], actual: Sequence[str]) -> set[str]:
     equal = next((at for at, (left, right) in enumerate(zip(wanted, actual, strict=False)) if left != right), None)
     return set() if equal is None else set(actual[equal:])
 
 
 def has_all_texts(view: FixtureView, key: str) -> bool:
     """Return whether a subject that exists has all comments, reviews and threads of the fixture."""
-    wanted, own = view.reference.objects, view.objects
-    groups = (wanted.comments, own.comments), (wanted.reviews, own.reviews), (wanted.lines, own.lines)
+    wanted, actual = view.reference.objects, view.objects
+    groups = (wanted.comments, actual.comments), (wanted.reviews, actual.reviews), (wanted.lines, actual.lines)
     return all(name in texts for names, texts in groups for name in names if name.startswith(f"{key}/"))
 
 

@@ -1,4 +1,4 @@
-"""Repairs of a repository's settings and of the objects that exist; they create nothing and may be repeated."""
+"""Repairs of a repository's settings and existing objects; safe to repeat (also create missing labels and rules)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -36,7 +36,7 @@ _LIFTED: Final = {
 
 
 def removals(view: FixtureView, recreated: set[str], undeletable: set[str]) -> Iterator[Mutation]:
-    """Yield the removals of objects that the fixture does not have; close and empty what cannot be deleted.
+    """Yield the removals of objects that are not in the fixture; close and empty those that cannot be deleted.
 
     Args:
         view: the repository.
@@ -70,7 +70,7 @@ def _deletion(text: TextSnapshot) -> Mutation:
 
 
 def retirement(subject: SubjectSnapshot) -> Mutation:
-    """Return the change that closes and empties a subject that cannot be deleted."""
+    """Return the change that closes and empties an issue or pull request that cannot be deleted."""
     fields: dict[str, Any] = {
         "title": "Retired",
         "body": RETIRED,
@@ -88,7 +88,7 @@ def _update(subject: SubjectSnapshot, fields: Mapping[str, Any]) -> Mutation:
 
 
 def subject_repairs(view: FixtureView, recreated: set[str]) -> Iterator[Mutation]:
-    """Yield the repairs of all subjects that are not created anew."""
+    """Yield the repairs of issues and pull requests, except those that are created anew."""
     for key, subject in view.objects.subjects.items():
         if key in recreated:
             continue
@@ -103,12 +103,12 @@ def subject_repairs(view: FixtureView, recreated: set[str]) -> Iterator[Mutation
 
 
 def _fields(view: FixtureView, key: str, subject: SubjectSnapshot) -> Iterator[Mutation]:
-    """Yield one change of all fields that differ; labels that do not exist yet are set in the next round."""
+    """Yield one change of all fields that differ; labels that do not exist yet are added in the next round."""
     fields: dict[str, Any] = {}
     if view.differs(key, "title"):
-        fields["title"] = view.spoken(key, "title")
+        fields["title"] = view.localized(key, "title")
     if view.differs(key, "body", "marker"):
-        fields["body"] = marked(view.spoken(key, "body"), key)
+        fields["body"] = marked(view.localized(key, "body"), key)
     wanted = view.reference.canonical[key]
     if view.differs(key, "labels") and all(name in view.objects.labels for name in wanted["labels"]):
         fields["labelIds"] = [view.objects.labels[name].id for name in wanted["labels"]]
@@ -126,13 +126,13 @@ def _fields(view: FixtureView, key: str, subject: SubjectSnapshot) -> Iterator[M
 
 
 def user_ids(view: FixtureView, users: list[str]) -> list[str] | None:
-    """Return the ids of users; None if one of them cannot be assigned in the repository."""
+    """Return the ids of users, or None if one of them cannot be assigned in the repository."""
     ids = {view.dialect.user(account.login): account.id for account in view.state.assignable_users}
     return [ids[user] for user in users] if all(user in ids for user in users) else None
 
 
 def _closing(view: FixtureView, key: str, issue: IssueSnapshot) -> Iterator[Mutation]:
-    """Yield the changes that close or reopen an issue. A reason is changed by closing again."""
+    """Yield the changes that close or reopen an issue. To change the reason, reopen the issue and close it again."""
     if not view.differs(key, "state") and not view.differs(f"{key}/closing", "reason", "duplicate_of"):
         return
     closing = view.reference.canonical[f"{key}/closing"]
@@ -190,12 +190,12 @@ def _texts(view: FixtureView, recreated: set[str]) -> Iterator[Mutation]:
             if view.differs(key, "body", "marker") and not is_recreated:
                 author = (
                     view.reference.canonical[key]["author"] if texts is objects.reviews else None
-                )  # no one else may
-                yield Mutation(name, {id_name: text.id, "body": marked(view.spoken(key, "body"), key)}, author)
+                )  # only its author may edit a review
+                yield Mutation(name, {id_name: text.id, "body": marked(view.localized(key, "body"), key)}, author)
 
 
 def opening(view: FixtureView, *, lifts_rules: bool) -> Iterator[Mutation]:
-    """Yield the changes that make a repository writable. With `lifts_rules`, protected branches can be changed too."""
+    """Yield the changes that make a repository writable; `lifts_rules`: protected branches too."""
     if view.state.is_archived:
         yield Mutation("unarchiveRepository", {"repositoryId": view.state.id})
     for rule in view.state.branch_protection_rules:
@@ -206,7 +206,7 @@ def opening(view: FixtureView, *, lifts_rules: bool) -> Iterator[Mutation]:
 
 
 def settings_repairs(view: FixtureView) -> Iterator[Mutation]:
-    """Yield the repairs of settings and topics that GraphQL can do."""
+    """Yield the repairs of the settings that GraphQL can change, and of the topics."""
     wanted = view.reference.canonical["settings"]
     fields = {
         to_camel(name): "" if wanted[name] is None else wanted[name]
@@ -223,7 +223,7 @@ def settings_repairs(view: FixtureView) -> Iterator[Mutation]:
 
 
 def settings_requests(view: FixtureView) -> Iterator[ApiRequest]:
-    """Yield the one request for settings that GraphQL cannot change."""
+    """Yield one request for the settings that GraphQL cannot change, if any differ."""
     wanted = view.reference.canonical["settings"]
     fields = {key: wanted[name] for name, key in SETTINGS_OF_REST.items() if view.differs("settings", name)}
     if view.differs("settings", "default_branch"):
@@ -233,7 +233,7 @@ def settings_requests(view: FixtureView) -> Iterator[ApiRequest]:
 
 
 def label_repairs(view: FixtureView) -> Iterator[Mutation]:
-    """Yield the repairs of labels, renamed ones included. A name is unique, so none can be created twice."""
+    """Yield the changes that create or repair labels. Names are unique, so repeating them creates no duplicates."""
     for name, label in view.reference.objects.labels.items():
         if name not in view.objects.labels:
             fields = {"name": name, "color": label.color, "description": label.description or ""}
@@ -256,7 +256,7 @@ def milestone_requests(view: FixtureView) -> Iterator[ApiRequest]:
 
 
 def milestone_fields(view: FixtureView, title: str) -> dict[str, Any]:
-    """Return the fields of a milestone of the fixture in the form of REST."""
+    """Return the fields of a fixture's milestone for the REST API."""
     milestone = view.reference.objects.milestones[title]
     return {
         "title": title,
@@ -267,7 +267,7 @@ def milestone_fields(view: FixtureView, title: str) -> dict[str, Any]:
 
 
 def release_requests(view: FixtureView) -> Iterator[ApiRequest]:
-    """Yield the repairs and removals of releases, without those of their files."""
+    """Yield the repairs and removals of releases, but not of their files."""
     for key, release in view.objects.releases.items():
         if view.differs(key, "tag", "name", "body", "marker", "draft", "prerelease"):
             path, fields = f"/releases/{release.database_id}", release_fields(view, key)
@@ -278,19 +278,19 @@ def release_requests(view: FixtureView) -> Iterator[ApiRequest]:
 
 
 def release_fields(view: FixtureView, key: str) -> dict[str, Any]:
-    """Return the fields of a release of the fixture in the form of REST."""
+    """Return the fields of a fixture's release for the REST API."""
     wanted = view.reference.canonical[key]
     return {
         "tag_name": wanted["tag"],
-        "name": view.spoken(key, "name"),
-        "body": marked(view.spoken(key, "body"), key),
+        "name": view.localized(key, "name"),
+        "body": marked(view.localized(key, "body"), key),
         "draft": wanted["draft"],
         "prerelease": wanted["prerelease"],
     }
 
 
 def protection_repairs(view: FixtureView, *, were_lifted: bool) -> Iterator[Mutation]:
-    """Yield the last changes of a round, which restore the protection of branches."""
+    """Yield the changes that restore branch protection; they come last in a round."""
     ids = {rule.pattern: rule.id for rule in view.state.branch_protection_rules}
     for rule in view.reference.state.branch_protection_rules:
         name, fields = f"protection {rule.pattern}", _rule_fields(rule)

@@ -1,8 +1,8 @@
-"""Replay of a trial on github.com: the differences from the fixture are written to the fixture's own hub.
+"""Replay of a trial on github.com: writes the repository's differences from the fixture to the fixture's hub.
 
-The trial then leaves the same files as one on the hub, with the fixture's logins, numbers and ids. GitHub does not say
-who changed an existing object, nor in which order: these writes have no actor in the journal. A created object has its
-author as the actor, in the order of creation.
+So the trial leaves the same files as a trial on the hub, with the fixture's logins, numbers and ids. GitHub does not
+tell who changed an existing object, nor in which order, so these writes have no actor in the journal. Objects are
+created in their order on GitHub, with their author as the actor.
 """
 
 from collections.abc import Callable, Mapping
@@ -49,9 +49,9 @@ class TrialReplay:
         """Prepare for one trial.
 
         Args:
-            words: translation of the repository's words, with the repository as the agent's user sees it.
-            details: facts that the repository's state does not have.
-            refs: branches, tags and heads of pull requests at the end, by name.
+            words: translation into the hub's numbers and logins, with the repository as the agent's user sees it.
+            details: facts that are missing in the repository's state.
+            refs: commits of branches, tags and pull-request heads at the end, by ref.
         """
         self._words, self._details, self._refs = words, details, refs
         self._view, self._world = words.view, words.world
@@ -63,7 +63,7 @@ class TrialReplay:
         self._replay_milestones()
         SubjectReplay(self._words, self._details).replay()
         self._replay_releases()
-        if self._view.state.viewer_can_administer:  # others are not shown any rule
+        if self._view.state.viewer_can_administer:  # GitHub shows rules to administrators only
             self._replay_protections()
         self._replay_refs()
 
@@ -77,10 +77,10 @@ class TrialReplay:
         """Delete the records of objects that are gone, and update the records of objects that differ.
 
         Args:
-            records: by name.
+            records: the hub's records, by name.
             objects: objects of the repository, by name.
-            prefix: prefix of their names in the canonical form.
-            fields_of: returns an object's fields as its record has them.
+            prefix: prefix of the names in the canonical form.
+            fields_of: converts an object to the fields of its record.
         """
         state = self._world.hub.state
         different = {difference.name for difference in self._view.differences}

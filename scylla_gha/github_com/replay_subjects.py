@@ -37,14 +37,14 @@ from scylla_gha.hub.records import (
 )
 
 R = TypeVar("R", bound=HubRecord)
-UNKNOWN: Final = 0  # actor of the writes whose actor GitHub does not name
-_RETIRED_OFFSET: Final = 1_000_000  # above all numbers of fixtures, so a retired number equals none of them
+UNKNOWN: Final = 0  # actor of a write if GitHub does not name one
+_RETIRED_OFFSET: Final = 1_000_000  # above all numbers of fixtures, so retired numbers collide with none
 _SHORT_NUMBER: Final = re.compile(r"(?<![\w/])GH-(\d{1,9})\b")
 Creation = tuple[datetime.datetime, Callable[[], None]]
 
 
 class ClosedSubject(GitHubResponse):
-    """Issue or pull request, with who closed it."""
+    """Issue or pull request, with the user who closed it."""
 
     closed_by: User | None = None
 
@@ -56,14 +56,22 @@ class MergedPull(GitHubResponse):
 
 
 class CreatedMilestone(GitHubResponse):
-    """Milestone, with who created it."""
+    """Milestone, with the user who created it."""
 
     creator: User
 
 
 @dataclass
 class TrialDetails:
-    """Facts by number; facts of releases by id, and `digests` by `RELEASE_ID/FILE`."""
+    """Facts that the GraphQL state lacks.
+
+    Attributes:
+        closers: logins by number of an issue or pull request.
+        merge_commits: by number of the pull request.
+        creators: logins by number of a milestone.
+        targets: branches or commits by id of a release.
+        digests: SHA-256 of files by `RELEASE_ID/FILE`.
+    """
 
     closers: dict[int, str] = field(default_factory=dict)
     merge_commits: dict[int, str | None] = field(default_factory=dict)
@@ -73,10 +81,10 @@ class TrialDetails:
 
 
 def read_details(view: FixtureView, client: GitHubRepository) -> TrialDetails:
-    """Read the facts of issues, pull requests, milestones and releases that a trial changed.
+    """Read details of the issues, pull requests, milestones and releases that a trial changed.
 
     Raises:
-        GitHubError: GitHub cannot be asked.
+        GitHubError: a request to GitHub failed.
     """
     details = TrialDetails()
     for subject in _closed(view):
@@ -122,7 +130,7 @@ def _read_release(details: TrialDetails, release: ReleaseSnapshot, client: GitHu
 
 @dataclass
 class ReplayWords:
-    """Translation of a repository's numbers, logins and texts into those of the fixture's hub.
+    """Translates a repository's numbers, logins and texts for the fixture's hub.
 
     Attributes:
         numbers: numbers of issues and pull requests on the hub, by their numbers in the repository.
@@ -133,7 +141,7 @@ class ReplayWords:
     numbers: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Give objects that the fixture does not have the hub's next numbers."""
+        """Assign the hub's next numbers to issues and pull requests that are not in the fixture."""
         reference, objects = self.view.reference, self.view.objects
         self.numbers = {subject.number: reference.numbers[key] for key, subject in objects.subjects.items()}
         last = self.world.repository.last_number
@@ -146,26 +154,28 @@ class ReplayWords:
 
     @property
     def pulls(self) -> dict[int, int]:
-        """Numbers of pull requests on the hub by their own, without those that were retired."""
+        """Hub numbers of pull requests by their numbers on GitHub, without retired ones."""
         retired = self.view.objects.retired
         return {pull.number: self.numbers[pull.number] for pull in self.view.state.pull_requests if pull not in retired}
 
     def text(self, text: str | None) -> str:
-        """Return a text with the hub's numbers, logins and name of the repository, and without its marker."""
+        """Return a text without its marker, with the hub's numbers, logins and repository name."""
         keys = {number: f"number.{number}" for number in self.numbers}
-        own = self.view.dialect
+        actual = self.view.dialect
         shortened = _SHORT_NUMBER.sub(lambda part: f"GH-{self.numbers.get(int(part[1]), part[1])}", text or "")
-        neutral = Dialect(own.repository, own.users, keys).neutral(shortened)
+        neutral = Dialect(actual.repository, actual.users, keys).with_placeholders(shortened)
         logins = {
             name.removeprefix("user."): str(facts["login"])
             for name, facts in self.world.bindings.items()
             if name.startswith("user.")
         }
         hub = Dialect(self.view.reference.dialect.repository, {}, {}, logins)
-        return hub.spoken(neutral, {f"number.{number}": hub_number for number, hub_number in self.numbers.items()})
+        return hub.fill_placeholders(
+            neutral, {f"number.{number}": hub_number for number, hub_number in self.numbers.items()}
+        )
 
     def user(self, login: str | None) -> int:
-        """Return the id of an account's user; a stranger becomes a user of the hub."""
+        """Return the id of the hub's user for a login; create the user if the fixture has none."""
         if login is None:
             return 0
         name = self.view.dialect.user(login)
@@ -176,19 +186,19 @@ class ReplayWords:
         return (stranger or self.create(UNKNOWN, UserRecord, login=name[1:])).id
 
     def create(self, actor: int, kind: type[R], **fields: Any) -> R:  # noqa: ANN401 fields of the record
-        """Add a record with a new id and the present time to the hub."""
+        """Add a record to the hub, with a new id and the current time."""
         state = self.world.hub.state
         has_update = any(part.name == "updated_at" for part in dataclasses.fields(kind))
         times = {"created_at": state.now(), **({"updated_at": state.now()} if has_update else {})}
         return state.create(actor, kind(id=state.new_id(), **times, **fields))
 
     def label(self, name: str) -> int | None:
-        """Return the id of a label by its present name; None if it does not exist any more."""
+        """Return the id of a label by its current name; None if there is no such label."""
         labels = self.world.hub.state.where(LabelRecord, repository=self.world.repository_id)
         return next((label.id for label in labels if label.name.casefold() == name.casefold()), None)
 
     def milestone(self, title: str | None) -> int | None:
-        """Return the id of a milestone by its present title; None without one."""
+        """Return the id of a milestone by its current title; None if there is no such milestone."""
         stones = self.world.hub.state.where(MilestoneRecord, repository=self.world.repository_id)
         return next((stone.id for stone in stones if stone.title == title), None)
 
@@ -222,9 +232,11 @@ class SubjectReplay:
         self._change_threads()
 
     def _match_fixture(self) -> None:
-        """Find the record of each object of the fixture."""
-        own, wanted = self._view.objects, self._view.reference.objects
-        for objects, wanted_objects in zip((*own.groups, own.threads), (*wanted.groups, wanted.threads), strict=True):
+        """Map the global id of each fixture object to the id of its record."""
+        actual, wanted = self._view.objects, self._view.reference.objects
+        for objects, wanted_objects in zip(
+            (*actual.groups, actual.threads), (*wanted.groups, wanted.threads), strict=True
+        ):
             for key, node in objects.items():
                 if key in wanted_objects:
                     self._ids[node.id] = id_of_node(wanted_objects[key].id) or 0
@@ -308,26 +320,26 @@ class SubjectReplay:
 
     def _delete_missing(self) -> None:
         """Delete the records of objects that were deleted in the repository."""
-        state, own, wanted = self._world.hub.state, self._view.objects, self._view.reference.objects
+        state, actual, wanted = self._world.hub.state, self._view.objects, self._view.reference.objects
         for kind, wanted_texts, texts in (
-            (CommentRecord, wanted.comments, own.comments),
-            (CommentRecord, wanted.lines, own.lines),
-            (ReviewRecord, wanted.reviews, own.reviews),
-            (ThreadRecord, wanted.threads, own.threads),
+            (CommentRecord, wanted.comments, actual.comments),
+            (CommentRecord, wanted.lines, actual.lines),
+            (ReviewRecord, wanted.reviews, actual.reviews),
+            (ThreadRecord, wanted.threads, actual.threads),
         ):
             for key in wanted_texts.keys() - texts.keys():
                 state.delete(UNKNOWN, state.need(kind, id_of_node(wanted_texts[key].id) or 0))
         for key, subject in wanted.subjects.items():
             record = state.subject_by_id(subject.database_id)
-            if key not in own.subjects and record is not None:
+            if key not in actual.subjects and record is not None:
                 state.delete(UNKNOWN, record)
 
     def _change_texts(self) -> None:
-        state, own = self._world.hub.state, self._view.objects
-        for key, text in {**own.comments, **own.lines}.items():
+        state, actual = self._world.hub.state, self._view.objects
+        for key, text in {**actual.comments, **actual.lines}.items():
             if self._view.differs(key, "body"):
                 state.update(UNKNOWN, state.need(CommentRecord, self._ids[text.id]), body=self._words.text(text.body))
-        for key, review in own.reviews.items():
+        for key, review in actual.reviews.items():
             if self._view.differs(key, "body", "state"):
                 changes = {"body": self._words.text(review.body), "state": review.state}
                 state.update(UNKNOWN, state.need(ReviewRecord, self._ids[review.id]), **changes)
@@ -342,7 +354,7 @@ class SubjectReplay:
                 state.update(resolver or UNKNOWN, record, resolved_by=resolver)
 
     def _new_texts(self, subjects: list[SubjectSnapshot]) -> list[Creation]:
-        """Return functions that create the texts that the fixture does not have, with the times of the texts."""
+        """Return, for each text that the fixture lacks, its time and a function that creates its record."""
         listed: list[Creation] = []
         for subject in subjects:
             listed += [

@@ -1,7 +1,4 @@
-"""A repository's state as GitHub's GraphQL interface shows it to an administrator: typed records and their query.
-
-The query is made of the records: it asks for each of their fields under its name in GraphQL.
-"""
+"""A repository's state as read by GraphQL: typed records, and the query that is generated from their fields."""
 
 import datetime
 from collections.abc import Callable, Mapping
@@ -28,9 +25,9 @@ class PagedList:
     """List that is read in pages.
 
     Attributes:
-        size: size of a page.
-        entry: fields of an entry; empty for entries that are records.
-        field: field and first arguments, if it differs from the record's field.
+        size: entries per page.
+        entry: fields of an entry to ask for; empty if the entries are records.
+        field: GraphQL field with its first arguments; empty: the record's field.
     """
 
     size: int
@@ -54,14 +51,14 @@ Title = Annotated[str | None, BeforeValidator(lambda node: node["title"] if node
 
 
 class StateSnapshot(BaseModel):
-    """Base of the records. `graphql_type` is the type of those that have lists."""
+    """Base of the records. `graphql_type` names the GraphQL type of a record that has lists."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
     graphql_type: ClassVar[str] = ""
 
 
 class RefSnapshot(StateSnapshot):
-    """Branch, tag or other reference by its full name; `message` is that of its commit."""
+    """Branch, tag or other reference by its full name; `message` is its commit's message."""
 
     name: str
     oid: str
@@ -75,7 +72,7 @@ class RefSnapshot(StateSnapshot):
 
 
 class AccountSnapshot(StateSnapshot):
-    """Account that can be assigned."""
+    """Account that can be assigned to issues and pull requests."""
 
     id: str
     login: str
@@ -126,7 +123,7 @@ class SubjectSnapshot(TextSnapshot):
 
 
 class IssueSnapshot(SubjectSnapshot):
-    """Issue; `duplicate_of` is the number of another issue."""
+    """Issue; `duplicate_of` is the number of the issue that it duplicates."""
 
     graphql_type = "Issue"
     state_reason: Annotated[str | None, Selection("(enableDuplicate: true)")]
@@ -143,7 +140,7 @@ class SubmittedReview(TextSnapshot):
 
     @property
     def is_bare(self) -> bool:
-        """True if it has no text and no verdict, so that a page shows its threads alone."""
+        """True if it has no text and no verdict, so GitHub's page shows only its threads."""
         return self.state == "COMMENTED" and not self.body.strip()
 
 
@@ -173,9 +170,9 @@ class ReviewThread(StateSnapshot):
 
 
 class PullSnapshot(SubjectSnapshot):
-    """Pull request. `base_ref_oid` is the base's tip when it was merged or closed.
+    """Pull request. `base_ref_oid` is the tip of the base branch when it was merged or closed.
 
-    `merge_commit` is the number of the merge commit's parents, 0 without one.
+    `merge_commit` is the number of the merge commit's parents (2: two or more), 0 if there is no merge commit.
     """
 
     graphql_type = "PullRequest"
@@ -286,16 +283,16 @@ class RepositorySnapshot(StateSnapshot):
 
     @property
     def refs(self) -> dict[str, str]:
-        """Objects of branches and tags, by full name."""
+        """SHAs of branches and tags, by full name."""
         return {ref.name: ref.oid for ref in (*self.heads, *self.tags)}
 
     def mark(self, name: str) -> RefSnapshot | None:
-        """Return the ref refs/scylla/<name>; None if there is none."""
+        """Return the ref refs/scylla/<name>, or None if it does not exist."""
         return next((ref for ref in self.marks if ref.name == f"refs/scylla/{name}"), None)
 
 
 class RateLimitSnapshot(StateSnapshot):
-    """Points that are left of GitHub's limit."""
+    """GitHub's rate limit, in points per hour."""
 
     limit: int
     remaining: int
@@ -332,10 +329,10 @@ _DOCUMENT: Final = f"""query($owner: String!, $name: String!) {{ rateLimit {{ {_
 
 
 def read_whole_state(ask: Ask, owner: str, name: str) -> tuple[RepositorySnapshot, RateLimitSnapshot]:
-    """Read the whole state of a repository, and what is left of GitHub's limit.
+    """Read the whole state of a repository, and the remaining rate limit.
 
     Args:
-        ask: returns the data of a document with variables.
+        ask: sends a GraphQL document with variables, and returns the answer's data.
         owner: owner of the repository.
         name: name of the repository.
     """
@@ -345,7 +342,7 @@ def read_whole_state(ask: Ask, owner: str, name: str) -> tuple[RepositorySnapsho
 
 
 def _complete(ask: Ask, record: type[StateSnapshot], node: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the other pages of a node's lists, and of the lists of their entries; return the node with plain lists."""
+    """Read all further pages of a node's lists, also in their entries; return the node with plain lists."""
     lists = {}
     for name, (paged, entry) in _lists(record).items():
         page, nodes = node[name], [*node[name]["nodes"]]

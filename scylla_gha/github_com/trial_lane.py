@@ -1,8 +1,8 @@
-"""Repository on github.com for one trial: leased and reset before it, read back after it, and freed.
+"""Lane of a trial: a repository on github.com that is leased and reset before the trial, and read and freed after it.
 
-The administrator's token leases and resets it, perhaps in an earlier step of the job, which leaves a `TrialLane`. Later
-requests have the token of the agent's own user. This user sees its own reviews that are not submitted, but no rules
-that protect branches, unless it administers the repository.
+The administrator's token leases and resets it; if an earlier step of the job does so, it writes a `TrialLane`. Later
+requests use the token of the agent's user. This user sees its own unsubmitted reviews, but sees branch protection
+rules only if it administers the repository.
 """
 
 import functools
@@ -30,14 +30,14 @@ from scylla_gha.results_branch.clone import remote_from
 from scylla_gha.system.git import run_git
 
 _POLL_SECONDS: Final = 15.0
-_MOST_LOOKS: Final = 6
-_SHOWN: Final = 5
+_MAX_READS: Final = 6
+_MAX_SHOWN: Final = 5
 _FETCHED: Final = "refs/lane/"
 _FETCH_SECONDS: Final = 300.0
 
 
 class TrialLane(Record):
-    """Repository that was leased and reset for a cell (`lanes/<cell>.json`). It holds no secret."""
+    """Repository that was leased and reset for a cell (`lanes/<cell>.json`). It contains no secret."""
 
     fixture: str
     repository: str
@@ -48,12 +48,12 @@ class TrialLane(Record):
 
 
 def lanes_folder(run: Path) -> Path:
-    """Return the folder of a run in which an earlier step has named the repositories of cells."""
+    """Return the folder of a run with the records of its cells' repositories."""
     return run / "lanes"
 
 
 def lane_record(run: Path, cell: str) -> Path:
-    """Return the file that names the repository of a cell."""
+    """Return the file that records the repository of a cell."""
     return lanes_folder(run) / f"{cell}.json"
 
 
@@ -67,24 +67,24 @@ class LanePool:
     report: Callable[[str], None]
 
     def accounts(self, repository: str, admin: str | None = None) -> FixtureAccounts:
-        """Return the clients of a repository; with `admin`, that user reads it instead of the administrator."""
+        """Return the clients of a repository; the user `admin`, if given, replaces the administrator."""
         pool = self.pool.model_copy(update={"admin": admin}) if admin else self.pool
         retries, limits = retries_of(self.report), limits_of(self.environ)
         return FixtureAccounts(pool, repository, self.environ, retries, limits)
 
     @property
     def may_reset(self) -> bool:
-        """True if the administrator's token is at hand."""
+        """True if the environment has the administrator's token."""
         return self.accounts(self.pool.repositories[0]).has_token(self.pool.admin)
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseTerms:
-    """Terms of leases.
+    """Holder of a lease, and how long to wait for a free repository.
 
     Attributes:
         holder: name in the lease, different for each cell.
-        wait: pauses for some seconds, and returns True if the run is cancelled.
+        wait: pauses for the given seconds; returns True if the run is cancelled.
         wait_seconds: longest wait for a free repository.
     """
 
@@ -96,18 +96,18 @@ class LeaseTerms:
 def lease_lane(
     pool: LanePool, reference: FixtureReference, terms: LeaseTerms, minutes: int, identity: str
 ) -> TrialLane:
-    """Lease the first free repository, and reset it; a reset that fails frees it.
+    """Lease the first free repository, and reset it; if the reset fails, free the repository.
 
     Args:
         pool: repositories to choose from.
         reference: wanted state.
         terms: terms of the lease.
-        minutes: length of the lease.
+        minutes: length of the lease in minutes.
         identity: the agent's user.
 
     Raises:
-        LeasedError: all are leased for longer than the terms allow to wait.
-        ScyllaError: the repository cannot be reset, or differs from the fixture.
+        LeasedError: no repository became free within `wait_seconds`.
+        ScyllaError: the repository cannot be reset to the fixture.
     """
     left = terms.wait_seconds
     while True:
@@ -145,7 +145,7 @@ def free_lane(pool: LanePool, reference: FixtureReference, lane: TrialLane) -> N
     """Free the lease of a lane, unless another holder has taken it meanwhile.
 
     Raises:
-        GitHubError: GitHub cannot be asked.
+        GitHubError: a request to GitHub failed.
     """
     accounts = pool.accounts(lane.repository)
     FixtureSession(reference, accounts, lane.lane, lane.holder, pool.report).release()
@@ -153,10 +153,10 @@ def free_lane(pool: LanePool, reference: FixtureReference, lane: TrialLane) -> N
 
 @dataclass
 class LaneTrial:
-    """A trial in a lane, as its agent's user sees the repository.
+    """A trial in a lane; the repository is read as the agent's user.
 
     Attributes:
-        start: the verified reading before the agent starts.
+        start: state before the agent starts, which equals the fixture.
     """
 
     pool: LanePool
@@ -169,15 +169,15 @@ class LaneTrial:
         """Read the repository, and compare it with the fixture.
 
         Raises:
-            FixtureError: it differs from the fixture.
-            GitHubError: it cannot be read.
+            FixtureError: the repository differs from the fixture.
+            GitHubError: the repository cannot be read.
         """
-        self.start = self._look({}, by_id_only=False)
+        self.start = self._read({}, by_id_only=False)
         if different := visible_differences(self.start):
-            lines = "\n".join(map(str, different[:_SHOWN]))
+            lines = "\n".join(map(str, different[:_MAX_SHOWN]))
             raise FixtureError(
-                f"{self.lane.repository}: differs from the fixture {self.lane.fixture} before the agent starts, "
-                f"{counted(len(different), 'field')} of its state differ; reset it, and run the cell again:\n{lines}"
+                f"{self.lane.repository}: differs from the fixture {self.lane.fixture} before the agent starts "
+                f"({counted(len(different), 'difference')}); reset it, and run the cell again:\n{lines}"
             )
 
     @functools.cached_property
@@ -196,25 +196,27 @@ class LaneTrial:
 
     @property
     def name(self) -> str:
-        """Name of the agent's user, as the fixture has it."""
+        """Display name of the agent's user in the fixture."""
         return str(self.reference.world.bindings[f"user.{self.identity}"]["name"])
 
-    def _look(self, ids: Mapping[str, str], *, by_id_only: bool) -> FixtureView:
+    def _read(self, ids: Mapping[str, str], *, by_id_only: bool) -> FixtureView:
         return view_of(self.reference, self._accounts, ids, by_id_only=by_id_only)
 
     def _settled(self) -> FixtureView:
-        """Read the repository until two readings are equal, since lists of GitHub can be some seconds behind."""
+        """Read the repository until two readings are equal, since GitHub's lists can be some seconds out of date."""
         ids = self.start.objects.ids()
-        view = self._look(ids, by_id_only=True)
-        for look in range(_MOST_LOOKS):
-            self._accounts.retries.pause(self._accounts.limits.backoff * 2**look, 0)
-            before, view = view, self._look(ids, by_id_only=True)
+        view = self._read(ids, by_id_only=True)
+        for attempt in range(_MAX_READS):
+            self._accounts.retries.pause(self._accounts.limits.backoff * 2**attempt, 0)
+            before, view = view, self._read(ids, by_id_only=True)
             if before.state == view.state:
                 return view
-        raise GitHubError(f"{self.lane.repository}: its state still changes after {_MOST_LOOKS} readings")
+        raise GitHubError(
+            f"{self.lane.repository}: its state still changes after {_MAX_READS} more readings; run the cell again"
+        )
 
     def write_files(self, folder: Path) -> None:
-        """Write `github.json` and `github.bundle` of the trial, in the form and the words of the fixture's hub.
+        """Write the trial's `github.json` and `github.bundle`, as a trial on the fixture's hub would.
 
         Raises:
             ScyllaError: the repository cannot be read.
@@ -224,17 +226,19 @@ class LaneTrial:
         view = self._settled()
         words = ReplayWords(view, world)
         refs = self._fetch(words.pulls)
-        if _plain_refs(refs) != view.state.refs:  # lists can be behind, git is not
+        if _plain_refs(refs) != view.state.refs:  # lists can be out of date, git is not
             view = self._settled()
             words = ReplayWords(view, world)
             refs = self._fetch(words.pulls)
         if _plain_refs(refs) != view.state.refs:
-            raise GitHubError(f"{self.lane.repository}: GitHub lists other branches and tags than git does")
+            raise GitHubError(
+                f"{self.lane.repository}: GitHub's API and git show different branches or tags; run the cell again"
+            )
         TrialReplay(words, read_details(view, self._accounts.admin), refs).replay()
         write_trial_files(folder, world.hub, start, world.names)
 
     def _fetch(self, numbers: Mapping[int, int]) -> dict[str, str]:
-        """Fetch branches, tags and heads of pull requests; return their commits by the names that the hub has."""
+        """Fetch branches, tags and heads of pull requests; return their commits by their ref names on the hub."""
         git = self.reference.world.git
         environ = {**self.pool.environ, "GITHUB_TOKEN": self.token}
         remote = remote_from(f"{site_of(environ)}/{self.lane.repository}.git", environ)
@@ -244,14 +248,14 @@ class LaneTrial:
         fetched = {name: sha for name, sha in git.refs().items() if name.startswith(_FETCHED)}
         commits: dict[str, str] = {}
         for name, sha in fetched.items():
-            own = _hub_name(name.removeprefix(_FETCHED), numbers)
-            commits |= {own: sha} if own else {}
+            hub_name = _hub_name(name.removeprefix(_FETCHED), numbers)
+            commits |= {hub_name: sha} if hub_name else {}
             git.set_ref(name, NO_COMMIT)
         return commits
 
 
 def visible_differences(view: FixtureView) -> list[StateDifference]:
-    """Return the differences from the fixture, without those of rules that the user cannot see."""
+    """Return the differences from the fixture, without protection rules if the user cannot see them."""
     is_admin = view.state.viewer_can_administer
     return [part for part in view.differences if is_admin or not part.name.startswith("protection ")]
 
@@ -267,7 +271,7 @@ def _fetch_refs(git_dir: Path, url: str, specs: Sequence[str], env: Mapping[str,
 
 
 def _plain_refs(refs: Mapping[str, str]) -> dict[str, str]:
-    """Return the branches and tags of some refs."""
+    """Return the refs that are branches or tags."""
     return {name: sha for name, sha in refs.items() if not name.startswith("refs/pull/")}
 
 
@@ -283,13 +287,13 @@ def lane_prompt(text: str, view: FixtureView) -> str:
     """Return a prompt with a lane's numbers, repository and logins instead of the fixture's.
 
     Args:
-        text: as it is in the scenario's file, with placeholders such as `{{ pr.review_me.number }}`.
-        view: view of the lane.
+        text: prompt in the scenario's file, with placeholders such as `{{ pr.review_me.number }}`.
+        view: reading of the lane's repository.
     """
     prompt = rendered(text, bindings_of(view))
     for user, login in view.dialect.logins.items():
         facts = view.reference.world.bindings.get(f"user.{user}")
         if facts is not None:
-            own = re.escape(str(facts["login"]))
-            prompt = re.sub(rf"(?<![\w.-]){own}(?![\w-])", lambda _, login=login: login, prompt)  # type: ignore[misc]
+            login_in_fixture = re.escape(str(facts["login"]))
+            prompt = re.sub(rf"(?<![\w.-]){login_in_fixture}(?![\w-])", lambda _, login=login: login, prompt)  # type: ignore[misc]
     return prompt

@@ -1,4 +1,4 @@
-"""A repository's state, the wanted state of its fixture, and their differences."""
+"""Read a repository's state, build the wanted state of its fixture, and compare them."""
 
 import functools
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ from scylla_gha.hub.records import ReleaseRecord, ReviewRecord
 from scylla_gha.lenient_json import parse_json
 
 EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-OBJECTS_MARK = "objects"  # refs/scylla/objects: a commit whose message has the ids of objects by key
+OBJECTS_MARK = "objects"  # refs/scylla/objects: a commit whose message lists the ids of objects by key
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class FixtureReference:
 
     Attributes:
         name: name of the fixture.
-        state: as a repository that has just been made of it.
-        keep: a commit that names the fixture, and whose parents are all commits that the state needs.
-        folder: git directory with all objects.
+        state: state of a repository that was just seeded from the fixture.
+        keep: a commit that names the fixture; its parents are all commits that the state needs.
+        folder: git directory with all git objects.
         not_seeded: descriptions of the fixture's objects that cannot be created on github.com.
     """
 
@@ -73,7 +73,7 @@ class FixtureReference:
         return hub.blobs.read(blobs[0])
 
     def user(self, login: str) -> str:
-        """Return the fixture's name of a user by its login there."""
+        """Return the fixture's name for the user with this login in the fixture."""
         return self.dialect.user(login)
 
     def authors(self) -> set[str]:
@@ -84,7 +84,7 @@ class FixtureReference:
         return {self.user(login) for login in logins}
 
     def self_reviews(self) -> list[str]:
-        """Return the reviews with a verdict whose account is that of the pull request's author."""
+        """Return the reviews with a verdict whose author uses the same account as the pull request's author."""
         return [
             name
             for name, review in self.objects.reviews.items()
@@ -103,14 +103,14 @@ class FixtureReference:
 def make_reference(
     name: str, fixture: Path, scratch: Path, start: StartCommit | None, shared: Mapping[str, str]
 ) -> FixtureReference:
-    """Make the wanted state of a fixture's folder.
+    """Build the wanted state from a fixture's folder.
 
     Args:
         name: name of the fixture.
         fixture: its folder.
-        scratch: an empty folder, which has to last as long as the result.
-        start: the commit of the fixture's own files.
-        shared: names of users by those of users that have the same account; see `FixtureAccounts`.
+        scratch: an empty folder that must exist as long as the result is used.
+        start: the commit of the fixture's files.
+        shared: maps a user's name to the name of the user whose account it shares; see `FixtureAccounts`.
 
     Raises:
         ConfigError: the fixture is invalid, or has no GitHub state.
@@ -135,13 +135,13 @@ def make_reference(
     keys = {subject.number: key for key, subject in objects.subjects.items()}
     dialect = Dialect(f"{owner}/{repository}", users, keys, has_markers=False)
     canonical = canonical_state(state, objects, dialect)
-    keep = _write_keep(world, name, state)
+    keep = _write_keeper(world, name, state)
     folder = world.hub.git_folder(world.repository_id)
     return FixtureReference(name, state, objects, dialect, canonical, keep, folder, tuple(_not_seeded(world)), world)
 
 
-def _write_keep(world: FixtureWorld, name: str, state: RepositorySnapshot) -> str:
-    """Store and return a commit that keeps all others reachable; equal fixtures get equal commits."""
+def _write_keeper(world: FixtureWorld, name: str, state: RepositorySnapshot) -> str:
+    """Store a commit that keeps all others reachable, and return its SHA; equal fixtures get equal commits."""
     git = world.git
     pulls = state.pull_requests
     commits = {git.commit_of(sha) for sha in state.refs.values()}
@@ -155,7 +155,7 @@ def _write_keep(world: FixtureWorld, name: str, state: RepositorySnapshot) -> st
 
 
 def keep_message(name: str) -> str:
-    """Return the message of the commit that marks a repository as one of a fixture."""
+    """Return the message of the commit that marks a repository as belonging to a fixture."""
     return f"scylla-fixture: {name}\n"
 
 
@@ -164,18 +164,18 @@ def _not_seeded(world: FixtureWorld) -> Iterator[str]:
     if runs := state.where(RunRecord):
         yield f"{counted(len(runs), 'run')} of workflows: github.com runs workflows itself"
     if checks := state.where(CheckRecord, run=None):
-        yield f"{counted(len(checks), 'check')} that no workflow made"
+        yield f"{counted(len(checks), 'check')} that no workflow created"
     if reviewers := world.fixture.scripted_reviewers:
         yield f"{counted(len(reviewers), 'scripted reviewer')}: nobody reviews on github.com during a trial"
     if world.fixture.rate_limit is not None:
-        yield "rate_limit: the limits are those of github.com"
+        yield "rate_limit: github.com has its own limits"
     if pending := state.where(ReviewRecord, state="PENDING"):
-        yield f"{counted(len(pending), 'review')} not submitted, which only the author sees"
+        yield f"{counted(len(pending), 'review')} not submitted: only the author would see it"
 
 
 @dataclass(frozen=True)
 class FixtureView:
-    """One reading of a repository. `canonical` is in the fixture's words."""
+    """One reading of a repository. `canonical` uses the fixture's names."""
 
     reference: FixtureReference
     state: RepositorySnapshot
@@ -191,14 +191,14 @@ class FixtureView:
 
     @property
     def is_equal(self) -> bool:
-        """True if the state is that of the fixture."""
+        """True if the state equals the fixture's."""
         return canonical_digest(self.canonical) == canonical_digest(self.reference.canonical)
 
     @property
     def numbers(self) -> dict[str, int]:
-        """Numbers by key; of missing objects those of the fixture."""
-        own = {key: subject.number for key, subject in self.objects.subjects.items()}
-        return self.reference.numbers | own
+        """Numbers by key; a missing object has its number in the fixture."""
+        actual = {key: subject.number for key, subject in self.objects.subjects.items()}
+        return self.reference.numbers | actual
 
     def differs(self, name: str, *fields: str) -> bool:
         """Return whether an object exists and differs from the fixture's in one of these fields."""
@@ -207,13 +207,13 @@ class FixtureView:
             return False
         return any(wanted[field] != actual[field] for field in fields)
 
-    def spoken(self, name: str, field: str) -> str:
-        """Return a text of the fixture in the words of this repository."""
-        return self.dialect.spoken(self.reference.canonical[name][field], self.numbers)
+    def localized(self, name: str, field: str) -> str:
+        """Return a fixture text with this repository's numbers, logins and name."""
+        return self.dialect.fill_placeholders(self.reference.canonical[name][field], self.numbers)
 
 
-def noted_ids(state: RepositorySnapshot) -> dict[str, str]:
-    """Return the ids by key that are noted in a repository; empty without a readable note."""
+def recorded_ids(state: RepositorySnapshot) -> dict[str, str]:
+    """Return the ids by key that are stored in a repository; empty if none can be read."""
     mark = state.mark(OBJECTS_MARK)
     try:
         ids = parse_json(mark.message) if mark else {}
@@ -226,7 +226,7 @@ def read_state(client: GitHubRepository) -> tuple[RepositorySnapshot, RateLimitS
     """Read the whole state of a repository.
 
     Raises:
-        GitHubError: it cannot be read.
+        GitHubError: the state cannot be read.
     """
 
     def ask(document: str, variables: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -249,11 +249,11 @@ def view_of(
     Args:
         reference: the wanted state.
         accounts: accounts of the repository.
-        known: ids by key of objects that were created since the ids were noted.
-        by_id_only: find objects by known ids alone, since an agent can write markers, names and notes.
+        known: ids by key of objects that were created since the ids were stored.
+        by_id_only: find objects only by known ids, since an agent can write markers, names and stored ids.
     """
     state, limit = read_state(accounts.admin)
-    ids = dict(known) if by_id_only else noted_ids(state) | dict(known)
+    ids = dict(known) if by_id_only else recorded_ids(state) | dict(known)
     objects = objects_of_repository(state, reference.objects, ids, by_id_only=by_id_only)
     keys = {subject.number: key for key, subject in objects.subjects.items()}
     dialect = Dialect(accounts.repository, accounts.users(), keys, accounts.pool.accounts)

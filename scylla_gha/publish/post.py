@@ -25,10 +25,10 @@ from scylla_gha.github_api.client import ApiRequest, GitHubRepository, open_repo
 from scylla_gha.github_api.pulls import (
     CheckReport,
     Conclusion,
-    own_login,
     post_conclusion,
     read_pull_request,
     reply_once,
+    token_login,
     workflow_run,
 )
 from scylla_gha.github_api.responses import Artifact, PullRequest, WorkflowRun, WorkflowRunEvent, read_event
@@ -164,7 +164,7 @@ def _post(
 ) -> None:
     pull, commit = targets
     if pull is not None:
-        posted = post_comment(repository, report, facts, pull, author or own_login(repository))
+        posted = post_comment(repository, report, facts, pull, author or token_login(repository))
         later = "; it is of a later run" if posted.how == "kept" else ""
         click.echo(f"comment {posted.how}{later}: {posted.url}", err=True)
     if commit is not None:
@@ -206,7 +206,7 @@ def post_refusal(experiment: str, why: str, pull: int, author: str | None) -> No
     reason = escape(why.rstrip(".")) or "its plan failed"
     text = f"This run measured nothing of {code(experiment)}: {reason}.\n\n[The run]({page.url}) has the whole log."
     with open_repository() as repository:
-        login = author or own_login(repository)
+        login = author or token_login(repository)
         reply_once(repository, pull, f"<!-- scylla:refused run={page.run} -->", text, login)
 
 

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.github_api.client import open_repository
-from scylla_gha.github_api.pulls import create_comment, edit_comment, find_marked, own_login
+from scylla_gha.github_api.pulls import create_comment, edit_comment, find_marked, token_login
 from scylla_gha.model.plan import Plan, WavePacking
 from scylla_gha.model.publication import Origin, RunIndexEntry, RunName
 from scylla_gha.model.readiness import REPORT_FILE, ReadinessReport
@@ -247,7 +247,7 @@ def post_marked(body: str, mark: str, pull: int | None, author: str | None) -> N
         click.echo(body)
         return
     with open_repository() as repository:
-        login = author or own_login(repository)
+        login = author or token_login(repository)
         ours = find_marked(repository, pull, login, mark)
         posted = edit_comment(repository, ours[-1].id, body) if ours else None
         how = "edited" if posted else "posted"

@@ -19,10 +19,10 @@ from scylla_gha.github_api.pulls import (
     find_marked,
     last_push,
     open_issue,
-    own_login,
     pin_commit,
     post_conclusion,
     read_pull_request,
+    token_login,
     update_issue,
 )
 from tests.support.github_api import BOT, FORK, REPOSITORY, TOKEN, Broken, State, serving, sha
@@ -149,11 +149,11 @@ def test_writes_are_a_second_apart_unless_told_otherwise() -> None:
 
 
 def test_who_writes_is_asked_or_is_the_bot_of_actions(state: State) -> None:
-    assert own_login(channel(state)) == BOT
+    assert token_login(channel(state)) == BOT
     state.login = None
-    assert own_login(channel(state)) == ACTIONS_BOT
+    assert token_login(channel(state)) == ACTIONS_BOT
     jobs = GitHubRepository(GitHubAccess(state.url, "ghs_job"), REPOSITORY, RetryPolicy(print), RequestLimits())
-    assert (own_login(jobs), jobs.calls) == (ACTIONS_BOT, 0)
+    assert (token_login(jobs), jobs.calls) == (ACTIONS_BOT, 0)
 
 
 def test_where_check_runs_are_refused_a_status_says_it(state: State) -> None:
@@ -220,7 +220,7 @@ def test_a_refusal_that_is_no_answer_is_told(state: State, call: str) -> None:
     of = read_pull_request(channel(state), 7)
     state.broken = [Broken(451, call)]
     asked: dict[str, Callable[[], object]] = {
-        "GET /user": lambda: own_login(channel(state)),
+        "GET /user": lambda: token_login(channel(state)),
         "permission": lambda: can_write(channel(state), "x"),
         "activity": lambda: last_push(channel(state), of),
         "git/ref": lambda: pin_commit(channel(state), "scylla/c", sha("a")),

@@ -109,7 +109,7 @@ def test_tokens_of_other_accounts_are_refused_before_anything_is_written(site: F
         session(site).converge(None, is_new=True)
     logins = site.pool.accounts
     assert str(caught.value) == (
-        f"{reviewer}: token of {logins['author']}, but github-fixtures.yaml says that reviewer is "
+        f"{reviewer}: is a token of {logins['author']}, but github-fixtures.yaml gives reviewer the login "
         f"{logins['reviewer']}; correct one of them"
     )
     site.environ[reviewer] = "expired"
