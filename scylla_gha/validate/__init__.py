@@ -1,8 +1,8 @@
-"""Validation of a library: its configuration, its scenarios, and the proofs of scenarios.
+"""Validate a library: its configuration, its scenarios, and the proofs of scenarios.
 
 A proof is recorded under a digest of its inputs: the scenario's files (which pin the fixture), the GitHub state of the
 fixture and the modes, the toolkit's code, the sandbox with its image, and the system whose programs the checks start.
-Packages that only plan, call models or read results have no effect on a proof, so their code is not part of the digest.
+The code of packages that only plan, call models or read results cannot change a proof, and is not in the digest.
 """
 
 import datetime
@@ -40,7 +40,7 @@ from scylla_gha.store import write_text
 from scylla_gha.system.future_wait import wait_for_any
 from scylla_gha.validate.scenario import ScenarioProof, stop, validate_scenario
 
-_SIGNAL_SECONDS: Final = 0.5
+_SIGNAL_SECONDS: Final = 0.5  # interval at which the main thread can notice a signal
 Report = Callable[[str], None]
 _WITHOUT_EFFECT: Final = frozenset(
     {
@@ -71,10 +71,10 @@ _NOTE = "r, w: read and write operations of the mode's oracle on GitHub; g: its 
 
 
 def validate_experiment(library: Library, name: str, note: Report) -> None:
-    """Check an experiment (an id, or a file) and all that it refers to; `note` gets notes on its models.
+    """Check an experiment (an id, or a file) and everything to which it refers; `note` prints notes on its models.
 
     Raises:
-        ConfigError: it is invalid.
+        ConfigError: the experiment is invalid.
     """
     experiment = library.experiment(name)
     plan = plan_cells(experiment, library, find_agents(experiment, install=False))
@@ -83,10 +83,10 @@ def validate_experiment(library: Library, name: str, note: Report) -> None:
 
 
 def validate_file(library: Library, path: Path, note: Report) -> None:
-    """Check one file: a mode if it is in `config/modes/`, otherwise an experiment.
+    """Check a file: a mode if it is in `config/modes/`, otherwise an experiment.
 
     Raises:
-        ConfigError: it is invalid.
+        ConfigError: the file is invalid.
     """
     if path.resolve().parent.parts[-2:] == ("config", "modes"):
         resolve_mode(path, library.roots)
@@ -95,10 +95,10 @@ def validate_file(library: Library, path: Path, note: Report) -> None:
 
 
 def validate_configuration(library: Library, note: Report) -> None:
-    """Check models, prices, inventories, modes, variants and all experiments.
+    """Check models, prices, inventories, modes, variants, repositories on github.com, and all experiments.
 
     Raises:
-        ConfigError: something is invalid; the message has all faults.
+        ConfigError: a file is invalid; the message has all faults.
     """
     checks: list[Callable[[], object]] = [library.models]
     checks += [functools.partial(library.price_list, prices) for prices in library.price_list_names()]
@@ -122,16 +122,16 @@ def _check_repositories(library: Library) -> None:
 
 
 def validate_scenarios(library: Library, names: Sequence[str]) -> None:
-    """Check the files of scenarios, without executing anything.
+    """Check the files of scenarios, without running checks or solutions.
 
     Raises:
-        ConfigError: something is invalid; the message has all faults.
+        ConfigError: a file is invalid; the message has all faults.
     """
     _raise_faults([functools.partial(_check_scenario, library, name) for name in names])
 
 
 def _raise_faults(checks: Sequence[Callable[[], object]]) -> None:
-    faults: dict[str, None] = {}  # in order, and each once: several experiments may have the same fault
+    faults: dict[str, None] = {}  # distinct and in order, since several experiments may have the same fault
     for check in checks:
         try:
             check()
@@ -168,15 +168,15 @@ def _solution_faults(folder: ScenarioFolder) -> Iterator[str]:
 def prove_scenarios(
     library: Library, names: Sequence[str], sandboxes: SandboxPool, jobs: int, report: Report, *, skip_proved: bool
 ) -> list[ScenarioProof]:
-    """Execute the proofs of scenarios, report each, and return all, including recorded ones.
+    """Run the proofs of scenarios, report each, and return all, including recorded ones.
 
     Args:
-        library: the scenarios.
+        library: library with the scenarios.
         names: ids of the scenarios to prove.
-        sandboxes: where checks run.
-        jobs: number of solutions at once.
-        report: called with a line for each scenario.
-        skip_proved: whether scenarios with a recorded proof are skipped, and new proofs are recorded.
+        sandboxes: sandbox in which solutions and checks run.
+        jobs: number of solutions to try at once.
+        report: function that prints a line for each scenario.
+        skip_proved: True: use recorded proofs, and record new ones.
     """
     sandboxes.check()
     folders = [library.scenario(name) for name in names]
@@ -196,10 +196,10 @@ def prove_scenarios(
 
 
 def require_proofs(proofs: Sequence[ScenarioProof]) -> None:
-    """Check that all proofs hold.
+    """Raise if a proof does not hold.
 
     Raises:
-        ScenarioInvalidError: one does not.
+        ScenarioInvalidError: a proof has faults; the message has all of them.
     """
     if faults := [fault for proof in proofs for fault in proof.faults]:
         raise ScenarioInvalidError("\n".join(faults))
@@ -208,7 +208,7 @@ def require_proofs(proofs: Sequence[ScenarioProof]) -> None:
 def _proofs(
     folders: Sequence[ScenarioFolder], library: Library, sandboxes: SandboxPool, jobs: int
 ) -> Iterator[ScenarioProof]:
-    # A scenario's thread only waits for its solutions, which the pool of workers tries.
+    # A scenario's thread only waits for its solutions, which run in the pool `workers`.
     serving = HubProcess.start() if any(folder.github for folder in folders) else nullcontext()
     with serving as hub, ThreadPoolExecutor(jobs) as workers, ThreadPoolExecutor(len(folders) or 1) as waiting:
         try:
@@ -216,7 +216,7 @@ def _proofs(
                 waiting.submit(validate_scenario, folder, library, sandboxes, workers, hub) for folder in folders
             ]
             for future in pending:
-                # A wait without end would not notice a signal that another thread received.
+                # Wait in intervals: an unlimited wait would not notice a signal that another thread received.
                 while not wait_for_any([future], _SIGNAL_SECONDS)[0]:
                     pass
                 yield future.result()
@@ -228,7 +228,7 @@ def _proofs(
 
 
 def scenarios_under(library: Library, path: Path) -> tuple[list[str], bool]:
-    """Return the scenarios in a folder, and False; for a root or a folder without scenarios, all scenarios and True."""
+    """Return the scenarios in a folder and False; for a root, or a folder without scenarios, all scenarios and True."""
     names = [name for name, folder in library.scenarios.items() if path in (folder, *folder.parents)]
     if path in library.roots or not names:
         return list(library.scenarios), True
@@ -256,19 +256,19 @@ def proof_digest(folder: ScenarioFolder, sandboxes: SandboxPool) -> str:
 
 
 def system_facts() -> list[str]:
-    """Return the version of Python, the machine, and the operating system, whose programs checks and servers start."""
+    """Return Python's version, the machine and the operating system, whose programs checks and servers start."""
     system = _SYSTEM.read_text(encoding="utf-8") if _SYSTEM.is_file() else ""
     return [platform.python_version(), platform.machine(), system]
 
 
 def recorded_proof(key: str) -> str | None:
-    """Return the text of the proof that is recorded under a digest; None if there is none."""
+    """Return the text of the proof that is recorded under a digest; None if none is recorded."""
     file = _proof_file(key)
     return file.read_text(encoding="utf-8") if file.is_file() else None
 
 
 def record_proof(key: str, text: str) -> None:
-    """Record under a digest that a proof holds."""
+    """Record the text of a proof that holds under a digest."""
     write_text(_proof_file(key), text)
 
 
@@ -353,7 +353,7 @@ def _mode(proof: ScenarioProof, mode: str) -> str:
 
 
 def _operations(calls: Mapping[str, int]) -> dict[str, int]:
-    """Return the numbers of reads and writes by the API, and of git's operations."""
+    """Return the numbers of reads and writes through the API, and of git operations."""
     by_api = {call: count for call, count in calls.items() if not call.startswith("git.")}
     return {
         "reads": sum(count for call, count in by_api.items() if call.endswith(".read")),

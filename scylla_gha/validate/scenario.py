@@ -1,15 +1,15 @@
-"""Proof of a scenario: its checks accept right solutions, reject wrong ones, and give the same verdict twice.
+"""Prove a scenario: its checks accept right solutions, reject wrong ones, and give the same verdict twice.
 
 The proof rejects a task that is solved in the start state, a fixture that cannot be built, and a check that cannot fail
 or that accepts only the reference solution. The no-op must fail and break no guard, the reference solution must make
 every checkpoint hold, each wrong solution must fail, and each other right solution must pass. No judge is asked: the
-proof assumes that judges find all required items met. If only judges can tell that a solution is wrong, a line of it
-such as `# unmet: F2` names these items: the solution must pass if they are met, fail if not, and is counted apart.
+proof assumes that judges find all required items met. If only judges can tell that a solution is wrong, a line in it
+such as `# unmet: F2` names the items: the solution must pass if they are met, fail if not, and is counted separately.
 The no-op and the reference solution are tried twice, to show that task and checks are stable, and wrong patches are
 judged twice.
 
-With GitHub state there is a reference solution for each mode in which the task is possible. Each works with the tools
-of its mode alone; the other solutions have those of the mode `baseline`.
+With GitHub state, there is a reference solution for each mode in which the task is possible. It works with the tools of
+its mode only; the other solutions use the tools of the mode `baseline`.
 """
 
 import functools
@@ -59,13 +59,13 @@ _ACCEPTED: Final = (
     "such as '# unmet: F2'"
 )
 _ACCEPTED_WITH: Final = "passes even if judges find {items} unmet; require an item that the solution does not meet"
-_TWICE: Final = (1, 1)  # judgings of each run
+_TWICE: Final = (1, 1)  # an entry for each run: how often the run is judged
 _JUDGED_TWICE: Final = (2,)
 _ONCE: Final = (1,)
 
 
 class SolutionTrial(Record):
-    """Tested solution: `nop`, `solution`, `solution/MODE`, `right/NAME` or `wrong/NAME`."""
+    """A tested solution: `nop`, `solution`, `solution/MODE`, `right/NAME` or `wrong/NAME`."""
 
     name: str
     passed: bool
@@ -83,7 +83,7 @@ class SolutionTrial(Record):
 
 
 class ScenarioProof(Record):
-    """Proof of a scenario, with the reasons why its task is impossible in some modes."""
+    """Proof of a scenario: the trials of its solutions, and the modes in which its task is impossible."""
 
     scenario: str
     not_possible: dict[str, str] = Field(
@@ -95,7 +95,7 @@ class ScenarioProof(Record):
 
     @property
     def faults(self) -> list[str]:
-        """Messages about wrong verdicts."""
+        """Messages about solutions whose verdict is not the expected one."""
         return [f"{self.scenario}: {trial.name}: {trial.fault}" for trial in self.trials if trial.fault]
 
     @property
@@ -105,12 +105,12 @@ class ScenarioProof(Record):
 
     @property
     def verdicts(self) -> str:
-        """The verdicts in a sentence."""
+        """All verdicts in a line."""
         return ", ".join(f"{trial.name} {_verdict(trial)}" for trial in self.trials)
 
     @property
     def oracles(self) -> Mapping[str, SolutionTrial]:
-        """Trials of the oracles, by mode."""
+        """Trials of the reference solutions, by mode."""
         return {
             DEFAULT_MODE if trial.name == _ORACLE else trial.name.removeprefix(f"{_ORACLE}/"): trial
             for trial in self.trials
@@ -134,7 +134,7 @@ class ScenarioProof(Record):
 
     @property
     def seconds(self) -> float:
-        """Time of all trials, one after the other."""
+        """Sum of the times of all trials."""
         return sum(trial.seconds for trial in self.trials)
 
 
@@ -155,13 +155,13 @@ def validate_scenario(
 
     Args:
         folder: the scenario.
-        library: library with its fixture and the modes.
-        sandboxes: in which its checks run; None: on the host.
-        executor: tries several solutions at once; None: one after another.
-        hub: serves the GitHub of its trials; None: one is started if it is needed.
+        library: library with the scenario's fixture and the modes.
+        sandboxes: sandbox in which solutions and checks run; None: the host.
+        executor: executor that tries solutions concurrently; None: one after another.
+        hub: hub that serves GitHub in the trials; None: start one if it is needed.
 
     Raises:
-        FixtureError: the start state is not the pinned one.
+        FixtureError: the start state differs from the pinned one.
         ToolError: a tool or the image is not available.
     """
     pool = sandboxes or SandboxPool("host", library)
@@ -224,12 +224,12 @@ def _timed(test: Callable[[], SolutionTrial]) -> SolutionTrial:
 
 @functools.cache
 def _cancel() -> Cancel:
-    """Return the flag that ends all proofs, made on first use: forks would share the pipe of an earlier one."""
+    """Return the flag that ends all proofs; it is made on first use, since forked processes would share its pipe."""
     return Cancel()
 
 
 def stop() -> None:
-    """End all proofs, in any thread."""
+    """End all running proofs in all threads."""
     _cancel().set()
 
 
@@ -271,7 +271,7 @@ class _SolutionTests:
 
     def wrong(self, patch: Path) -> SolutionTrial:
         folder = self.prepared.folder
-        runs = _ONCE if folder.github else _JUDGED_TWICE  # with GitHub, each costs seconds
+        runs = _ONCE if folder.github else _JUDGED_TWICE  # with GitHub, each judging takes seconds
         judgment, attempt, fault = self._try("oracle", patch, runs)
         unmet = unmet_items(patch)
         accepted, passed = _passes(judgment, folder), _passes(judgment, folder, unmet)
@@ -297,7 +297,7 @@ class _SolutionTests:
     def _try(
         self, agent: str, patch: Path, runs: tuple[int, ...], mode: str = DEFAULT_MODE
     ) -> tuple[Judgment | None, Attempt, str | None]:
-        """Return the first judgment (None if a try has no result), the first attempt, and the fault of the tries."""
+        """Return the first judgment (None if a try has no result), the first attempt, and the tries' fault, if any."""
         outcomes: list[tuple[Attempt, list[Judgment]]] = []
         for times in runs:
             if not any(_reached_limit(judgment) for _, judged in outcomes for judgment in judged):
@@ -340,12 +340,12 @@ class _SolutionTests:
 
 
 def _reached_limit(judgment: Judgment) -> bool:
-    """Return whether a check reached its time limit; such a run is not repeated, since that takes as long again."""
+    """Return whether a check reached its time limit; such a run is not repeated, since it would take as long again."""
     return any(not check.holds and check.evidence.startswith(NO_END) for check in judgment.checks)
 
 
 def _passes(judgment: Judgment | None, folder: ScenarioFolder, unmet: tuple[str, ...] = ()) -> bool:
-    """Return whether a solution passes if judges find all required items met, except `unmet`."""
+    """Return whether a solution passes if judges find all required items met except `unmet`."""
     if judgment is None or judgment.result is None:
         return False
     judged = [item.id for item in folder.rubric.items if item.required and not item.checks]

@@ -1,4 +1,4 @@
-"""Proof of MCP servers: each starts in the sandbox and offers exactly the tools that its file declares.
+"""Prove MCP servers: each starts in the sandbox and offers exactly the tools that its file declares.
 
 A proof can be recorded under a digest of its inputs: the server's files, which pin its packages, the sandbox with its
 image, the program that asks for the tools, and the system whose programs the server may start.
@@ -33,7 +33,7 @@ from scylla_gha.system.process import ProcessLimits, ProcessStreams
 from scylla_gha.validate import Report, record_proof, recorded_proof, system_facts
 from scylla_gha.variants import agent_resources
 
-_SECONDS: Final = 60  # to list its tools
+_SECONDS: Final = 60  # for a server to list its tools
 _SHOWN: Final = 1000  # characters of a server's standard error
 _MEGA: Final = 1_000_000
 
@@ -48,7 +48,7 @@ def servers_under(library: Library, path: Path) -> list[str]:
 
 
 def used_servers(library: Library) -> list[str]:
-    """Return the names of the MCP servers that a variant names, sorted."""
+    """Return the sorted names of the MCP servers that any variant uses."""
     return sorted({name for variant in library.variants().values() for name in variant.treatment.mcp_servers})
 
 
@@ -67,15 +67,15 @@ def prove_servers(
     """Start MCP servers one after the other, compare their tools with the declared ones, and report each.
 
     Args:
-        library: the servers.
+        library: library with the servers.
         names: names of the servers to start.
-        sandboxes: where they run.
-        report: called with a line for each server.
-        skip_proved: whether servers with a recorded proof are skipped, and new proofs are recorded.
+        sandboxes: sandbox in which the servers run.
+        report: function that prints a line for each server.
+        skip_proved: True: skip servers with a recorded proof, and record new proofs.
 
     Raises:
-        ScenarioInvalidError: a server does not start, or offers other tools.
-        ToolError: its packages cannot be installed.
+        ScenarioInvalidError: a server does not start, or offers other tools than declared.
+        ToolError: a server's packages cannot be installed.
     """
     sandboxes.check()
     faults = []
@@ -132,7 +132,7 @@ def _start(name: str, resources: AgentResources, target: SandboxTarget) -> dict[
 
 
 def _differences(server: McpServer, tools: Sequence[str]) -> str | None:
-    """Return how a server's tools differ from the declared ones."""
+    """Return how a server's tools differ from the declared ones; None if they are equal."""
     if server.tools is None:
         return None if tools else "tools: it offers none; correct its arguments, or remove it"
     missing, added = sorted(set(server.tools) - set(tools)), sorted(set(tools) - set(server.tools))
@@ -142,7 +142,7 @@ def _differences(server: McpServer, tools: Sequence[str]) -> str | None:
 
 
 def _description(answer: dict[str, Any], resources: AgentResources) -> str:
-    """Return the number of tools, the seconds of the start, and the size and duration of the installation."""
+    """Return the number of tools, the time until they were listed, and the size and time of the installation."""
     if "fault" in answer:
         return "does not start"
     texts = [f"{counted(len(answer['tools']), 'tool')} in {answer['seconds']:.1f} s"]

@@ -186,7 +186,8 @@ def test_a_sandbox_is_for_what_is_executed(repo: Path) -> None:
 def test_without_an_engine_the_box_is_bubblewraps_and_that_is_said(repo: Path) -> None:
     said = validate(repo, PLACE, "--execute", "--sandbox", "auto")
     assert said.code == 0, said.err
-    assert "sandbox: bubblewrap, since no container engine answers; to fail instead, use --sandbox docker" in said.err
+    assert "sandbox: bubblewrap, since no container engine answers; " in said.err
+    assert "; to fail instead, use --sandbox docker; to hide this message, --sandbox bubblewrap\n" in said.err
     assert f"ok: {SCENARIO}: nop fails, solution passes" in said.out
 
 
