@@ -15,7 +15,7 @@ from typing import Final
 
 from scylla_gha.config import did_you_mean, load_named, load_yaml
 from scylla_gha.config.materials import resolve_inside
-from scylla_gha.config.model_names import nearest_models, resolved_model, sdk_models
+from scylla_gha.config.model_names import LOCAL_PROVIDER, nearest_models, resolved_model, sdk_models
 from scylla_gha.config.scenario_folder import ScenarioFolder, read_scenario_folder
 from scylla_gha.config.tiers import Tiers, mode_paths, read_mode
 from scylla_gha.errors import ConfigError
@@ -25,7 +25,7 @@ from scylla_gha.model.github_fixture import REPOSITORIES_FILE, GitHubRepositorie
 from scylla_gha.model.mode import Mode
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.sandbox import ImageRecipe
-from scylla_gha.model.traffic import ModelInfo, PriceList, Rates
+from scylla_gha.model.traffic import FREE, ModelInfo, PriceList, Rates
 from scylla_gha.model.trial import Inventory, SessionFacts
 from scylla_gha.model.variant import Variant
 
@@ -149,7 +149,7 @@ class Library:
                 model = load_yaml(path, ModelInfo)
                 if model.id in in_root:
                     raise ConfigError(f"{path}: the model {model.id!r} has another file already; remove one")
-                in_root[model.id] = model
+                in_root[model.id] = _with_free_price(model)
             models.update(in_root)
         return models
 
@@ -203,7 +203,8 @@ class Library:
         if prices is None:
             return models
         listed = self.price_list(prices)
-        return {name: model.model_copy(update={"price": listed.of(name)}) for name, model in models.items()}
+        prices_of = ((name, model, listed.of(name)) for name, model in models.items())
+        return {name: _with_free_price(model.model_copy(update={"price": price})) for name, model, price in prices_of}
 
     def recording(self, experiment: str) -> Path:
         """Return the folder of an experiment's recorded traffic."""
@@ -272,3 +273,8 @@ class ConfigSources:
                 f"{arm.id}: its variant comes from a change whose checkout is not given; name the checkout with --head"
             )
         return self.head
+
+
+def _with_free_price(model: ModelInfo) -> ModelInfo:
+    """Return the model; on the user's own server it costs nothing, unless its file states a price."""
+    return model.model_copy(update={"price": FREE}) if model.provider == LOCAL_PROVIDER and not model.price else model

@@ -31,6 +31,7 @@ _DOTTED: Final = re.compile(r"(?<=\d)\.(?=\d)")
 _DATED: Final = re.compile(r"-\d{8}")
 _NEAREST: Final = 3
 SDK_PROVIDER: Final = "anthropic"  # provider whose SDK lists its models
+LOCAL_PROVIDER: Final = "local"  # the user's own server, whose models cost nothing
 _SHORT: Final = 4  # characters of a short name such as `opus`
 
 

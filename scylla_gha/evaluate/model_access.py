@@ -107,7 +107,11 @@ def has_real_key(recording: RecordingOptions, environ: Mapping[str, str]) -> boo
     """Return whether requests go to a provider with a key of this environment."""
     if recording.replay is not None:
         return False
-    return any(not is_loopback(urlsplit(access.base_url).hostname or "") for access in _accesses(environ))
+    return any(
+        not is_loopback(urlsplit(access.base_url).hostname or "")
+        for access in _accesses(environ)
+        if access.secrets or access.federation
+    )
 
 
 def _accesses(environ: Mapping[str, str]) -> tuple[ProviderAccess, ...]:

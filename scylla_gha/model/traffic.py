@@ -151,6 +151,17 @@ class ModelPrice(Rates):
         return self
 
 
+FREE: Final = ModelPrice(
+    input=0,
+    output=0,
+    cache_read=0,
+    cache_write_5m=0,
+    cache_write_1h=0,
+    date=datetime.date(2026, 11, 28),
+    source="a server of your own charges nothing",
+)
+
+
 def _extra(use: ServerToolUse) -> float:
     """Return the cost of web searches; fetched pages and code execution cost only tokens."""
     return use.searches * _USD_OF_A_SEARCH

@@ -13,7 +13,7 @@ from scylla_gha.agents import AGENTS
 from scylla_gha.analysis import has_statistics
 from scylla_gha.config.installed_packages import installation, require_extra
 from scylla_gha.config.library import ConfigSources, Library
-from scylla_gha.config.model_names import SDK_PROVIDER, nearest_models, sdk_models
+from scylla_gha.config.model_names import LOCAL_PROVIDER, SDK_PROVIDER, nearest_models, sdk_models
 from scylla_gha.counting import dollars
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.judge.judge_client import API_STYLE
@@ -218,6 +218,8 @@ def _budget_notes(plan: Plan, models: Mapping[str, ModelInfo]) -> Iterator[str]:
                 f"{name}: a request may cost up to {dollars(worst)}, and limits.usd of {dollars(usd)} buys fewer "
                 "than three; answers may be cut at fewer tokens than asked for"
             )
+        if name in models and models[name].provider == LOCAL_PROVIDER and plan.experiment.limits.tokens is None:
+            yield f"{name}: it costs nothing on your own server, so no budget in USD limits it; set limits.tokens"
 
 
 def _reserve_notes(plan: Plan, library: Library, models: Mapping[str, ModelInfo]) -> Iterator[str]:

@@ -13,14 +13,19 @@ from contextlib import contextmanager
 from typing import Final
 
 from scylla_gha.config import did_you_mean
-from scylla_gha.config.model_names import SDK_PROVIDER
+from scylla_gha.config.model_names import LOCAL_PROVIDER, SDK_PROVIDER
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.providers.anthropic import Anthropic
 from scylla_gha.providers.base import Provider
-from scylla_gha.providers.openai import OpenAI
+from scylla_gha.providers.openai import LocalServer, OpenAI, OpenRouter
 
-PROVIDERS: Final[Mapping[str, Provider]] = {"anthropic": Anthropic(), "openai": OpenAI()}
+PROVIDERS: Final[Mapping[str, Provider]] = {
+    "anthropic": Anthropic(),
+    "openai": OpenAI(),
+    "openrouter": OpenRouter(),
+    LOCAL_PROVIDER: LocalServer(),
+}
 HIDDEN_VARIABLES: Final = (
     *(name for provider in PROVIDERS.values() for name in provider.secret_variables),
     "ACTIONS_RUNTIME_TOKEN",  # with it a process could act as the job

@@ -18,6 +18,8 @@ from scylla_gha.providers.base import Body, Spans, ToolRequest, parse_object, sp
 _MAX_BYTES: Final = 4 * 1024 * 1024  # of an event or a whole body; a longer one is passed on unread
 _MAX_ARGUMENTS: Final = 256 * 1024  # characters of one call; longer ones are not read
 _DATA: Final = b"data:"
+LAST: Final = "[DONE]"  # type of the event that a line `data: [DONE]` stands for
+_LAST_LINES: Final = (b"data: [DONE]", b"data:[DONE]")
 TextDelta = tuple[object, Body, str]  # which text a piece belongs to, the object that holds the piece, and its key
 
 
@@ -118,6 +120,8 @@ class AnswerReader(ABC):
                 self._overlong = False  # the end of a line whose beginning was dropped
             elif not line.startswith(_DATA):
                 self._event_name = bytes(line[6:].strip()) if line.startswith(b"event:") else b""
+            elif line.startswith(_LAST_LINES):
+                self._event({"type": LAST})
             elif not self._skips(line):
                 event = parse_object(line[5:], keep_non_finite=True) or {}  # NaN: a count is stated but unknown
                 self.malformed |= not event

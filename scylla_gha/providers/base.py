@@ -142,6 +142,7 @@ class ModelRequest:
         lowered: the limit of answer tokens before and after it was lowered.
         loaded_tools: deferred tools whose definitions the conversation has loaded.
         results: results of tool calls after the last answer in the conversation.
+        hides_usage: the gateway asked for the usage in a stream, so the event with it is not for the client.
     """
 
     body: bytes
@@ -158,6 +159,7 @@ class ModelRequest:
     lowered: tuple[int, int] | None = None
     loaded_tools: tuple[str, ...] = ()
     results: tuple[ToolResult, ...] = ()
+    hides_usage: bool = False
 
     @property
     def size(self) -> int:

@@ -11,9 +11,10 @@ import pytest
 
 from scylla_gha.gateway.client import GatewayProcess, SessionHandle
 from scylla_gha.gateway.settings import GatewaySettings, ProviderAccess
-from scylla_gha.model.traffic import ModelInfo
+from scylla_gha.model.traffic import FREE, ModelInfo
 from scylla_gha.providers.base import Body
 from tests.support.gateway import PRICE, Host, Reply
+from tests.support.gateway import ask as gateway_ask
 from tests.support.model_apis import CASES, Fault, ModelApis, StyleCase, serving
 
 KEY = "real-canary-0123456789-abcdefgh"
@@ -200,3 +201,35 @@ def test_an_answer_in_one_piece_is_counted(case: StyleCase, tmp_path: Path) -> N
     assert (reply.status, answered.tokens, answered.complete) == (200, case.tokens, True)
     assert json.loads(reply.body)
     assert apis.bodies
+
+
+def test_a_local_server_needs_no_key_costs_nothing_and_speaks_several_styles(tmp_path: Path) -> None:
+    local = ModelInfo(id="dear", provider="local", context_tokens=100_000, price=FREE)
+    messages = {"model": "dear", "max_tokens": 9, "stream": True, "messages": [{"role": "user", "content": "Hello?"}]}
+    with serving() as apis:
+        access = ProviderAccess.of("local", {"SCYLLA_LOCAL_BASE_URL": f"{apis.url}/v1"})
+        assert access is not None
+        with GatewayProcess.start(GatewaySettings(access=(access,), models=(local,), retries=0)) as gateway:
+            host = Host(gateway, tmp_path)
+            session = host.open(budget_usd=0.01, budget_tokens=100_000)
+            replies = [ask(case, session) for case in CASES if case.style != "gemini"]
+            replies.append(gateway_ask(session, messages))
+            refused = ask(CASES[0], session)
+            answered = host.answered()
+    assert [reply.status for reply in (*replies, refused)] == [200, 200, 200, 403]
+    assert [answer.usd for answer in answered] == [0.0] * 4
+    assert b"limit of 100,000 tokens" in refused.body, "only tokens limit what costs nothing"
+    assert all("authorization" not in headers and "x-api-key" not in headers for headers in apis.headers)
+    assert apis.targets == ["/v1/responses", "/v1/chat/completions", "/v1/messages?beta=true"]
+    assert apis.bodies[1]["stream_options"] == {"include_usage": True}
+    assert b"prompt_tokens" not in replies[1].body, "the client did not ask for it"
+
+
+def test_a_key_without_credit_is_not_waited_for(tmp_path: Path) -> None:
+    case = CASES[0]
+    with serving(Fault(429, code="insufficient_quota")) as apis, hosted(case, apis, tmp_path, retries=3) as host:
+        reply = ask(case, host.open())
+        (answered,) = host.answered()
+    assert (reply.status, len(apis.bodies)) == (429, 1)
+    assert answered.fault == "429 insufficient_quota"
+    assert reply.headers["x-should-retry"] == "false"

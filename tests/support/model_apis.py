@@ -74,7 +74,12 @@ RESPONSES = StyleCase(
     bearer, Tokens(input=1_000, output=200, cache_read=30_000, cache_write_5m=4_000, reasoning=64),
     limit=("max_output_tokens",),
 )  # fmt: skip
-CASES = [RESPONSES]
+CHAT = StyleCase(
+    "openai-chat", "openai", "/v1/chat/completions",
+    {"model": "MODEL", "stream": True, "messages": [{"role": "user", "content": "TEXT"}]}, bearer, RESPONSES.tokens,
+    limit=("max_completion_tokens",),
+)  # fmt: skip
+CASES = [RESPONSES, CHAT]
 
 
 @dataclass

@@ -14,13 +14,15 @@ from urllib.parse import urlsplit
 
 import orjson
 from multidict import CIMultiDict
+from pydantic import JsonValue
 
 from scylla_gha.lenient_json import inner_object
 from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.providers.answers import AnswerReader
+from scylla_gha.providers.anthropic import MessagesStyle
 from scylla_gha.providers.base import ApiStyle, Circumstances, KeyProvider, ModelRequest, RateLimit, parse_object
 from scylla_gha.providers.credentials import Credentials
-from scylla_gha.providers.openai import responses
+from scylla_gha.providers.openai import chat, responses
 from scylla_gha.retry_after import decimal_number, retry_after_seconds
 
 # Headers that the SDKs and Codex 0.169 send (2026-11-28). Left out are credentials (they are dummies), the account to
@@ -36,6 +38,7 @@ _SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _MAX_EXHAUSTED_SECONDS: Final = 60.0  # limits are refilled all the time: some is free long before the reset
 NO_CREDIT: Final = "insufficient_quota"  # code of a 429 that waiting does not help
 _TOKEN_BYTES: Final = 96
+_ROUTER_KEY_BYTES: Final = 32
 
 
 class OpenAIStyle(ABC):
@@ -117,6 +120,47 @@ class ResponsesStyle(OpenAIStyle):
         """Return None: all of an answer is passed on."""
 
 
+class ChatStyle(OpenAIStyle):
+    """Chat completions."""
+
+    name: str = "openai-chat"
+    routes: tuple[str, ...] = ("/v1/chat/completions",)
+    with_model = staticmethod(chat.name_model)
+    join_split = staticmethod(chat.join_split)
+
+    def __init__(self, limit_key: str) -> None:
+        """Create the style of a server; `limit_key` is its key for the limit of an answer."""
+        self._limit_key = limit_key
+
+    def parse(
+        self,
+        path: str,  # noqa: ARG002 the Protocol's signature
+        body: bytes,
+        hide: Callable[[bytes], bytes],
+        circumstances: Circumstances = (),
+    ) -> ModelRequest:
+        """Parse a request."""
+        return chat.parse_request(body, hide, circumstances)
+
+    def with_settings(
+        self, request: ModelRequest, settings: dict[str, JsonValue], model: ModelInfo | None
+    ) -> ModelRequest:
+        """Return the request with those settings that its model accepts."""
+        return chat.apply_settings(request, settings, model, self._limit_key)
+
+    def with_max_tokens(self, request: ModelRequest, max_tokens: int) -> ModelRequest:
+        """Return the request with an answer of at most `max_tokens`."""
+        return chat.lower_max_tokens(request, max_tokens, self._limit_key)
+
+    def usage_reader(self, *, streamed: bool, reads: Callable[[str], bool]) -> chat.ChatUsage:
+        """Return a reader for one response, and for the arguments of the calls of tools that `reads` accepts."""
+        return chat.ChatUsage(streamed=streamed, reads=reads)
+
+    def client_filter(self, request: ModelRequest) -> chat.UsageEventFilter | None:
+        """Return a filter of the event with the usage, if the client did not ask for it."""
+        return chat.UsageEventFilter() if request.hides_usage else None
+
+
 def error_code(body: bytes) -> str:
     """Return the error code in a body, or else the error's type; empty if it has neither."""
     error = inner_object(parse_object(body) or {}, "error")
@@ -141,7 +185,10 @@ def _seconds(time: str) -> float:
 class OpenAI(KeyProvider):
     """OpenAI's servers."""
 
-    styles: Mapping[str, ApiStyle] = {ResponsesStyle.name: ResponsesStyle()}
+    styles: Mapping[str, ApiStyle] = {
+        ResponsesStyle.name: ResponsesStyle(),
+        ChatStyle.name: ChatStyle("max_completion_tokens"),
+    }
     base_url: str = "https://api.openai.com/v1"
     base_url_variable: str = "OPENAI_BASE_URL"
     credential_variables: tuple[str, ...] = ("OPENAI_API_KEY",)
@@ -149,3 +196,35 @@ class OpenAI(KeyProvider):
     def new_session_token(self) -> str:
         """Return a random key in the provider's form."""
         return f"sk-proj-{secrets.token_urlsafe(_TOKEN_BYTES)}"
+
+
+# Both serve Anthropic's Messages API as well (openrouter.ai/docs/api; docs.vllm.ai, docs.ollama.com and the README of
+# llama.cpp's server; 2026-11-28).
+_COMPATIBLE_STYLES: Final[Mapping[str, ApiStyle]] = {
+    ChatStyle.name: ChatStyle("max_tokens"),
+    ResponsesStyle.name: ResponsesStyle(),
+    MessagesStyle.name: MessagesStyle(),
+}
+
+
+class OpenRouter(KeyProvider):
+    """OpenRouter, which passes requests on to many providers."""
+
+    styles: Mapping[str, ApiStyle] = _COMPATIBLE_STYLES
+    base_url: str = "https://openrouter.ai/api/v1"
+    base_url_variable: str = "OPENROUTER_BASE_URL"
+    credential_variables: tuple[str, ...] = ("OPENROUTER_API_KEY",)
+
+    def new_session_token(self) -> str:
+        """Return a random key in the provider's form."""
+        return f"sk-or-v1-{secrets.token_hex(_ROUTER_KEY_BYTES)}"
+
+
+class LocalServer(KeyProvider):
+    """A server of the user's own, such as vLLM, Ollama or llama.cpp, whose models cost nothing. It may need no key."""
+
+    styles: Mapping[str, ApiStyle] = _COMPATIBLE_STYLES
+    base_url: str = ""
+    base_url_variable: str = "SCYLLA_LOCAL_BASE_URL"
+    credential_variables: tuple[str, ...] = ("SCYLLA_LOCAL_API_KEY",)
+    needs_key: bool = False

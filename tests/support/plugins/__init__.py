@@ -8,7 +8,7 @@ import scylla_gha
 _HERE = Path(__file__).parent
 _TOOLKIT = Path(scylla_gha.__file__).parents[1]
 _MAPS = {
-    "providers": ('{"anthropic": Anthropic(), ', '{"anthropic": Anthropic(), "acme": Acme(), "mirror": Mirror(), '),
+    "providers": ('"anthropic": Anthropic(),', '"anthropic": Anthropic(), "acme": Acme(), "mirror": Mirror(),'),
     "agents": ('"claude-code": ClaudeCode()}', '"claude-code": ClaudeCode(), "acme-cli": AcmeCli()}'),
 }
 _IMPORTS = {
