@@ -275,7 +275,7 @@ function checkDetails(check, trial) {
 
 function conversationPart(trial) {
   if (!trial.steps.length && !trial.final_message) {
-    return [heading("Conversation"), element("p", {}, "None is stored: a built-in agent has none, and one that never came to speak left none.")];
+    return [heading("Conversation"), element("p", {}, "None is stored: built-in agents, and agents that never answered, have none.")];
   }
   const last = trial.steps.at(-1);
   const final = trial.final_message && trial.final_message.trim() !== (last?.text ?? "").trim();
@@ -298,7 +298,7 @@ function stepCost(request) {
 function toolCall(call) {
   const took = unknown(call.seconds) ? "" : ` (${seconds(call.seconds)})`;
   const values = call.arguments !== null && typeof call.arguments === "object" ? Object.entries(call.arguments) : [["input", call.arguments]];
-  const state = call.result === null ? "no answer came" : call.failed ? "✗ failed" : "result";
+  const state = call.result === null ? "no result came" : call.failed ? "✗ failed" : "result";
   return element("details", { class: `call ${call.failed ? "failed" : ""}`, open: call.failed || values.length < 3 ? "" : null },
     element("summary", {}, element("strong", {}, call.name), took, call.failed ? element("span", { class: "status fails" }, " ✗ failed") : null),
     ...values.flatMap(([name, value]) => [element("div", { class: "note" }, name),
