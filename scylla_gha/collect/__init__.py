@@ -1,4 +1,4 @@
-"""Step `collect`: rows from the records of a run's cells, or a reason if the files of a cell were changed."""
+"""Step `collect`: make rows from the records of a run's cells, and report the cells whose files were changed."""
 
 import functools
 from collections import Counter
@@ -62,7 +62,7 @@ def collect(plan: Plan, folder: RunFolder, library: Library) -> None:
 
 
 def rows(plan: Plan, folder: RunFolder, library: Library, broken: dict[str, str] | None = None) -> Iterator[Result]:
-    """Yield one row for every planned cell with a trial under its key, from the records stored now.
+    """Yield one row for every planned cell with a trial under its key, from the stored records.
 
     Args:
         plan: plan of the experiment.
@@ -188,7 +188,7 @@ def _verdict(records: _CellRecords, *, measures: bool) -> dict[str, Any]:
 def _effort(trial: Trial) -> dict[str, Any]:
     """Return the columns of the agent's work and its cost."""
     last = trial.last
-    excused = [attempt for attempt in trial.attempts if not attempt.outcome.measures_agent]  # perhaps the last one too
+    excused = [attempt for attempt in trial.attempts if not attempt.outcome.measures_agent]  # may include the last
     return {
         **{name: getattr(last, name) for name in _SAME_NAMES},
         "attempts": len(trial.attempts),
@@ -218,7 +218,7 @@ def _effort(trial: Trial) -> dict[str, Any]:
 
 
 def _uses(attempt: Attempt) -> dict[str, Any]:
-    """Return the columns of the uses of declared resources; none if they are unknown."""
+    """Return the columns about the use of declared resources; empty if it is unknown."""
     uses = attempt.uses
     if uses is None:
         return {}
@@ -264,7 +264,7 @@ def _side(trial: Trial) -> dict[str, Any]:
 
 
 def _control_rows(plan: Plan, folder: RunFolder, library: Library) -> Iterator[JudgeControl]:
-    """Yield all controls with their cost from the traffic; `stands` marks those that the report uses."""
+    """Yield all judge controls with their cost from the traffic; `stands` marks the controls that the report uses."""
     for path in folder.probes():
         control = read_record(path, JudgeControl)
         if control is not None:
@@ -275,7 +275,7 @@ def _control_rows(plan: Plan, folder: RunFolder, library: Library) -> Iterator[J
 
 
 def _current_key(control: JudgeControl, plan: Plan, folder: RunFolder, library: Library) -> str | None:
-    """Return the present key of the same control; None if the control is no longer planned."""
+    """Return the current key of a control, or None if it is no longer planned."""
     judge, prompts = Judge(control.judge), read_prompt_texts(library.roots)
     planned = [cell for cell in plan.cells if control.subject in {cell.id, cell.scenario}]
     if not planned:

@@ -1,4 +1,4 @@
-"""Rows from the artifacts of a wave: the row that counts for each cell, and the missing rows with reasons.
+"""Read the artifacts of a wave: choose the row that counts for each cell, and explain missing rows.
 
 An artifact is accepted or refused as a whole. It is a folder `scylla-rows-<experiment>-<shard>-<attempt>` with
 `manifest.json` and, if there are rows, `results.jsonl`. Other files, files that are too large for the plan, and rows of
@@ -89,7 +89,7 @@ class ArtifactReader:
     Args:
         plan: plan of the experiment.
         packing: shards of the wave.
-        attempt: this run's attempt; later ones are refused. None: any attempt is accepted.
+        attempt: this run's attempt; artifacts of later attempts are refused. None: accept any attempt.
         prefix: prefix of artifact names.
         since: attempt in which the wave was planned; it reuses rows of earlier attempts.
     """
@@ -110,7 +110,7 @@ class ArtifactReader:
         return (int(match[1]), int(match[2])) if match else None
 
     def name(self, path: Path) -> str:
-        """Name an artifact that has no folder of its own by its manifest; if that is invalid, return a description."""
+        """Return the name of an artifact without its own folder, from its manifest; a description if it is invalid."""
         try:
             manifest = self._manifest(path / MANIFEST, max(map(len, self._shards.values()), default=0))
         except UntrustedFileError:
@@ -165,14 +165,14 @@ class ArtifactReader:
         """Return shard and attempt from an artifact's name, after checking that this run may read the artifact."""
         claim = self.parse_name(name)
         if claim is not None and self._attempt is not None and claim[1] > self._attempt:
-            raise UntrustedFileError(f"the artifact is of attempt {claim[1]}, but this is attempt {self._attempt}")
+            raise UntrustedFileError(f"the artifact comes from attempt {claim[1]}, but this is attempt {self._attempt}")
         if claim is not None and claim[1] < self._since:
             raise SupersededError(
-                f"the artifact is of attempt {claim[1]}, but the wave was planned in attempt {self._since}"
+                f"the artifact comes from attempt {claim[1]}, but the wave was planned in attempt {self._since}"
             )
         if claim is None or claim[0] not in self._shards:
             kind = SupersededError if self._is_earlier(claim) else UntrustedFileError
-            raise kind("its name is not that of a shard of this wave")
+            raise kind("its name does not match a shard of this wave")
         return claim
 
     def _is_earlier(self, claim: tuple[int, int] | None) -> bool:
@@ -327,10 +327,10 @@ def collect_from(
         source: folder with a folder per artifact, or with the files of a single artifact; all are checked.
         attempt: this run's attempt; None: any attempt.
         prefix: prefix of artifact names.
-        since: attempt in which the wave was planned; artifacts of earlier ones are skipped.
+        since: attempt in which the wave was planned; artifacts of earlier attempts are skipped.
 
     Raises:
-        ConfigError: `shards.json` is missing or of another plan, or a reused row is invalid.
+        ConfigError: `shards.json` is missing or belongs to another plan, or a reused row is invalid.
     """
     packing = stored_packing(folder)
     reader = ArtifactReader(plan, packing, attempt, prefix, since)

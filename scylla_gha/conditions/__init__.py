@@ -1,10 +1,10 @@
 r"""Conditions on GitHub's state: what text a page shows, patterns, and operators.
 
-These functions read untrusted text, so they run in a process of their own (`python -m scylla_gha.conditions`) with
-limited time and memory. They know nothing of scenarios, trials or records.
+These functions read untrusted text, so they run in a separate process (`python -m scylla_gha.conditions`) with limited
+time and memory. They do not use scenarios, trials or records.
 
-Patterns have RE2's syntax, whose time is linear in the text. In addition, `\Z` is the end of the text as in Python, and
-`^` and `$` match at each line.
+Patterns have RE2's syntax; RE2 takes linear time. In addition, `\Z` is the end of the text as in Python, and `^` and
+`$` match at each line.
 """
 
 import functools
@@ -14,7 +14,7 @@ from typing import Any, Final
 TOO_MUCH: Final = 99  # exit code of the process if it needs more memory
 CPU_SECONDS: Final = 60
 MEMORY_BYTES: Final = 2 * 1024**3
-TEXT_CHARS: Final = 250_000  # of Markdown that conditions read of a trial
+TEXT_CHARS: Final = 250_000  # of a trial's Markdown that conditions read
 _END: Final = re.compile(r"((?<!\\)(?:\\\\)*)\\Z")
 _UNKNOWN: Final = {"(?=": "look-ahead", "(?!": "negative look-ahead", "(?<=": "look-behind", "(?<!": "look-behind"}
 _WITHOUT: Final = (

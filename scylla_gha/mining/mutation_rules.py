@@ -1,6 +1,6 @@
 """Rules that turn a line of code into a plausible wrong one, for any language.
 
-They read text and not syntax, so the caller looks after strings and comments, and after results that do not parse.
+They match text, not syntax: the caller must skip strings and comments, and discard results that do not parse.
 """
 
 import re
@@ -14,7 +14,7 @@ class MutationRule:
     """Rule that makes one kind of plausible mistake.
 
     Attributes:
-        name: what is wrong with the result.
+        name: kind of mistake, such as `equal-turned`.
         pattern: finds what is replaced, in a line without its line break.
         replace: gives the new text of a match.
     """

@@ -51,27 +51,27 @@ def actions_job() -> JobFacts:
 
 
 def hidden_fixture_tokens() -> dict[str, str]:
-    """Return the command's environment with all tokens of fixtures; in Actions, the log hides them from now on.
+    """Return the command's environment with all fixture tokens; in Actions, hide them in the log from now on.
 
     Raises:
         ConfigError: the list of tokens is malformed.
     """
     environ = fixture_environment(provider_environment())
     if environ.get("GITHUB_ACTIONS") == "true":
-        for token in tokens_of(environ):  # of a list, Actions hides whole lines alone
+        for token in tokens_of(environ):  # Actions hides only whole lines of a secret
             click.echo(mask_command(token), err=True)
     return environ
 
 
 def annotate(level: Level, message: str, title: str = "", file: str = "", line: int = 0) -> None:
-    """Show a message on the run's page, and beside the line of a file that is named."""
+    """Show a message on the run's page and, if `file` is given, at its line in the pull request."""
     click.echo(
         annotation(level, message, title, file, line), err=True
-    )  # the runner reads both streams, and data goes to the other
+    )  # standard output is for data; the runner reads both
 
 
 def annotate_all(level: Level, messages: Sequence[str], title: str, where: str) -> None:
-    """Show the first messages, and the number of the others; `where` names where all can be read."""
+    """Show the first messages, and the number of the others; `where` tells where all messages are."""
     for message in messages[:_MOST]:
         annotate(level, message, title)
     if len(messages) > _MOST:
@@ -85,7 +85,7 @@ def write_job_outputs(run: JobFacts, values: Mapping[str, object]) -> None:
 
 @contextmanager
 def refusals(run: JobFacts | None) -> Iterator[None]:
-    """Set an expected failure's message as the output `refusal`, for a job that may post it, and raise it again."""
+    """Store an expected error's message in the output `refusal`, for a job that may post it; raise the error again."""
     try:
         yield
     except ScyllaError as why:
@@ -95,7 +95,7 @@ def refusals(run: JobFacts | None) -> Iterator[None]:
 
 
 def summarise(run: JobFacts, markdown: str, whole: str) -> None:
-    """Show Markdown on the run's page; `whole` names where the uncut text is."""
+    """Show Markdown on the run's page; `whole` tells where the uncut text is."""
     if run.summary is not None and not add_summary(run.summary, markdown, whole):
         annotate(
             "notice",
@@ -104,7 +104,7 @@ def summarise(run: JobFacts, markdown: str, whole: str) -> None:
 
 
 def publish_on_run(run: JobFacts, report: Report, page: str) -> None:
-    """Write the step summary and the outputs, and annotate what is missing."""
+    """Write the step summary and the outputs, and a warning for each excluded cell."""
     summarise(run, page, _WHOLE)
     write_job_outputs(run, outputs(report))
     missing = [f"{cell.cell}: {cell.outcome}: {cell.reason[:_MOST_REASON]}" for cell in report.excluded]
@@ -114,7 +114,7 @@ def publish_on_run(run: JobFacts, report: Report, page: str) -> None:
 def outputs(report: Report) -> dict[str, str]:
     """Return the outputs by name, empty if unknown: figures of the decisive arm, and the costs of all arms.
 
-    Of several arms, the decisive one is the worst of those with the overall verdict.
+    The decisive arm is the worst of the arms with the overall verdict.
     """
     verdict = overall(report)
     rulings = report.analysis.answers or report.analysis.rulings if report.analysis else ()

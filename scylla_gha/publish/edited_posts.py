@@ -1,12 +1,12 @@
 """Posts that store their state and are edited: comments of suites, and issues on regressions and agent CLIs.
 
 The comment is edited in place, which notifies nobody; if the verdict changes, it is posted anew and the old comment
-becomes a pointer to it. If a crash or two simultaneous jobs left several, the newest counts; the next post repairs the
-rest. The issue of a regression is opened when the regression is confirmed, and closed when it is over. The issue on
-agent CLIs is open while the newest version of a CLI differs from the stored one.
+becomes a pointer to it. If a crash or two simultaneous jobs left several comments, the newest counts; the next post
+turns the others into pointers. The issue on a regression is opened when the regression is confirmed, and closed when
+no arm is worse any more. The issue on agent CLIs is open while the newest version of a CLI differs from the stored one.
 
-A post is found by its author and its first line; its second line has the state. The state is read only from posts of
-our own login, and validated.
+A post is found by its author and its first line; its second line has the state. The state is read only from posts by
+our login, and validated.
 """
 
 import base64
@@ -68,7 +68,7 @@ UpdatesState = Literal["quiet", "opened", "updated", "reopened", "closed"]
 
 
 def write_hidden_line(state: CommentState | RegressionState) -> str:
-    """Return the state as a line of base64, in which nothing can end an HTML comment."""
+    """Return the state as an HTML comment with base64, so that no text can end the comment."""
     return f"<!-- scylla:data {base64.b64encode(state.model_dump_json().encode()).decode()} -->"
 
 
@@ -78,8 +78,8 @@ def read_hidden_line(body: str, model: type[StateRecord], suite: str, most: int 
     Args:
         body: the text.
         model: the kind of state.
-        suite: the suite that it must be of.
-        most: characters of base64 that are read.
+        suite: suite that the state must belong to.
+        most: maximum characters of base64; None is returned for more.
     """
     encoded = _HIDDEN_LINE.fullmatch(body.split("\n", 2)[1].strip()) if "\n" in body else None
     if encoded is None or len(encoded[1]) > most:
@@ -92,7 +92,7 @@ def read_hidden_line(body: str, model: type[StateRecord], suite: str, most: int 
 
 
 def _next_state(report: Report, facts: CommentFacts, before: CommentState | None) -> CommentState:
-    """Return the state with the verdict on a report, before the latest verdicts of other runs."""
+    """Return the state: this report's verdict first, then the latest verdicts of other runs."""
     verdict = PastVerdict(
         verdict=overall(report),
         said=clipped(one_line(title(report)), _MOST_TITLE),
@@ -106,7 +106,7 @@ def _next_state(report: Report, facts: CommentFacts, before: CommentState | None
 
 @dataclass(frozen=True, slots=True)
 class PostedComment:
-    """URL of the comment, and the action; `kept`: the comment of a later run stays."""
+    """URL of the comment, and the action; `kept`: a later run's comment was not changed."""
 
     url: str
     how: Literal["posted", "edited", "posted anew", "kept"]
@@ -147,7 +147,7 @@ def post_comment(
 
 
 def _point_to(repository: GitHubRepository, facts: CommentFacts, old: list[Comment], shown: Comment) -> None:
-    """Turn other comments of the suite into pointers; a few at a time, because of GitHub's rate limits."""
+    """Turn the newest other comments of the suite into pointers; only a few, because of GitHub's rate limits."""
     for superseded in old[-_MOST_MENDED:]:
         if superseded.id != shown.id:
             edit_comment(repository, superseded.id, pointer(facts.suite, shown.html_url))
@@ -185,7 +185,7 @@ def open_regression(
         repository: where the issue is.
         suite: the suite of the issue.
         first: verdicts of the first measurement on all arms.
-        confirmed: verdicts of the confirming one on the arms that are worse in both; at least one.
+        confirmed: verdicts of the confirming measurement, on the arms that are worse in both; at least one.
 
     Raises:
         GitHubError: GitHub refused.
@@ -206,7 +206,7 @@ def open_regression(
 def close_regression(
     repository: GitHubRepository, suite: RegressionSuite, verdicts: Sequence[ArmVerdict]
 ) -> RegressionPost:
-    """Close the issue if every arm that it names is shown to be not worse; otherwise leave it open.
+    """Close the issue if every arm that it names is proved to be not worse; otherwise leave it open.
 
     Raises:
         GitHubError: GitHub refused.
@@ -225,7 +225,7 @@ def close_regression(
 def _show_again(
     repository: GitHubRepository, issue: Issue, body: str, news: str, author: str, *, is_same: bool
 ) -> tuple[Literal["updated", "reopened"], str]:
-    """Replace the issue's text, open it, and comment the news, unless the issue is open with the same findings."""
+    """Replace the issue's text and open it; comment the news if it was closed or its findings differ."""
     url = update_issue(repository, issue.number, body, "open").html_url
     if issue.state == "closed" or not is_same:
         create_comment(repository, issue.number, news, author)
@@ -239,7 +239,7 @@ def _close(repository: GitHubRepository, issue: Issue, text: str, author: str) -
 
 
 def opened_text(suite: RegressionSuite, first: Sequence[ArmVerdict], confirmed: Sequence[ArmVerdict]) -> str:
-    """Return the issue's text below its first two lines; arguments as of `open_regression`."""
+    """Return the issue's text below its first two lines; arguments as in `open_regression`."""
     before = {verdict.arm: verdict for verdict in first}
     rows = [
         (_name(verdict.arm), _name(verdict.against), _reason(before[verdict.arm]), _reason(verdict))
@@ -263,9 +263,9 @@ def recovered_text(verdicts: Sequence[ArmVerdict], page: RunPage) -> str:
 
 
 def other_arms_text(arms: Sequence[str], page: RunPage) -> str:
-    """Return the comment for the case that other arms are worse than before."""
+    """Return the comment on a confirmed regression of other arms than before."""
     names = ", ".join(_name(arm) for arm in arms[:_MOST_ARMS])
-    return f"Measured again, and confirmed ({page.url}): now of {names}.\n"
+    return f"A new measurement confirms the regression ({page.url}) of {names}.\n"
 
 
 def _name(arm: str) -> Markdown:

@@ -1,9 +1,9 @@
-"""Posts to GitHub of comments, checks and refusals, in two phases for forks, whose jobs cannot write.
+"""Post comments, checks and refusals to GitHub; in two phases for forks, whose jobs cannot write.
 
-A job of a fork saves a file. A job of this repository, started when that ended (`workflow_run`), treats the file as
-untrusted: it is validated by schema and size, rendered anew, so that no Markdown of a fork is ever posted, and posted
-only if GitHub's own view of the run agrees with it. Its suite has a prefix of its own, so that it can neither edit a
-trusted comment nor replace a trusted check.
+A fork's job saves a file. When it has ended, a job of this repository (`workflow_run`) treats the file as untrusted: it
+validates schema and size, renders the text anew, so that a fork's Markdown is never posted, and posts it only if it
+agrees with GitHub's data about the run. The suite gets a separate prefix, so the post can neither edit a trusted
+comment nor replace a trusted check.
 """
 
 import datetime
@@ -45,7 +45,7 @@ from scylla_gha.store import write_record
 _MOST_TITLE: Final = 200
 _MOST_TEXT: Final = 300  # characters of a name or reason
 _MOST_ARMS: Final = 2000
-_MOST_PENDING: Final = 5  # comments that one run without write access may cause, whatever it calls them
+_MOST_PENDING: Final = 5  # maximum comments from one run without write access
 _MOST_CELLS: Final = 500
 _NAME: Final = re.compile(r"(?:.*[^a-z])?scylla-trials-(?P<experiment>.+)-(?P<shard>\d+)-\d+")
 MOST_BYTES: Final = 16 << 20
@@ -60,7 +60,7 @@ def run_page_from(environ: Mapping[str, str]) -> RunPage:
     """Return the page of this workflow run.
 
     Raises:
-        ConfigError: the variables do not name a run.
+        ConfigError: the environment variables do not name a run.
     """
     try:
         return RunPage(
@@ -78,7 +78,7 @@ def run_page_from(environ: Mapping[str, str]) -> RunPage:
 
 @dataclass(frozen=True, slots=True)
 class PullRequestInfo:
-    """Suite, pull request and commits of a comment, and where the run is published, as a command names them."""
+    """A command's options about a comment: suite, pull request, commits, and where the run is published."""
 
     suite: str
     pull: int | None = None
@@ -92,7 +92,7 @@ class PullRequestInfo:
 
 
 def comment_facts(plan: Plan, report: Report, info: PullRequestInfo, page: RunPage) -> CommentFacts:
-    """Return the facts of plan, pull request and run that a comment shows beside the report.
+    """Return the facts about plan, pull request and run that a comment shows in addition to the report.
 
     Raises:
         ConfigError: a suite, commit or branch is malformed.
@@ -165,7 +165,7 @@ def _post(
     pull, commit = targets
     if pull is not None:
         posted = post_comment(repository, report, facts, pull, author or token_login(repository))
-        later = "; it is of a later run" if posted.how == "kept" else ""
+        later = ", since a later run wrote it" if posted.how == "kept" else ""
         click.echo(f"comment {posted.how}{later}: {posted.url}", err=True)
     if commit is not None:
         concluded, kind = post_check(repository, report, facts, commit)
@@ -177,7 +177,7 @@ def post_check(
 ) -> tuple[Conclusion, Literal["check run", "commit status"]]:
     """Post the verdict as a check on a commit; return its conclusion and kind.
 
-    A fork's own numbers can fail a check, but never make it succeed.
+    A fork's figures can make a check fail, but never succeed.
     """
     concluded = conclusion(report, facts)
     if facts.from_fork and concluded == "success":
@@ -211,10 +211,10 @@ def post_refusal(experiment: str, why: str, pull: int, author: str | None) -> No
 
 
 def post_pending(path: Path, event: Path, author: str | None) -> None:
-    """Post what jobs without write access left, as far as GitHub confirms it: a comment, and a check on the head.
+    """Post the reports of jobs without write access, if GitHub confirms their facts: a comment and a check on the head.
 
     Args:
-        path: a file that a job left, or a folder of downloaded artifacts.
+        path: a file that such a job saved, or a folder of downloaded artifacts.
         event: the runner's file of the workflow_run event.
         author: our own login; None: asked of GitHub.
 
@@ -228,8 +228,8 @@ def post_pending(path: Path, event: Path, author: str | None) -> None:
         return
     if not files:
         raise ConfigError(
-            f"{path}: holds no {FILE}, so nothing was posted for run {run.id}; was its artifact "
-            "scylla-pending-* downloaded to this folder?"
+            f"{path}: contains no {FILE}, so nothing was posted for run {run.id}; download its artifact "
+            "scylla-pending-* to this folder"
         )
     if len(files) > _MOST_PENDING:
         raise ConfigError(
@@ -249,14 +249,14 @@ def with_evidence(
 ) -> CommentFacts:
     """Return the facts with the artifacts of failed trials; unchanged if GitHub does not list the run's artifacts.
 
-    A shard with several artifacts (of several attempts, or of two evaluations in one run) is left out, since its trials
+    A shard with several artifacts (from several attempts, or two evaluations in one run) is left out, since its trials
     may be in any of them.
 
     Args:
         repository: repository of the run.
         facts: the facts of a comment.
         report: its failures name the trials.
-        packing: the jobs of the trials; None: they ran in one job, which uploads no trials.
+        packing: the jobs of the trials; None: they ran in one job, which does not upload trials.
     """
     failed = {cell for failure in report.failures for cell in failure.cells}
     shards = {cell: shard.name for shard in packing.shards for cell in shard.cells if cell in failed} if packing else {}
@@ -289,7 +289,7 @@ def write_pending(path: Path, report: Report, facts: CommentFacts) -> None:
         ConfigError: the evaluated commit is unknown, or the report is too large.
     """
     if facts.head is None:
-        raise ConfigError("publish save-pending: say with --head which commit of the pull request was evaluated")
+        raise ConfigError("publish save-pending: name the evaluated commit of the pull request by --head")
     pending = PendingPost(facts=facts, report=report)
     if len(pending.model_dump_json()) > MOST_BYTES // 2:  # the file is indented
         raise ConfigError(
@@ -301,9 +301,9 @@ def write_pending(path: Path, report: Report, facts: CommentFacts) -> None:
 
 
 def pending_files(path: Path) -> list[Path]:
-    """Return the files that jobs left: the path itself, or all in a folder of downloaded artifacts.
+    """Return the saved files: the path itself, or all files in a folder of downloaded artifacts.
 
-    download-artifact unpacks several artifacts into a folder each, and the only one straight into its path.
+    download-artifact unpacks several artifacts into separate folders, but a single one directly into its path.
     """
     if not path.is_dir():
         return [path]
@@ -357,9 +357,9 @@ def verified(repository: GitHubRepository, pending: PendingPost, run_id: int, se
 
     Args:
         repository: the repository that is posted to.
-        pending: what a job left.
+        pending: content of the file that a job saved.
         run_id: id of that job's run, from the event, which GitHub wrote.
-        server: GitHub's address for people.
+        server: address of GitHub's site.
 
     Raises:
         ConfigError: GitHub knows other facts.

@@ -1,7 +1,6 @@
-"""Publication on the results branch, of a run or a readiness measurement, with pages for people and a comment.
+"""Publish a run or a readiness measurement on the results branch, with pages and badges, and as a comment.
 
-Pages and badges are computed anew from the branch's tip at each try of a push, so that they always fit the runs beside
-them.
+Pages and badges are computed from the branch's tip at each attempt to push, so they always match the published runs.
 """
 
 import datetime
@@ -76,14 +75,14 @@ def push_run(
     name: RunName | None = None,
     backoff: PushBackoff = PushBackoff(),
 ) -> PublishedRun:
-    """Put rows and report of a run on the results branch once, and report it on standard error.
+    """Publish rows and report of a run on the results branch once; print the result to standard error.
 
     Args:
         folder: folder of the run.
         branch: the results branch.
         origin: what was evaluated; missing repository, branch, campaign and wave are filled in.
         remote: the repository of the branch.
-        name: name of the run there; None: a local run, named after a digest of its content.
+        name: name of the run on the branch; None: a local run, named after a digest of its content.
         backoff: number of attempts, and the pauses between them.
 
     Raises:
@@ -94,7 +93,7 @@ def push_run(
     plan, report = stored_report(folder)
     if report.replayed:
         raise RefusedError(
-            f"{folder.root}: a replay measures nothing, so it is not published on {branch}, where "
+            f"{folder.root}: is a replay, which measures nothing, so it is not published on {branch}: "
             "later runs would be compared with it; publish a run without --replay"
         )
     packed = pack_run(folder.results, folder.report("json"), run_pages(folder, report, branch, os.environ))
@@ -108,7 +107,7 @@ def push_run(
 
 
 def run_name(experiment: str, run: str | None, attempt: int) -> RunName | None:
-    """Return the name of a workflow run on the results branch; None without a run's id.
+    """Return the name of a workflow run on the results branch, or None if `run` is empty.
 
     Raises:
         ConfigError: experiment or run cannot be the name of a folder.
@@ -140,7 +139,7 @@ def _branch(environ: Mapping[str, str]) -> str | None:
 
 
 def run_pages(folder: RunFolder, report: Report, branch: str, environ: Mapping[str, str]) -> dict[str, bytes]:
-    """Return the files for people of one run: its chart, and for a workflow run a page that links to it."""
+    """Return a run's pages: chart, readiness measurement, and for a workflow run a summary that links to it."""
     pages = {folder.forest.name: folder.forest.read_bytes()} if folder.forest.is_file() else {}
     pages |= readiness_pages(folder)
     try:
@@ -156,9 +155,9 @@ def run_pages(folder: RunFolder, report: Report, branch: str, environ: Mapping[s
 def branch_pages(
     copy: BranchClone, run: RunToPublish, entry: RunIndexEntry, earlier: Sequence[RunIndexEntry]
 ) -> dict[str, bytes]:
-    """Return the files by path; a run of a pull request changes neither badges nor trends.
+    """Return the branch's pages by path; a run of a pull request changes neither badges nor trends.
 
-    A measurement of readiness has a badge of its own, and none of verdicts and pass rates, which say nothing of it.
+    A readiness measurement has its own badge, and no badges of verdicts and pass rates.
 
     Args:
         copy: a clone of the branch.
@@ -221,7 +220,7 @@ def _stored_reports(copy: BranchClone, runs: Sequence[RunIndexEntry]) -> list[tu
 
 
 def stored_measurement(folder: RunFolder) -> tuple[str, str] | None:
-    """Return the comment of a run of `readiness` or `skill`, and the mark that it begins with; None for other runs.
+    """Return the comment on a `readiness` or `skill` run, and the mark at its beginning; None for other runs.
 
     Raises:
         ConfigError: its record cannot be read.
@@ -238,7 +237,7 @@ def stored_measurement(folder: RunFolder) -> tuple[str, str] | None:
 
 
 def post_marked(body: str, mark: str, pull: int | None, author: str | None) -> None:
-    """Post a comment on a pull request, or edit the existing one with the mark; None: only print it.
+    """Post a comment on a pull request, or edit the existing comment with the mark; `pull` None: only print it.
 
     Raises:
         GitHubError: GitHub refused.
@@ -256,7 +255,7 @@ def post_marked(body: str, mark: str, pull: int | None, author: str | None) -> N
 
 
 def readiness_pages(folder: RunFolder) -> dict[str, bytes]:
-    """Return the files of a measurement for the run's folder on the results branch; none for other runs."""
+    """Return the files of a readiness measurement for the run's folder on the branch; empty for other runs."""
     paths = [folder.root / name for name in _PAGES]
     return {path.name: path.read_bytes() for path in paths if path.is_file()}
 
@@ -270,7 +269,7 @@ def readiness_badges(
         copy: a clone of the branch.
         experiment: experiment of the run that is published.
         files: files of that run.
-        is_newest: the run is of a branch, and not of a pull request.
+        is_newest: the run evaluated a branch, not a pull request.
     """
     today = datetime.datetime.now(datetime.UTC).date()
     shown: dict[str, ReadinessBadge] = {}

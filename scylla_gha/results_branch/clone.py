@@ -1,8 +1,8 @@
 """A bare partial clone of the results branch, the address and login of its repository, and options that select them.
 
-The clone has all trees of the branch's tip; contents of files are fetched when needed. It has no work tree: commits are
-built from trees, so no checkout is ever touched. The token is passed to git in its environment only: arguments, files
-and messages never contain it. It is GitHub's, so no other host receives it.
+The clone has all trees of the branch's tip; contents of files are fetched when needed. It has no work tree, since
+commits are built from trees. The token is passed to git only in its environment: arguments, files and messages never
+contain it. It is sent only to GitHub's server.
 """
 
 import base64
@@ -43,7 +43,7 @@ _PASSED_ON: Final = (
 _SSH: Final = re.compile(r"(ssh://[^-\s][^\s]*|[A-Za-z0-9_.]+@[A-Za-z0-9.-]+:[^\s]+)")
 _TIP: Final = "refs/scylla/tip"
 _NEXT: Final = "refs/scylla/next"
-_SECONDS: Final = 600.0  # of one command; a fetch or push that takes longer hangs
+_SECONDS: Final = 600.0  # limit of one git command
 _NO_BRANCH: Final = "couldn't find remote ref"
 _BOT: Final = "github-actions[bot] <41898282+github-actions[bot]@users.noreply.github.com>"
 # Messages of temporary failures: a concurrent push, or a network fault. All other failures are final.
@@ -120,7 +120,7 @@ def _server(environ: Mapping[str, str]) -> str:
 
 
 def _login(url: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the configuration with which git logs in to GitHub, and to no other host."""
+    """Return git configuration that logs in to GitHub; empty for other hosts."""
     server = _server(environ)
     token = next((environ[name].strip() for name in _TOKENS if environ.get(name, "").strip()), "")
     if not token or not url.startswith(f"{server}/"):
@@ -142,7 +142,7 @@ def chosen_remote(address: str | None) -> GitRemote:
     """Return the named remote, else the workflow run's repository, else `origin` of the current repository.
 
     Raises:
-        ConfigError: there is none, or its address is not allowed.
+        ConfigError: there is no such repository, or its address is not allowed.
     """
     return remote_from(address or own_remote(os.environ) or _origin(), os.environ)
 
@@ -158,14 +158,14 @@ def _origin() -> str:
 
 
 class TemporaryCloneError(GitHubError):
-    """A failure that a retry may solve."""
+    """A failure after which a retry may succeed."""
 
 
 class BranchClone:
-    """Copy of one branch of a remote, in an empty folder of its own."""
+    """Bare clone of one branch of a remote, in an empty folder."""
 
     def __init__(self, root: Path, remote: GitRemote, branch: str) -> None:
-        """Make the repository; nothing is fetched yet.
+        """Create the repository; nothing is fetched yet.
 
         Raises:
             GitHubError: the branch name is invalid.
@@ -192,9 +192,11 @@ class BranchClone:
         """Fetch the tip and return its ref; None if the branch does not exist. It is also stored as `tip`.
 
         Raises:
-            GitHubError: the remote is out of reach, refuses, or the branch is not a results branch.
+            GitHubError: the remote cannot be reached or refuses, or the branch is not a results branch.
         """
-        refspec = f"+refs/heads/{self.branch}:{_TIP}"  # a server without filters sends all files, which costs time only
+        refspec = (
+            f"+refs/heads/{self.branch}:{_TIP}"  # a server without filters sends all files, which only takes longer
+        )
         options = ("--quiet", "--no-tags", "--depth=1", "--filter=blob:none", "--no-write-fetch-head")
         done = self._run("fetch", *options, "origin", refspec)
         if done.code:
@@ -260,8 +262,8 @@ class BranchClone:
         """Push a commit as the new tip; the server refuses it if the tip has moved.
 
         Raises:
-            TemporaryCloneError: the tip has moved, or the server is out of reach; fetch, commit and push again.
-            GitHubError: the push is refused for good.
+            TemporaryCloneError: the tip has moved, or the server cannot be reached; fetch, commit and push again.
+            GitHubError: the push is refused; a retry is useless.
         """
         done = self._run("push", "--porcelain", "origin", f"{commit}:refs/heads/{self.branch}")
         if done.code:

@@ -1,6 +1,6 @@
-"""Publication of a run: compressed rows and a manifest, pushed with retries; a run is never published twice.
+"""Publish a run exactly once: compress its rows, write a manifest, and push both, with retries.
 
-Each push is a compare-and-swap: if another job was faster, the commit is made again on top of its commit.
+The server refuses a push if another job was faster; then the commit is created again on top of the other job's commit.
 """
 
 import datetime
@@ -42,12 +42,12 @@ class PackedRun:
 def pack_run(
     results: Path, report: Path, pages: Mapping[str, bytes] | None = None, part_rows: int = _PART_ROWS
 ) -> PackedRun:
-    """Pack the report and the rows of a run, `part_rows` of them into each part.
+    """Pack the report and the rows of a run; the rows are split into compressed parts.
 
     Args:
         results: file of the rows.
         report: file of the report.
-        pages: further files for people, by name; they are no part of the content that identifies a run.
+        pages: further files for people, by name; the run's content digest does not cover them.
         part_rows: maximum number of rows in a part.
 
     Raises:
@@ -94,7 +94,7 @@ class RunToPublish:
 class PushBackoff:
     """Number of attempts, and random pauses between them.
 
-    The bound of a pause starts at the duration of an attempt, which shows how long others take, and doubles.
+    The maximum pause starts at the duration of an attempt, since others take as long, and doubles.
     """
 
     tries: int = 40
@@ -110,7 +110,7 @@ class PushBackoff:
 
 @dataclass(frozen=True, slots=True)
 class PublishedRun:
-    """A published run. `new` is False if the branch had it already; `tries` is the number of pushes."""
+    """A published run. `new` is False if it was already on the branch; `tries` is the number of pushes."""
 
     entry: RunIndexEntry
     new: bool
@@ -123,7 +123,7 @@ class BranchPages(Protocol):
     def __call__(
         self, copy: BranchClone, run: RunToPublish, entry: RunIndexEntry, earlier: Sequence[RunIndexEntry], /
     ) -> Mapping[str, bytes]:
-        """Return the files beside a run, given the entries of the latest earlier runs."""
+        """Return the further files for a run, given the index entries of the latest earlier runs."""
         ...
 
 
@@ -136,11 +136,11 @@ def publish_run(
         copy: a clone of the branch.
         run: the run.
         backoff: number of attempts, and the pauses between them.
-        pages: function that makes further files, called in each attempt; None: no further files.
+        pages: function that creates further files, called in each attempt; None: no further files.
 
     Raises:
-        ConfigError: the branch has that run with other content.
-        GitHubError: the remote is out of reach or refuses, or other jobs were faster every time.
+        ConfigError: the branch has this run with other content.
+        GitHubError: the remote cannot be reached or refuses, or other jobs were faster in all attempts.
     """
     last: GitHubError | None = None
     for tried in range(1, backoff.tries + 1):

@@ -1,4 +1,4 @@
-"""Runs on the results branch: the index, the choice of the run to compare with, and the checked files of a run."""
+"""Read the results branch: list its runs, choose the run to compare with, and read a run's files with their digests."""
 
 import hashlib
 import zlib
@@ -18,15 +18,15 @@ from scylla_gha.model.result import Result
 from scylla_gha.results_branch.clone import BranchClone
 
 INDEX: Final = "v1/index"
-_ENOUGH_RUNS: Final = 200  # for a page that shows the latest
+_ENOUGH_RUNS: Final = 200  # for a page that shows the latest runs
 _MIN_COMMIT: Final = 7  # characters of an abbreviated commit
-_MAX_PART_BYTES: Final = 2 * 1024**3  # of a part that is unpacked
+_MAX_PART_BYTES: Final = 2 * 1024**3  # of an unpacked part
 R = TypeVar("R", bound=Record)
 
 
 @dataclass(frozen=True, slots=True)
 class RunQuery:
-    """A selection of runs; None matches any. `run` is `<run>`, `<run>-<attempt>`, or either after `<experiment>/`."""
+    """A selection of runs; None matches all. `run` is `<run>` or `<run>-<attempt>`, perhaps after `<experiment>/`."""
 
     experiment: str | None = None
     branch: str | None = None
@@ -106,7 +106,7 @@ def _entry(content: bytes) -> RunIndexEntry | None:
 
 
 def select_runs(entries: Iterable[RunIndexEntry], query: RunQuery) -> list[RunIndexEntry]:
-    """Return the selected runs, oldest first; later waves of a campaign belong to the branch of its first one.
+    """Return the selected runs, oldest first; a campaign's later waves count as runs of its first wave's branch.
 
     Raises:
         ConfigError: a commit is abbreviated to too few characters.
@@ -192,7 +192,7 @@ class StoredRun:
         """Fetch the manifest.
 
         Raises:
-            ConfigError: it is missing, was changed, or is of another version.
+            ConfigError: the manifest is missing, was changed, or has another version.
         """
         self._copy, self._entry = copy, entry
         self._oids = copy.files(entry.folder)
@@ -241,7 +241,7 @@ class StoredRun:
         return self._read_listed("report.json", Report, "report")
 
     def readiness(self) -> ReadinessReport | None:
-        """Read the measurement of readiness; None for other runs.
+        """Read the readiness measurement; None for other runs.
 
         Raises:
             ConfigError: it differs from the manifest, or is of another version.

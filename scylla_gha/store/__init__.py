@@ -1,7 +1,7 @@
 """Records as files: JSON, JSON lines and append-only logs, written atomically; and digests of stored files.
 
-A file is either whole or absent: a temporary file beside it is written and renamed, so a killed process leaves at most
-a `*.tmp`. The record that names a file has its digest, which is checked when the file is read.
+A file is either whole or absent: a temporary file in the same folder is written and renamed, so a killed process leaves
+at most a `*.tmp`. A record that names a file contains its digest, which is checked when the file is read.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ _CHUNK: Final = 1 << 20
 
 @contextlib.contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """Switch off the search for reference cycles while many records are made.
+    """Switch off the search for reference cycles while many records are created.
 
     Records have no reference cycles, and the search takes a fifth to a third of the time.
     """
@@ -118,7 +118,7 @@ def read_journal(path: Path, line: TypeAdapter[T], what: str) -> list[T]:
     Args:
         path: the file.
         line: type of a line.
-        what: subject of the records, for the message.
+        what: subject of the records, for error messages.
 
     Raises:
         ConfigError: a line other than a torn last one is not such a record.
@@ -162,7 +162,7 @@ def file_digest(path: Path, size: int | None = None) -> FileDigest:
 
 
 def digest_mismatch(path: Path, stored: FileDigest | None) -> str | None:
-    """Return the reason why a file does not match its digest; None if it matches, was appended to, or has no digest."""
+    """Return why a file does not match its digest, or None. Appended text and a missing digest are no mismatch."""
     if stored is None:
         return None
     try:

@@ -1,7 +1,7 @@
-"""Rows and files from another machine: no links, no devices, limited sizes, and consistent values.
+"""Read rows and files from another machine safely: no links, no devices, limited sizes, and consistent values.
 
-Rows that are counted together are all of the hub, or all of github.com. The hub follows GitHub's documentation, answers
-at once and refuses nobody, so a difference between the two may come from the server instead of the agent.
+Rows from the hub and from github.com are never counted together. The hub follows GitHub's documentation, answers at
+once and refuses nobody, so a difference between the two may come from the server instead of the agent.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 LINE_BYTES: Final = 64 * 1024
 _VERSION: Final = Result.model_fields["schema_version"].default
-_MOST: Final = 2**53  # no count reaches it, and the columns of tables hold no larger whole number exactly
+_MOST: Final = 2**53  # larger than any count; tables cannot store larger integers exactly
 _VERDICT: Final = ("passed", "score", "grade", "progress")
 
 
@@ -36,7 +36,7 @@ def list_files(folder: Path, most: int) -> list[str]:
     """Return the sorted names in a real folder.
 
     Raises:
-        UntrustedFileError: it is a link, is not a folder, or has more than `most` entries.
+        UntrustedFileError: the path is a link or not a folder, or the folder has more than `most` entries.
     """
     if not stat.S_ISDIR(folder.lstat().st_mode):
         raise UntrustedFileError("is not a folder")
@@ -56,7 +56,7 @@ def open_file(path: Path, most: int) -> Iterator[BufferedReader]:
     The file is checked before opening, since opening a device or a pipe has effects, and again afterwards.
 
     Raises:
-        UntrustedFileError: it is missing, is not such a file, or is too large.
+        UntrustedFileError: the file is missing, too large, or not a regular file without hard links.
     """
     name = path.name
     try:
@@ -133,9 +133,9 @@ def row_fault(row: Result) -> str | None:
     if row.measures_agent != row.outcome.measures_agent:
         return f"measures_agent does not follow from its outcome, {row.outcome}"
     if row.judged and (not row.measures_agent or row.passed is None):
-        return "it is judged, and has no verdict on an agent"
+        return "it is judged, but has no verdict on an agent"
     if not row.judged and any(getattr(row, name) is not None for name in _VERDICT):
-        return "it has a verdict, and is not judged"
+        return "it has a verdict, but is not judged"
     if row.started_at is not None and row.started_at.tzinfo is None:
         return "started_at has no time zone"
     return _number_fault(row)
@@ -151,7 +151,7 @@ def _number_fault(row: Result) -> str | None:
 
 
 def mismatch(row: Result, cell: Cell, plan: Plan, arm: Arm) -> str | None:
-    """Return a message about the first value of a row that differs from the plan of its cell and arm; None if none."""
+    """Return a message about the first value of a row that differs from its cell's plan, or None."""
     planned: dict[str, object] = {
         "experiment": plan.experiment.id,
         "epoch": plan.epoch,
@@ -180,7 +180,7 @@ def of_same_github(rows: Iterable[Result], name: str) -> Iterator[Result]:
         name: name of their file, run or files, for the message.
 
     Raises:
-        ConfigError: some rows are of the hub, and some of github.com.
+        ConfigError: some rows are from the hub, and some from github.com.
     """
     first: Result | None = None
     for row in rows:
@@ -199,19 +199,19 @@ def _where(row: Result) -> str:
 
 
 def require_same_github(rows: Iterable[Result], name: str) -> None:
-    """Check that rows of the hub and of github.com are not counted together.
+    """Check that rows from the hub and from github.com are not counted together.
 
     Raises:
-        ConfigError: some rows are of the hub, and some of github.com.
+        ConfigError: some rows are from the hub, and some from github.com.
     """
     for _ in of_same_github(rows, name):
         pass
 
 
 def reports_of_same_github(reports: Sequence[tuple[str, "Report"]]) -> list[tuple[str, "Report"]]:
-    """Keep the reports without GitHub, or on the GitHub of the newest report that has one; pairs of name and report.
+    """Keep the reports that do not use GitHub, or use the same GitHub as the newest report that does.
 
-    The reports are sorted oldest first.
+    `reports` are pairs of name and report, oldest first.
     """
     newest = next((report.github for _, report in reversed(reports) if report.github), None)
     return [(name, report) for name, report in reports if report.github in (None, newest)]

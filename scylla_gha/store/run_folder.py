@@ -2,7 +2,7 @@
 
 ```
 runs/<experiment>/
-  plan.json                what is to be run
+  plan.json                cells to run
   shards.json              which job runs which cells, if the run is done in shards
   reused.jsonl             rows of earlier runs, whose cells are not run again
   <cell>/
@@ -16,7 +16,7 @@ runs/<experiment>/
                            workspace-left-out.txt
   shards/<NNN>/
     results.jsonl          the rows of that shard's cells, rewritten after each cell
-    manifest.json          what is in it, and what is missing
+    manifest.json          count and digest of the rows, and the cells that were not started
   controls/<scenario or cell>/   results of each judge's controls, and their traffic
   results.jsonl            one row per trial
   controls.jsonl           one row per judge and scenario or trial that was controlled
@@ -163,7 +163,7 @@ def find_judgment(folder: CellFolder, key: str) -> Judgment | None:
 
 
 def keep_judgment(folder: CellFolder, judgment: Judgment, *, stands: bool) -> None:
-    """Store a judgment: the current one in `judgment.json`, others beside it, since all of them were paid for.
+    """Store a judgment: the current one in `judgment.json`, others in `judgments/`, since all of them cost money.
 
     Raises:
         ConfigError: a stored record is invalid.
@@ -188,11 +188,11 @@ def lock_run(folder: Path, *, shared: bool = False) -> None:
     """Lock the run folder until the command ends; create the folder if it is missing.
 
     Two commands in one folder would pay for the same cells twice. The kernel's lock on the folder needs no file and
-    ends with its process. Jobs of several shards share the folder; each shard has a lock of its own.
+    ends with its process. Jobs of several shards share the folder; each shard has a separate lock.
 
     Args:
         folder: the run folder.
-        shared: other commands with a shared lock may hold it too.
+        shared: allow other commands to hold a shared lock at the same time.
 
     Raises:
         RefusedError: another process holds the lock.
@@ -220,9 +220,9 @@ def _held(folder: Path, *, shared: bool) -> Iterator[None]:
 
 
 def lock_holder(folder: os.stat_result) -> str | None:
-    """Describe the process that holds the lock of a folder; None if the kernel's table of locks names none.
+    """Describe the process that holds the lock of a folder, or return None if the kernel's table of locks has none.
 
-    The table is read, since trying the lock would take it.
+    It reads the table, since trying the lock would take it.
     """
     with contextlib.suppress(OSError):
         for line in Path("/proc/locks").read_text().splitlines():
@@ -277,7 +277,7 @@ def stored_packing(folder: RunFolder) -> WavePacking:
     """Read the wave of a run's folder.
 
     Raises:
-        ConfigError: there is no wave, or it belongs to another plan than the one in the folder.
+        ConfigError: there is no wave, or it does not belong to the plan in the folder.
     """
     path = WavePaths(folder.root).packing
     packing = read_record(path, WavePacking)

@@ -63,8 +63,8 @@ CONTENTS = {
     "no UTF-8": (raw().replace(b"ended by itself", b"\xff"), "line 1 is not a row"),
     "time without zone": (raw(started_at="2026-01-02T03:04:05"), "line 1: started_at has no time zone"),
     "measures nothing, and passes": (raw(outcome="sandbox_error"), "measures_agent does not follow from its outcome"),
-    "judged without a verdict": (raw(passed=None), "line 1: it is judged, and has no verdict"),
-    "a verdict without judging": (raw(judged=False), "line 1: it has a verdict, and is not judged"),
+    "judged without a verdict": (raw(passed=None), "line 1: it is judged, but has no verdict"),
+    "a verdict without judging": (raw(judged=False), "line 1: it has a verdict, but is not judged"),
     "another GitHub": (raw(github="github.com"), "its github is not the planned one"),
     "another experiment": (raw(experiment="other"), "its experiment is not the planned one"),
     "another epoch": (raw(epoch="e"), "its epoch is not the planned one"),
@@ -214,12 +214,12 @@ def test_a_line_is_at_most_so_long(tmp_path: Path) -> None:
                                   "scylla-rows-demo-\u0660\u0660\u0660-1", "scylla-trials-demo-000-1"])  # fmt: skip
 def test_a_name_is_that_of_a_shard_of_the_wave(tmp_path: Path, name: str) -> None:
     place = send(tmp_path, good())
-    assert refusal(place.rename(place.with_name(name))) == "its name is not that of a shard of this wave"
+    assert refusal(place.rename(place.with_name(name))) == "its name does not match a shard of this wave"
 
 
 def test_an_attempt_that_has_not_been_yet_is_refused(tmp_path: Path) -> None:
     place = send(tmp_path, good(), attempt=3)
-    assert refusal(place, of=reader(2)) == "the artifact is of attempt 3, but this is attempt 2"
+    assert refusal(place, of=reader(2)) == "the artifact comes from attempt 3, but this is attempt 2"
     assert reader(3).read(place).attempt == 3
 
 

@@ -83,7 +83,7 @@ def test_the_command_line_takes_them_in(folder: RunFolder, tmp_path: Path) -> No
     assert said.code == 0, said.err
     assert said.out.strip() == str(folder.results)
     assert said.err.splitlines() == ["2 rows of 1 artifact, 0 reused",
-                                     ("refused: scylla-rows-demo-000-2: the artifact is of attempt 2, "
+                                     ("refused: scylla-rows-demo-000-2: the artifact comes from attempt 2, "
                                      "but this is attempt 1"),
                                      "missing: 2 cells"]  # fmt: skip
     assert scylla(*args, "--attempt", "2", cwd=tmp_path).err == "4 rows of 2 artifacts, 0 reused\n"

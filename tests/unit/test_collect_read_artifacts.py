@@ -32,7 +32,7 @@ def test_one_bad_artifact_is_refused_whole_and_the_others_go_on(tmp_path: Path) 
     found = gathered(tmp_path)
     assert set(found.rows) == {CELLS[2].id, CELLS[3].id}
     assert [(one.artifact, one.reason[:20]) for one in found.refused] == [
-        (r"'`rm`\n'", "its name is not that"),
+        (r"'`rm`\n'", "its name does not ma"),
         ("scylla-rows-demo-000-1", "line 2 is not a row:"),
     ]
     assert (found.artifacts, found.latest_attempts) == (1, {1: 1})
@@ -128,7 +128,7 @@ def test_the_only_artifact_is_checked_as_any_other(tmp_path: Path) -> None:
     assert [one.artifact for one in gathered(source).refused] == ["scylla-rows-demo-001-1"]
     (source / "manifest.json").write_text("{}")
     assert [(one.artifact, one.reason) for one in gathered(source).refused] == [
-        ("'the only artifact'", "its name is not that of a shard of this wave")
+        ("'the only artifact'", "its name does not match a shard of this wave")
     ]
 
 

@@ -84,7 +84,9 @@ def test_a_mark_outlives_topics_and_description_and_names_its_fixture(site: Fixt
     assert session(site).converge(None, is_new=False)["equal"]
     assert "scylla-fixture" in site.served.hub.state.where(RepositoryRecord)[0].topics
     site.reference = site.reference.__class__(**{**vars(site.reference), "name": "other"})
-    with pytest.raises(RefusedError, match="is marked as 'scylla-fixture: demo', not as a repository of other"):
+    with pytest.raises(
+        RefusedError, match="is marked as 'scylla-fixture: demo', not as a repository of the fixture other"
+    ):
         session(site).status()
 
 

@@ -39,7 +39,7 @@ def test_a_replay_is_no_part_of_the_history(tmp_path: Path) -> None:
     report = read_record(folder.report("json"), Report)
     assert report is not None
     write_record(folder.report("json"), report.model_copy(update={"replayed": True}))
-    with pytest.raises(RefusedError, match="a replay measures nothing, so it is not published on"):
+    with pytest.raises(RefusedError, match="is a replay, which measures nothing, so it is not published on"):
         push_run(folder, BRANCH, Origin(), remote=to, name=NAME)
     assert index_entries(copy_of(tmp_path, tmp_path / "server.git")) == []
 
