@@ -1,4 +1,4 @@
-"""Report from rows: counts, rates, comparisons and warnings, all computed here from the rows.
+"""Step `aggregate`: compute a report from rows: counts, rates, comparisons and warnings.
 
 Only verdicts decide on a hypothesis, never the sign of a difference: an experiment declares with `expected` which
 verdicts would support it. Verdicts of one family are adjusted for its size, so one of them is enough to claim that some
@@ -163,7 +163,7 @@ def aggregate(
 
 
 def _plan_facts(plan: Plan) -> dict[str, Any]:
-    """Return the fields of a report that the plan alone decides."""
+    """Return the fields of a report that depend only on the plan."""
     return {
         "experiment": plan.experiment.id,
         "question": plan.experiment.question,
@@ -193,7 +193,7 @@ def _warnings(
 
 
 def _count(plan: Plan, rows: Iterable[Result]) -> RowCounts:
-    """Count the rows of the plan, each once."""
+    """Count the rows of the plan, each cell once."""
     keys = {cell.id: cell.key for cell in plan.cells}
     variants = {arm.id: arm.variant.id for arm in plan.arms if arm.variant}
     table = RowTable(dict.fromkeys(cell.arm for cell in plan.cells), variants)
@@ -342,7 +342,7 @@ def hypothesis_reading(experiment: Experiment, answer: Sequence[Comparison | Rul
 
 
 def hypothesis_status(expected: Expectation, verdicts: Sequence[Verdict]) -> Status:
-    """Decide on an expectation by the verdicts; a comparison without enough data stays open."""
+    """Decide whether the verdicts support an expectation; comparisons without enough data are undecided."""
     quantity, _, kind = expected.partition("_")
     hits = [verdict in _VERDICTS[kind] for verdict in verdicts]
     is_open = not verdicts or "not_enough_data" in verdicts

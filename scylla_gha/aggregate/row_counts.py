@@ -1,4 +1,4 @@
-"""Counts of rows by arm: numbers come from the columns of a table, and texts are counted during reading."""
+"""Count rows by arm: numbers are stored in a table's columns, and texts are counted while rows are read."""
 
 import math
 from collections import Counter, defaultdict
@@ -15,13 +15,13 @@ from scylla_gha.sandboxes import SANDBOXES
 
 
 def whole(values: Iterable[float]) -> float | None:
-    """Return the sum; None if a value is unknown (NaN), or if there is none."""
+    """Return the sum, or None if a value is unknown (NaN) or there are no values."""
     terms = list(values)
     return sum(terms) if terms and not any(map(math.isnan, terms)) else None
 
 
 def mean(values: Iterable[float]) -> float | None:
-    """Return the mean of the known values; None if there is none."""
+    """Return the mean of the known values, or None if no value is known."""
     known = [value for value in values if not math.isnan(value)]
     return sum(known) / len(known) if known else None
 
@@ -88,7 +88,7 @@ class ArmTexts:
     excused: dict[str, list[tuple[int, str]]] = field(default_factory=lambda: defaultdict(list))
     versions: set[str] = field(default_factory=set)
     unverified: set[str] = field(default_factory=set)
-    beside_mode: int = 0  # trials with requests of clients that the mode does not have
+    beside_mode: int = 0  # trials with requests by clients outside the mode
     other_clients: Counter[str] = field(default_factory=Counter)  # number of such requests, by client
     unadjusted: Counter[str] = field(default_factory=Counter)
     judge_unadjusted: Counter[str] = field(default_factory=Counter)
@@ -147,12 +147,12 @@ class CountedRows:
         return [column[row] for row in self.rows]
 
     def above_zero(self, name: str) -> list[int]:
-        """Return the known numbers of a column, except 0."""
+        """Return the known numbers of a column that are above 0."""
         return [int(value) for value in self.values(name) if value > 0]
 
     @property
     def side_usd(self) -> list[float]:
-        """Cost of requests to other models, of the rows that have such requests."""
+        """Cost of requests to other models in USD, one value per row with such requests."""
         pairs = zip(self.values("side_requests"), self.values("side_usd"), strict=True)
         return [usd for requests, usd in pairs if requests > 0]
 
@@ -164,7 +164,7 @@ class CountedRows:
 
     @property
     def tokens(self) -> list[float]:
-        """Tokens of all kinds of each row; the stated total if the kinds are unknown."""
+        """Tokens per row, summed over all kinds; the row's total if a kind is unknown."""
         kinds = zip(*(self.values(name) for name in TOKENS), strict=True)
         sums = map(sum, kinds)
         return [
@@ -178,7 +178,7 @@ class CountedRows:
         return dict(sorted(Counter(self.table.outcomes[row] for row in self.rows).items()))
 
     def counts(self, planned: int) -> Counts:
-        """Return the denominators."""
+        """Return the denominators: planned, ran, judged and scored."""
         scores = self.judged.values("score")
         return Counts(
             planned=planned, ran=len(self), judged=len(scores), scored=sum(not math.isnan(score) for score in scores)
@@ -194,7 +194,7 @@ class RowCounts:
             are compared.
         table: numbers of the rows.
         verdicts: numbers of passed, judged and unjudged trials, by scenario and arm.
-        left_out: outcome and reason of each cell that is not in the rates.
+        left_out: outcome and reason of each cell that is excluded from the rates.
     """
 
     uncommon: frozenset[str] = frozenset()
@@ -276,7 +276,7 @@ def _between(passed: int, judged: int, unjudged: int) -> tuple[float, float]:
 
 
 def _excused(row: Result) -> dict[str, int]:
-    """Return the number of attempts that do not measure the agent, by outcome; an old row only has its own outcome."""
+    """Return the number of attempts that do not measure the agent, by outcome; an old row only has one outcome."""
     if row.excused_attempts or row.measures_agent or row.outcome is Outcome.JUDGE_ERROR:
         return row.excused_attempts
     return {row.outcome.value: 1}

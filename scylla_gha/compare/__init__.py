@@ -1,4 +1,4 @@
-"""Verdicts on arms: those of a comparison of two result sets, with its gate, and those in stored files.
+"""Compare two result sets and check a gate on the verdicts; read the verdicts on arms from stored files.
 
 A file is a report, a comparison (`compare --json`) or a history (`history --json`). A report compares arms with the
 experiment's baseline arm, the other two with a pinned result.
@@ -37,11 +37,11 @@ def compare(a: "LoadedResults", b: "LoadedResults", pairs: ArmPairs, metric: Met
         b: the set that is compared with it.
         pairs: an arm of A with its arm of B; empty: arms of the same name, or the only arm of each set.
         metric: metric of the verdict.
-        margin: largest difference that counts as none.
+        margin: largest difference that counts as equal.
 
     Raises:
-        ConfigError: an arm does not exist, A and B have no arm of the same name, or some rows are of the hub and some
-            of github.com.
+        ConfigError: an arm does not exist, A and B have no arm of the same name, or some rows are from the hub and
+            some from github.com.
     """
     from scylla_gha.analysis.side_by_side import confounders, side_by_side
 
@@ -61,7 +61,7 @@ def require_verdicts(comparison: ResultComparison, gate: FailOn) -> None:
     """Check that no arm has the verdict that a gate refuses.
 
     Raises:
-        GateError: an arm has it, or nothing was compared.
+        GateError: an arm has this verdict, or nothing was compared.
     """
     if not comparison.pairs:
         raise GateError(f"--fail-on {gate}: nothing was compared, so nothing is shown to hold")
@@ -109,7 +109,7 @@ def _notes(a: "LoadedResults", b: "LoadedResults") -> Iterator[str]:
 
 
 def _unpaired(a: "LoadedResults", b: "LoadedResults", pairs: ArmPairs, *, is_chosen: bool) -> Iterator[str]:
-    """Warn of sets without a row, and of arms without a partner, unless the user chose the pairs."""
+    """Warn of sets without rows, and of arms without a partner unless the user chose the pairs."""
     for letter, results in (("A", a), ("B", b)):
         if not results.rows:
             yield f"{letter} ({results.name}) has no row: nothing can be compared."
@@ -195,9 +195,9 @@ def worse_arms(verdicts: Iterable[ArmVerdict]) -> list[ArmVerdict]:
 
 
 def arm_globs(alarms: Sequence[ArmVerdict], known: Iterable[str]) -> str:
-    """Return globs of the cells that a confirming run measures: all cells of each arm, and of its known baseline.
+    """Return globs of the cells that a confirming run measures: all cells of each arm and of its known baseline.
 
-    Scenarios that went down are not enough: they were chosen for a high earlier rate, so chance alone lowers it.
+    Only the scenarios that went down are not enough: they tend to have had a high rate by chance, which drops again.
     """
     baselines = set(known)
     arms = [alarm.arm for alarm in alarms] + [alarm.against for alarm in alarms if alarm.against in baselines]

@@ -108,7 +108,7 @@ def _of_run(name: str, folder: RunFolder) -> LoadedResults:
 
 
 def _first_rows(rows: Iterable[Result]) -> tuple[tuple[Result, ...], int]:
-    """Return the first row of each cell, and how many more rows there were."""
+    """Return the first row of each cell, and the number of the other rows."""
     first: dict[str, Result] = {}
     count = 0
     for row in rows:
@@ -177,7 +177,7 @@ def _published_rows(branch: str, repository: str | None, query: RunQuery) -> Ite
 
 
 def _run_table(rows: Iterable[tuple[str, Result]]) -> "pandas.DataFrame":
-    """Return a table of rows with their runs; the rows are read one at a time, and not kept as records."""
+    """Return a table of rows with their runs; the rows are read one at a time, to save memory."""
     import pandas
 
     runs: list[str] = []
@@ -222,7 +222,7 @@ def read_rows(path: Path) -> tuple[Result, ...]:
 
 
 def _with_offset(row: Result) -> Result:
-    """Return the row with a time zone, which rows that earlier versions imported may lack."""
+    """Add the time zone that is missing in rows that earlier versions imported."""
     return row if row.started_at is None else row.model_copy(update={"started_at": as_utc(row.started_at)})
 
 
@@ -277,7 +277,7 @@ def _label(file: Path, others: Sequence[Path]) -> str:
 
 
 def _epochs(file: Path, label: str) -> "Iterator[ResultSet]":
-    """Yield the result sets of a file by the time when they began, or in the order of the rows if that is unknown."""
+    """Yield the result sets of a file by their start times, or in the order of the rows if these are unknown."""
     from scylla_gha.analysis.history import ResultSet
 
     epochs: dict[str, list[Result]] = defaultdict(list)

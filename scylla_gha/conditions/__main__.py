@@ -212,7 +212,7 @@ def _count_faults(value: Json, count: Mapping[str, int | None]) -> Iterator[str]
 
 
 def _objects(value: Json) -> list[dict[str, Any]]:
-    """Return the selected objects that have an id, and thus a place in the order of the writes."""
+    """Return the selected objects that have an id, so their position in the order of writes is known."""
     elements = value if isinstance(value, list) else [value]
     return [element for element in elements if isinstance(element, dict) and "id" in element]
 

@@ -110,7 +110,7 @@ def _tag(html: str, begin: int, name: re.Match[str]) -> tuple[HtmlPiece, int]:
 
 
 def _value(html: str, begin: int) -> tuple[str, int]:
-    """Return the value of an attribute, and the position after it; without its last quote it goes on to the end."""
+    """Return the value of an attribute, and the position after it; a value without closing quote ends with the text."""
     quote = html[begin : begin + 1]
     if quote in {'"', "'"}:
         end = html.find(quote, begin + 1)
@@ -152,7 +152,7 @@ class PageText:
 
 
 def plain_text(text: str, invisible: "re.Pattern[str]") -> str:
-    """Return a text without Markdown, such as a title, without its invisible characters."""
+    """Return a text that is not Markdown, such as a title, without its invisible characters."""
     return unicodedata.normalize("NFC", invisible.sub("", _REVERSED.sub("", text)).replace("\u2800", " "))
 
 
@@ -200,7 +200,7 @@ def _parser() -> Any:  # noqa: ANN401 imported late
 
 
 def _footnote_rule(state: Any, start: int, end: int, silent: bool) -> bool:  # noqa: ANN401 markdown-it's rule
-    """Take the definition of a footnote out of the text: its first line, and the lines up to the next empty one."""
+    """Move the definition of a footnote out of the text: its first line, and all lines up to the next empty line."""
     text = _line(state, start)
     label = _FOOTNOTE.match(text)
     if label is None or state.is_code_block(start):

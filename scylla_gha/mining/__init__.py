@@ -1,1 +1,1 @@
-"""Mining of the user's repository: its commits, its languages, and what tasks are made of."""
+"""Read the user's repository to make tasks from it: commits, languages, tests and their requirements."""

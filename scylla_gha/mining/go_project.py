@@ -65,7 +65,7 @@ def go_setup(tree: Path, cache: Path) -> Tools:
 
 
 def go_toolchain(cache: Path) -> Tools:
-    """Return the newest toolchain as a package, or else the machine's own."""
+    """Return the newest toolchain as a package, or the machine's toolchain."""
     try:
         tools = Tools(python=pinned((_TOOLCHAIN,), ()))
         search_path(tools, cache)

@@ -1,4 +1,4 @@
-"""Test runners of languages: which files they run, and the shell command that runs them."""
+"""Test runners of programming languages: which files they run, and the shell commands that start them."""
 
 import re
 from dataclasses import dataclass
@@ -29,12 +29,12 @@ class RunnerProgram:
 
     Attributes:
         name: name as in `CodeEnvironment.framework`.
-        language: for people.
+        language: the language's display name.
         suffixes: file suffixes of the language's code.
-        patterns: files that it runs unless the project says otherwise, as lines of a `.gitignore`.
-        command: for /bin/sh, in the project's root; "{options}" are the project's, and $FILES is a file with the names
-            of test files, one per line.
-        shows: regular expression for the output if tests ran, because code may end the process early with exit code 0.
+        patterns: files that it runs unless the project configures others, as lines of a `.gitignore`.
+        command: command for /bin/sh in the project's root; "{options}" stands for the project's options, and $FILES is
+            a file with the names of test files, one per line.
+        shows: regular expression that the output matches if tests ran; code may end the process early with exit code 0.
         before: lines of a shell script that run first, so that tests run as in their commit.
         system: programs that must be installed on the machine.
         packages: Debian packages with these programs, for the image of the Docker sandbox.

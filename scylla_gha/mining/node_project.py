@@ -43,7 +43,7 @@ class NodeProject:
     """Project as its package.json describes it.
 
     Attributes:
-        framework: what runs its tests; None: nothing that is known, for `reason`.
+        framework: runner of its tests; None: no supported runner, for the given `reason`.
         packages: npm packages at exact versions.
         options: options of the framework.
         test_files: files that it is told to run, as lines of a `.gitignore`; empty: its default.

@@ -58,7 +58,7 @@ class PythonProject:
         constraints: versions of a lock file.
         import_roots: folders that modules are imported from, beside the root and `src`.
         pytest_options: the project's own options that select tests or change how modules are imported.
-        test_files: patterns of names of test files that pytest is told to collect; empty: its default.
+        test_files: name patterns of the test files that pytest is configured to collect; empty: pytest's default.
         install: the package with its entry points; None: the files declare none.
         files: what a build would write: the module of the version.
     """

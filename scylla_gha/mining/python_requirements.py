@@ -1,4 +1,4 @@
-"""Requirements of a Python project and of its tests, as its files declare them."""
+"""Read the requirements of a Python project and of its tests from its files, and resolve them to versions."""
 
 import configparser
 import functools
@@ -41,7 +41,7 @@ _TEST_FILES: Final = tuple(
 )
 _REQUIREMENT: Final = re.compile(r"[A-Za-z0-9][\w.-]*\s*(\[[\w.,\s-]+\])?\s*([<>=!~(].*|;.*)?$")
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*")
-# Linters and builders of documentation run no test, and are what conflicts most often.
+# Linters and documentation builders are not needed by tests, and cause most conflicts.
 _NO_TEST_TOOL: Final = re.compile(
     r"(black|ruff|flake8.*|mypy|pylint|isort|pre-commit|sphinx.*|furo|myst-parser|mkdocs.*|twine|build|wheel|tox|nox|"
     r"bumpversion|bump2version|commitizen|pyright|basedpyright|python-semantic-release|cibuildwheel|codecov|coveralls|"
@@ -53,7 +53,7 @@ _MOST_INCLUDED: Final = 5  # levels of files that requirements.txt names
 
 
 def package_requirements(tree: Path, pyproject: Mapping[str, Any], setup: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the requirements of the package; `setup` has the arguments of `setup(...)`, or the same from setup.cfg."""
+    """Yield the package's requirements; `setup` has the arguments of `setup(...)`, from setup.py or setup.cfg."""
     yield from texts(at(pyproject, "project", "dependencies"))
     yield from _of_poetry(at(pyproject, "tool", "poetry", "dependencies"))
     yield from _of_poetry(toml_file(tree / _PIPFILE).get("packages"))
@@ -139,13 +139,13 @@ def _of_tools(pyproject: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _test_groups(groups: Mapping[str, Any]) -> list[str]:
-    """Return the groups of tests, or those of development if there are none."""
+    """Return the groups named after tests, or the development groups if there are none."""
     names = [name for name in groups if _TEST_GROUP.match(name)]
     return [name for name in names if "test" in name.lower()] or names
 
 
 def _of_group(groups: Mapping[str, Any], name: str, seen: set[str]) -> Iterator[str]:
-    """Yield a dependency group with those that it includes."""
+    """Yield the requirements of a dependency group and of the groups that it includes."""
     seen.add(name)
     for entry in groups.get(name) or []:
         if isinstance(entry, str):
@@ -157,7 +157,7 @@ def _of_group(groups: Mapping[str, Any], name: str, seen: set[str]) -> Iterator[
 def _of_poetry(dependencies: object) -> Iterator[str]:
     for name, wish in mapping(dependencies).items():
         version = wish if isinstance(wish, str) else at(wish, "version")
-        if name.lower() != "python" and isinstance(version, str):  # else a path, or a repository
+        if name.lower() != "python" and isinstance(version, str):  # otherwise a path or a repository
             extras = ",".join(texts(at(wish, "extras")))
             yield f"{name}{f'[{extras}]' if extras else ''}{_poetry_range(version)}"
 
@@ -179,7 +179,7 @@ def _poetry_range(version: str) -> str:
 
 
 def _of_file(tree: Path, path: Path, depth: int = 0) -> Iterator[str]:
-    """Yield the requirements of a file, with those of the files that it names with -r."""
+    """Yield the requirements of a file and of the files that it includes with -r."""
     if depth > _MOST_INCLUDED or not path.resolve().is_relative_to(tree.resolve()):
         return
     try:
@@ -213,9 +213,9 @@ def pinned(requirements: tuple[str, ...], beside: tuple[str, ...], constraints: 
     """Resolve requirements and their dependencies to exact, compatible versions.
 
     Args:
-        requirements: those to resolve.
+        requirements: requirements to resolve.
         beside: further requirements that must be compatible; the caller pins them.
-        constraints: versions of packages, if they are required.
+        constraints: versions of packages, used only if the packages are required.
 
     Raises:
         ToolError: no compatible versions exist, or no package index answers.

@@ -63,7 +63,7 @@ class CommitTree:
 
     Attributes:
         blobs: files and links that a fixture can hold.
-        left_out: the other entries by path, each with what it is: `SUBMODULE`, `UNREADABLE_NAME` or `ESCAPING_LINK`.
+        left_out: kinds of the other entries by path: `SUBMODULE`, `UNREADABLE_NAME` or `ESCAPING_LINK`.
             Bytes of a path that are not UTF-8 are surrogates.
     """
 
@@ -77,7 +77,7 @@ class CommitTree:
 
 
 def checkout_of(folder: Path) -> RepositoryCheckout:
-    """Return the repository whose top folder this is.
+    """Open the repository with this top folder.
 
     Raises:
         FixtureError: the folder is not a repository, or lies inside one.
@@ -104,7 +104,7 @@ def _ask(root: Path, *args: str, stdin: bytes = b"") -> str | None:
 
 
 def is_shallow(checkout: RepositoryCheckout) -> bool:
-    """Return True if the clone was made without the older commits."""
+    """Return True if the clone is shallow, so older commits are missing."""
     return _ask(checkout.root, "rev-parse", "--is-shallow-repository") == "true"
 
 
@@ -114,7 +114,7 @@ def origin_of(checkout: RepositoryCheckout) -> str | None:
 
 
 def published_commit(checkout: RepositoryCheckout) -> str | None:
-    """Return the newest commit of the checkout that a branch of `origin` has too; None if there is none."""
+    """Return the newest commit of the checkout that is also on a branch of `origin`, or None."""
     refs = _ask(checkout.root, "for-each-ref", "--format=%(objectname)", "refs/remotes/origin")
     if not checkout.head or not refs:
         return None
@@ -153,7 +153,7 @@ def check_out(checkout: RepositoryCheckout, commit: str, folder: Path) -> None:
 
 
 def _without_filters(checkout: RepositoryCheckout) -> list[str]:
-    """Return git's options that switch off the filters of the repository's own configuration."""
+    """Return git's options that switch off the filters in the repository's configuration."""
     names = _ask(
         checkout.root, "config", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$"
     )

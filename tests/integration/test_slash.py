@@ -135,7 +135,7 @@ def test_a_fork_orders_no_measurement_of_skills(stage: Stage) -> None:
 def test_a_pull_request_whose_head_is_no_longer_that_of_the_event_orders_nothing(stage: Stage) -> None:
     said = stage.push(sha=MOVED)
     assert (said.code, stage.state.dispatches, stage.outputs) == (0, [], {"accepted": "false"})
-    assert f"refused: the pull request is closed, or its head is now `{HEAD[:10]}`" in said.err
+    assert f"refused: the pull request is closed, or its head has moved to `{HEAD[:10]}`" in said.err
 
 
 def test_a_pull_request_of_a_fork_orders_nothing(stage: Stage) -> None:

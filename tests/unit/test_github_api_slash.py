@@ -52,7 +52,7 @@ def test_an_order_is_read(body: str, order: SlashCommand) -> None:
         ("evaluate", "name one experiment or skill"),
         ("evaluate demo 0123abc more", "name one experiment or skill"),
         ("skill ../pdf", "a name consists"),
-        ("skill pdf --only a", "for cells of an experiment"),
+        ("skill pdf --only a", "does not take `--only`, which selects cells of an experiment"),
         ("evaluate ../demo", "a name consists"),
         ("evaluate Demo", "a name consists"),
         ("evaluate $(id)", "a name consists"),
