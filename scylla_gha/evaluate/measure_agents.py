@@ -32,8 +32,10 @@ from scylla_gha.model.trial import Attempt, Inventory, Observed, Outcome, Sessio
 from scylla_gha.model.variant import AgentResources, Variant
 from scylla_gha.plan.selection import select
 from scylla_gha.prepare import prepare_scenario, prepare_workspace
-from scylla_gha.prepare.tools import cache_root, newest_npm_version
+from scylla_gha.prepare.agent_programs import newest_version
+from scylla_gha.prepare.tools import cache_root
 from scylla_gha.prepare.workspace import scratch
+from scylla_gha.providers import shared_style
 from scylla_gha.providers.base import parse_object
 from scylla_gha.providers.scripted import SHELL_TEXT, scripted_provider
 from scylla_gha.report.document import clipped
@@ -99,6 +101,15 @@ class AgentStart:
         """The agent's short names of models, sorted."""
         package = self.installed.agent.package
         return sorted(package.aliases) if package else []
+
+    def models(self, library: Library) -> list[str]:
+        """Return the ids of the models whose API the agent speaks, sorted."""
+        spoken = self.installed.agent.api_styles
+        return sorted(name for name, model in library.models().items() if shared_style(spoken, model.provider))
+
+    def takes(self, variant: Variant, model: str, library: Library) -> bool:
+        """Return whether the agent can take all parts of a variant's treatment."""
+        return not list(self.installed.agent.unsupported(self.arm("variant", model, variant), library.roots))
 
     def arm(self, arm_id: str, model: str, variant: Variant | None = None) -> Arm:
         """Return an arm of the agent."""
@@ -184,8 +195,8 @@ def measure_baseline(agent: str, sandbox: SandboxWish, library: Library) -> Inve
         ConfigError: the agent is built in.
         ToolError: the agent sent no model request.
     """
-    models = sorted(library.models())
     with startable(agent, sandbox, library) as start:
+        models = start.models(library)
         observations = [seen for model in models for seen in _observe(start, model)]
         aliases = {name: _requested_model(_observe(start, name)) or name for name in start.aliases}
     return Inventory(
@@ -252,7 +263,7 @@ def measure_update(
         ToolError: the registry or the sandbox cannot be used.
     """
     name, pinned = agent_name(agent)
-    version = pinned or newest_npm_version(package.npm)
+    version = pinned or newest_version(package.npm, package.source)
     stored = _newest(library.inventories(), name, version)
     report(f"{name} {version}: compared with {stored.version if stored else 'nothing: no inventory is stored'}")
     update = AgentUpdate(agent=name, version=version, stored=stored.version if stored else None)
@@ -269,6 +280,7 @@ def measure_update(
     variants = [library.tiers.variant(id_) for id_ in select("sub-tests", options.sub_tests, library.tiers.names)]
     report(f"{name} {version}: starting it with {counted(len(variants), 'sub-test')}")
     with startable(f"{name}@{version}", options.sandbox, library) as start:
+        variants = [variant for variant in variants if start.takes(variant, options.model, library)]
         attempts = start_variants(variants, options.model, start, library, options.jobs, inventory)
         differences += [
             _difference(f"delivery of {variant.id}", attempt.delivery.shortfall if attempt.delivery else attempt.reason)
@@ -285,9 +297,8 @@ def measure_sessions(
 
     Return the facts, and the faults of reading its transcripts.
     """
-    models = sorted(library.models())
     with scripted_provider() as url, startable(agent, sandbox, library, GatewaySettings.local(url)) as start:
-        aliases = start.aliases
+        models, aliases = start.models(library), start.aliases
         with ThreadPoolExecutor(jobs) as workers:
             results = workers.map(partial(_session, start), (*models, *aliases))
             sessions = dict(zip((*models, *aliases), results, strict=True))

@@ -8,6 +8,7 @@ need only the folder of packages.
 """
 
 import os
+import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +16,15 @@ from scylla_gha.errors import ToolError
 from scylla_gha.model import digest
 from scylla_gha.model.agent_manifest import CliPackage
 from scylla_gha.prepare.mcp_packages import node_package
-from scylla_gha.prepare.tools import create_environment, install_packages, link_native, make_once, run_npm
+from scylla_gha.prepare.tools import (
+    create_environment,
+    install_packages,
+    link_native,
+    make_once,
+    newest_npm_version,
+    run_npm,
+    run_uv,
+)
 from scylla_gha.store import write_text
 
 _LAUNCHER: Final = """\
@@ -41,6 +50,26 @@ def cli_program(package: CliPackage, version: str, cache: Path) -> Path:
     if not program.exists():
         raise ToolError(f"{package.npm or package.pypi} {version} has no program {package.program!r}")
     return program
+
+
+def newest_version(npm: str, package: CliPackage | None) -> str:
+    """Return the newest version of an agent CLI in its registry.
+
+    Args:
+        npm: name of its npm package; empty: it is of PyPI.
+        package: package of its manifest; None: it has none.
+
+    Raises:
+        ToolError: the registry does not answer.
+    """
+    if npm or package is None:
+        return newest_npm_version(npm)
+    with tempfile.TemporaryDirectory() as folder:
+        names, pins = Path(folder, "names"), Path(folder, "pins")
+        names.write_text(f"{package.pypi}\n", encoding="utf-8")
+        options = ("--quiet", "--no-deps", "--no-header", "--no-annotate", "--output-file", str(pins))
+        run_uv("pip", "compile", *options, str(names), fault=f"uv could not look up {package.pypi}")
+        return pins.read_text("utf-8").strip().partition("==")[2]
 
 
 def _install_npm(package: CliPackage, version: str, folder: Path) -> None:

@@ -83,3 +83,10 @@ def test_tokens_of_all_kinds_are_counted_until_the_budget_is_spent() -> None:
     assert refusal.error == "budget_exceeded:trial_tokens"
     assert "the limit of 100 tokens of this key is reached (109 so far)" in refusal.message
     assert TokenCounter(None, 10**9).refusal() is None
+
+
+def test_a_turn_that_is_sent_again_without_an_end_is_refused() -> None:
+    conversation = Conversation()
+    refusals = [conversation.count(digests())[1] for _ in range(42)]
+    assert [refusal.error if refusal else None for refusal in refusals[38:]] == [None, None, *["repeated_request"] * 2]
+    assert conversation.count(None) == (None, None), "probes belong to no turn"
