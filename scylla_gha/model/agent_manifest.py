@@ -24,6 +24,7 @@ PLACEHOLDERS: Final = {
     "turns": "limit of turns",
     "api_retries": "number of retries that the CLI itself may make",
     "text": "text of the system prompt",
+    "text_json": "text of the system prompt, as a string of JSON or TOML",
     "text_file": "file in HOME with the text of the system prompt",
     "names": "names of tools: a list in a file, joined by commas in a flag",
     "name": "name of the MCP server, skill or sub-agent",
@@ -33,6 +34,7 @@ PLACEHOLDERS: Final = {
     "args": "arguments of the MCP server, as a list",
     "argv": "program and arguments of the MCP server, as a list",
     "env": "environment of the MCP server, as an object",
+    "env_toml": "environment of the MCP server, as an inline table of TOML",
 }
 PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
 

@@ -25,10 +25,18 @@ _COMMAND_ARGUMENTS: Final = ("command", "cmd")
 STYLES: Final[Sequence[ScriptedStyle]] = (messages, scripted_responses, scripted_chat)
 
 
+class _Server(ThreadingHTTPServer):
+    command: str = _COMMAND
+
+
 @contextmanager
-def scripted_provider() -> Iterator[str]:
-    """Serve scripted answers of all API styles on this machine; yield the base URL, without a version."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+def scripted_provider(command: str = _COMMAND) -> Iterator[str]:
+    """Serve scripted answers of all API styles on this machine; yield the base URL, without a version.
+
+    Agents are asked to run the `command` in their shell.
+    """
+    server = _Server(("127.0.0.1", 0), _Handler)
+    server.command = command
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:
@@ -38,28 +46,29 @@ def scripted_provider() -> Iterator[str]:
         server.server_close()
 
 
-def next_answer(style: ScriptedStyle, body: Body) -> ScriptedAnswer:
+def next_answer(style: ScriptedStyle, body: Body, command: str = _COMMAND) -> ScriptedAnswer:
     """Return the answer to a request: a use of the shell if it is offered and was not used yet, else a text."""
     if style.has_result(body):
         return ScriptedAnswer()
     schemas = dict(style.offered(body))
     shell = next((name for name in _SHELLS if name in schemas), None)
-    call = ToolRequest("scripted", shell, _arguments(schemas[shell])) if shell else None
+    call = ToolRequest("scripted", shell, _arguments(schemas[shell], command)) if shell else None
     return ScriptedAnswer(call=call)
 
 
-def _arguments(schema: Body) -> Body:
+def _arguments(schema: Body, command: str) -> Body:
     """Return the arguments of a shell's call: the command, and a text for the description and required arguments."""
     properties = inner_object(schema, "properties")
     name = next((name for name in _COMMAND_ARGUMENTS if name in properties), _COMMAND_ARGUMENTS[0])
     is_list = inner_object(properties, name).get("type") == "array"
     required = schema.get("required")
     others = {*(required if isinstance(required, list) else []), *({"description"} & properties.keys())} - {name}
-    return {name: ["sh", "-c", _COMMAND] if is_list else _COMMAND, **dict.fromkeys(sorted(others), "Say hello")}
+    return {name: ["sh", "-c", command] if is_list else command, **dict.fromkeys(sorted(others), "Say hello")}
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    server: _Server
 
     def do_POST(self) -> None:
         """Answer a request for an answer, or for a count of tokens."""
@@ -69,7 +78,7 @@ class _Handler(BaseHTTPRequestHandler):
             if style.COUNT_PATHS.search(path):
                 return self._send(200, json.dumps(style.count()))
             if style.PATHS.search(path):
-                answer = next_answer(style, body)
+                answer = next_answer(style, body, self.server.command)
                 if style.is_streamed(path, body):
                     return self._send(200, "".join(style.events(body, answer)), "text/event-stream")
                 return self._send(200, json.dumps(style.whole(body, answer)))

@@ -10,17 +10,16 @@ from tests.support.agent_clis import (
     TREATMENTS,
     arm,
     attempts,
-    diligent,
     evaluate,
     first_requests,
     pinned,
     takes,
+    working_provider,
     write_experiment,
     write_treatments,
 )
 from tests.support.command import scylla
 from tests.support.git import shell
-from tests.support.provider import serve
 
 # Packages of plug-ins, and a list of prices; no setting prevents it.
 TRIED = {"opencode": {"registry.npmjs.org"}, "aider": {"raw.githubusercontent.com"}}
@@ -36,8 +35,8 @@ PROOFS = {
 
 @pytest.mark.parametrize("name", sorted(MANIFESTS))
 def test_it_writes_a_file_and_reaches_no_other_host(tmp_path: Path, name: str) -> None:
-    with serve(diligent) as provider:
-        said = evaluate(tmp_path, name, provider.url)
+    with working_provider(name) as url:
+        said = evaluate(tmp_path, name, url)
     assert said.code == 0, said.err
     (attempt,) = attempts(tmp_path).values()
     assert (attempt["outcome"], attempt["diff"]["files"]) == ("completed", ["hello.py"]), attempt["reason"]
@@ -54,8 +53,8 @@ def test_it_writes_a_file_and_reaches_no_other_host(tmp_path: Path, name: str) -
 def test_each_treatment_is_proved_and_taken_away_or_refused(tmp_path: Path, name: str) -> None:
     shell(write_treatments(tmp_path), "git init -q && git add -A")
     taken = [sub_test for sub_test in TREATMENTS if takes(name, sub_test)]
-    with serve(diligent) as provider:
-        said = evaluate(tmp_path, name, provider.url, variants=tuple(f"T1/{sub_test}" for sub_test in taken))
+    with working_provider(name) as url:
+        said = evaluate(tmp_path, name, url, variants=tuple(f"T1/{sub_test}" for sub_test in taken))
     assert said.code == 0, said.err
     made, texts = attempts(tmp_path), first_requests(tmp_path)
     ids = {sub_test: arm(name, f"t1-{sub_test}") for sub_test in taken}

@@ -1,19 +1,34 @@
 """Experiments with agent CLIs that have a manifest, at the versions with which their manifests were measured."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.model.agent_manifest import AgentManifest
+from scylla_gha.providers.scripted import scripted_provider
 from tests.support.command import Said, scylla
 from tests.support.materials import SERVER
-from tests.support.provider import Body, Say, tool_results
+from tests.support.provider import Body, Say, serve, tool_results
 from tests.support.repository import write_tree
 
 LIBRARY = Library((toolkit_root(),))
 MANIFESTS: dict[str, AgentManifest] = {name: LIBRARY.agent_manifest(name) for name in LIBRARY.agent_names()}
-MODEL = "claude-sonnet-5"
+# Model, variable of the provider's address, and variable of its key, by API style.
+MODELS = {
+    "anthropic-messages": ("claude-sonnet-5", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),
+    "openai-responses": ("gpt-5.5", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
+}
+OPENAI_MODEL = """\
+id: gpt-5.5
+provider: openai
+context_tokens: 400000
+max_output_tokens: 128000
+price:
+  {input: 1.0, output: 10.0, cache_read: 0.1, cache_write_5m: 1.0, cache_write_1h: 1.0, date: 2026-11-28, source: none}
+"""
 WRITE = "printf 'print(\"Hello, World!\")\\n' > hello.py && python3 hello.py"
 SUBMIT = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 SHELLS = ("run_shell_command", "bash", "Bash", "shell", "exec_command")
@@ -87,9 +102,25 @@ def diligent(body: Body) -> Say:
     return Say("I write it.", shell["name"], {"command": WRITE, **others})
 
 
+def style(name: str) -> str:
+    """The API style of a CLI's models in tests."""
+    return next(style for style in MANIFESTS[name].api_styles if style in MODELS)
+
+
+@contextmanager
+def working_provider(name: str) -> Iterator[str]:
+    """Serve a model that lets the CLI write the file; yield the address."""
+    if style(name) == "anthropic-messages":
+        with serve(diligent) as provider:
+            yield provider.url
+    else:
+        with scripted_provider(WRITE) as url:
+            yield url
+
+
 def arm(name: str, variant: str) -> str:
     """The id of an arm."""
-    return f"{variant.lower().replace('/', '-')}.{name}.{MODEL}"
+    return f"{variant.lower().replace('/', '-')}.{name}.{MODELS[style(name)][0]}"
 
 
 def evaluate(
@@ -98,7 +129,8 @@ def evaluate(
 ) -> Said:  # fmt: skip
     """Evaluate an agent in a folder, with the provider at an address."""
     write_experiment(root, name, variants, seconds, limits)
-    env = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "sk-ant-canary-0123456789"}
+    _, address, key = MODELS[style(name)]
+    env = {address: url, key: "sk-ant-canary-0123456789"}
     return scylla("evaluate", "probe.yaml", "--yes", "--json", cwd=root, env=env)
 
 
@@ -107,10 +139,10 @@ def write_experiment(
 ) -> None:  # fmt: skip
     """Write the experiment of an agent."""
     text = EXPERIMENT.format(
-        agent=pinned(name), variants=", ".join(variants), model=MODEL, baseline=arm(name, variants[0]),
+        agent=pinned(name), variants=", ".join(variants), model=MODELS[style(name)][0], baseline=arm(name, variants[0]),
         seconds=seconds, limits=limits,
     )  # fmt: skip
-    (root / "probe.yaml").write_text(text)
+    write_tree(root, {"probe.yaml": text, "config/models/gpt-5.5.yaml": OPENAI_MODEL})
 
 
 def write_treatments(root: Path) -> Path:

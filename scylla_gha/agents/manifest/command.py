@@ -167,7 +167,7 @@ def _add_prompt(start: _Start, forms: ManifestTreatment, prompt: SystemPrompt) -
     text = (prompt.replace if replaces else prompt.append) or ""
     if form and "{text_file}" in form.model_dump_json():
         start.files[_PROMPT] = text
-    start.add(form, text=text, text_file=f"{start.values['home']}/{_PROMPT}")
+    start.add(form, text=text, text_json=json.dumps(text), text_file=f"{start.values['home']}/{_PROMPT}")
 
 
 def _add_skills(start: _Start, form: SkillForm) -> None:
@@ -210,7 +210,9 @@ def _add_servers(start: _Start, form: ServerForm) -> None:
 
 def _server_values(name: str, server: ServerCommand) -> dict[str, object]:
     command, args = server.command, list(server.args)
-    return {"name": name, "command": command, "args": args, "argv": [command, *args], "env": dict(server.env)}
+    table = ",".join(f"{json.dumps(key)}={json.dumps(value)}" for key, value in server.env.items())
+    env = {"env": dict(server.env), "env_toml": f"{{{table}}}"}
+    return {"name": name, "command": command, "args": args, "argv": [command, *args], **env}
 
 
 def _flag(flag: str, values: Values) -> str:
