@@ -58,7 +58,7 @@ _VERDICTS: Final[dict[str, frozenset[Verdict]]] = {
     "worse": frozenset({"worse"}),
     "differ": frozenset({"better", "worse"}),
 }
-_WORDS: Final = {"better": "better", "worse": "worse", "differ": "different"}
+_ADJECTIVES: Final = {"better": "better", "worse": "worse", "differ": "different"}
 
 
 def simple_verdict(arm: str, baseline: str, passed: Passed, family: int) -> tuple[Verdict, str]:
@@ -74,18 +74,21 @@ def simple_verdict(arm: str, baseline: str, passed: Passed, family: int) -> tupl
         family: number of comparisons for which p is adjusted.
     """
     both = [(counts[arm], counts[baseline]) for counts in passed.values() if arm in counts and baseline in counts]
-    d = [
+    deltas = [
         arm_counts[0] / arm_counts[1] - baseline_counts[0] / baseline_counts[1]
         for arm_counts, baseline_counts in both
         if arm_counts[1] and baseline_counts[1]
     ]
-    limits = difference_interval(d)
+    limits = difference_interval(deltas)
     if limits is None:
-        return "not_enough_data", f"the arms share {counted(len(d), 'scenario')}, too few for an interval; {_MORE}"
-    p = min(1.0, family * sign_flip_bound(d))
+        return (
+            "not_enough_data",
+            f"the arms share {counted(len(deltas), 'scenario')}, too few for an interval; {_MORE}",
+        )
+    p = min(1.0, family * sign_flip_bound(deltas))
     summary = (
-        f"{100 * sum(d) / len(d):+.1f} points [{100 * limits[0]:+.1f}, {100 * limits[1]:+.1f}] over "
-        f"{counted(len(d), 'scenario')}, p at most {p:.2g} (simple statistics)"
+        f"{100 * sum(deltas) / len(deltas):+.1f} points [{100 * limits[0]:+.1f}, {100 * limits[1]:+.1f}] over "
+        f"{counted(len(deltas), 'scenario')}, p at most {p:.2g} (simple statistics)"
     )
     alpha = _ALPHA if len(passed) <= MOST_EXACT else _DRAWN_ALPHA
     if p <= alpha and not limits[0] <= 0 <= limits[1]:
@@ -362,6 +365,6 @@ def _why(expected: Expectation, verdicts: Sequence[Verdict]) -> str:
     counts = Counter(verdicts)
     shown = ", ".join(f"{count} {verdict.replace('_', ' ')}" for verdict, count in counts.most_common())
     return (
-        f"it expects {quantity} of the comparisons to be {_WORDS[kind]}; of "
+        f"it expects {quantity} of the comparisons to be {_ADJECTIVES[kind]}; of "
         f"{counted(len(verdicts), 'comparison')}{': ' if shown else ''}{shown}"
     )

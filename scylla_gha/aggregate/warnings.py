@@ -38,7 +38,7 @@ _CONTROL_TITLES: Final = {"canary": "canary", "order_swap": "order swap"}
 
 
 def withheld_arms(arms: Sequence[ArmSummary], pairs: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the reasons why arms get no verdict: too many of their trials or of their baseline's do not count.
+    """Return, by arm, why it gets no verdict: it or its baseline has too many trials that do not count.
 
     Args:
         arms: all arms of the report.
@@ -54,13 +54,13 @@ def withheld_arms(arms: Sequence[ArmSummary], pairs: Mapping[str, str | None]) -
 
 
 def without_verdicts(analysis: Analysis, reasons: Mapping[str, str]) -> Analysis:
-    """Return the analysis without verdicts on arms that have a reason; numbers stay."""
+    """Return the analysis with the verdicts on these arms withheld; its numbers do not change."""
     rulings = tuple(_withheld(ruling, reasons.get(ruling.arm)) for ruling in analysis.rulings)
     return analysis.model_copy(update={"rulings": rulings})
 
 
 def withheld_answers(analysis: Analysis, plan: Plan, arms: Sequence[ArmSummary]) -> Analysis:
-    """Return the analysis without verdicts of the declared family on sides that lack too many counted trials."""
+    """Return the analysis; in the declared family, sides with too few counted trials get no verdict."""
     summaries = {arm.arm: arm for arm in arms}
 
     def reason(side: str) -> str | None:
@@ -91,7 +91,7 @@ def excused_warnings(excused: Sequence[Excused]) -> Iterator[str]:
 
 
 def _why_withheld(name: str, arms: Sequence[ArmSummary]) -> str | None:
-    """Return the reason why the arms of a name get no verdict: too few counted cells, or too many gaps of the hub.
+    """Return why the arms get no verdict (too few counted cells, or too many gaps of the hub), or None.
 
     If a trial asked the hub for a feature that only GitHub has, the agent's behaviour on GitHub is unknown.
     """
@@ -224,7 +224,7 @@ def _isolation_warnings(counts: RowCounts) -> Iterator[str]:
 
 
 def _listing_warnings(plan: Plan, counts: RowCounts) -> Iterator[str]:
-    """Yield a warning for each arm with skills of which the CLI, by its own limit, would list the names only."""
+    """Yield a warning for each arm with skills that the CLI's default limit would list by name only."""
     for arm in plan.arms:
         names = plan.name_only_skills.get(arm.id, ())
         if not names or not counts.arm(arm.id):
@@ -238,7 +238,7 @@ def _listing_warnings(plan: Plan, counts: RowCounts) -> Iterator[str]:
 
 
 def _server_tool_warnings(plan: Plan, counts: RowCounts) -> Iterator[str]:
-    """Yield warnings about arms whose agents had tools run by the provider, or their own hosts."""
+    """Yield warnings about arms whose agents used tools run by the provider, or could reach extra hosts."""
     for arm in plan.arms:
         hosts = arm.variant.treatment.hosts if arm.variant else ()
         if hosts and counts.arm(arm.id):

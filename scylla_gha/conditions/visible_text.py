@@ -110,7 +110,7 @@ def _tag(html: str, begin: int, name: re.Match[str]) -> tuple[HtmlPiece, int]:
 
 
 def _value(html: str, begin: int) -> tuple[str, int]:
-    """Return the value of an attribute, and the position after it; a value without closing quote ends with the text."""
+    """Return the value of an attribute, and the position after it; without its closing quote, it ends with the text."""
     quote = html[begin : begin + 1]
     if quote in {'"', "'"}:
         end = html.find(quote, begin + 1)
