@@ -258,8 +258,10 @@ def _missing(declared: Declared, source: Observed, inventory: Inventory | None) 
             if not any(f"{folder}/{file}" in source.instructions for folder in declared.places)
         )
     if declared.texts and source.source == "first request":
-        whole = _plain("\n".join(source.texts))
-        yield from (f"{what} ({source.source})" for what, text in declared.texts.items() if _plain(text) not in whole)
+        shown_text = _plain("\n".join(source.texts))
+        yield from (
+            f"{what} ({source.source})" for what, text in declared.texts.items() if _plain(text) not in shown_text
+        )
     cut = _cut(declared, source)
     for name, shown in cut.items():
         if declared.may_cut_skills and name.startswith("skills/"):
@@ -324,18 +326,18 @@ def _prompt_missing(declared: Declared, text: str, lines: Sequence[str], invento
 
 
 def _undeclared(declared: Declared, source: Observed, inventory: Inventory | None) -> Iterator[str]:
-    own = inventory or _UNKNOWN
+    defaults = inventory or _UNKNOWN
     if declared.tools is not None:
         yield from _beyond("tool", source.tools, (*declared.tools, *declared.side_tools))
     elif inventory is not None and declared.usual_tools:
-        yield from _beyond("tool", source.tools, (*own.tools, *declared.side_tools))
+        yield from _beyond("tool", source.tools, (*defaults.tools, *declared.side_tools))
     yield from _beyond("MCP server", (*(source.mcp_servers or ()), *source.idle_servers), declared.mcp_servers)
     yield from _beyond("program", source.programs, declared.programs)
     own_plugins = source.built_in_plugins if inventory is None else inventory.plugins
     yield from _beyond("plugin", source.plugins, (*declared.plugins, *own_plugins))
     if inventory is not None and source.source == "start event":  # in the request they are words among others
-        yield from _beyond("skill", source.skills, (*declared.skills, *declared.own_skills, *own.skills))
-        yield from _beyond("sub-agent", source.agents, (*declared.agents, *declared.own_agents, *own.agents))
+        yield from _beyond("skill", source.skills, (*declared.skills, *declared.own_skills, *defaults.skills))
+        yield from _beyond("sub-agent", source.agents, (*declared.agents, *declared.own_agents, *defaults.agents))
     yield from (f"a second skill {_short(name)}, of the start state" for name in declared.repeated_skills)
     for path in source.instructions or ():  # read by the agent, which may read only these
         if not any(path == allowed or path.startswith(f"{allowed}/") for allowed in declared.places):

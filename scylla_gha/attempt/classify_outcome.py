@@ -30,7 +30,7 @@ _LIMIT_KEYS: Final = {
     "budget_exceeded:role": "role_budget_usd",
     "budget_exceeded:experiment": "budget_usd",
 }
-_NOTE_CHARACTERS: Final = 300  # a note may hold file names that the agent chose
+_NOTE_CHARACTERS: Final = 300  # a note may contain file names that the agent chose
 # A trial is excused if the provider was silent for this part of the trial's time, or for these seconds.
 _WAIT_SHARE: Final = 0.5
 _WAIT_SECONDS: Final = 300.0
@@ -115,7 +115,7 @@ def _cancelled(case: _Case) -> TranscriptSummary | None:
 def _lost_sandbox(case: _Case) -> TranscriptSummary | None:
     if LimitHit.LOST not in case.finished.hits:
         return None
-    note = case.finished.note or "it left no note"
+    note = case.finished.note or "the reason is unknown"
     return _with(case, Outcome.SANDBOX_ERROR, f"the sandbox was lost: {note}", retryable=True)
 
 

@@ -54,7 +54,7 @@ class AgentRunner:
     checks: SandboxTarget | None = None  # sandbox of GitHub's workflows; None: `target`
     other_programs: tuple[str, ...] = ()  # programs of other modes, which must not be on PATH
     lanes: "LaneSource | None" = None  # repositories on github.com; None: GitHub is the hub
-    share_usd: float | None = None  # part of the shared budgets, if the trial has no limit of its own
+    share_usd: float | None = None  # part of the shared budgets in USD, if the trial has no separate limit
 
 
 @dataclass(frozen=True, slots=True)

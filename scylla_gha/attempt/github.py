@@ -221,7 +221,7 @@ class TrialHub:
                     redaction.file(folder.file(name))
 
     def _token(self, client: TokenClient) -> str:
-        """Return the token for one kind of client; each kind has a token of its own."""
+        """Return the token for one kind of client."""
         return self.attached.client_tokens[self.identity][client]
 
     @property

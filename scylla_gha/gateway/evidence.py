@@ -83,14 +83,14 @@ def provider_evidence(
     """
     requests = {request.number: request for request in asked if not request.counting}
     ended = [_as_seen(answer, requests[answer.number], until) for answer in answers if answer.number in requests]
-    whole = [answer for answer in ended if is_whole(answer)]
+    complete = [answer for answer in ended if is_whole(answer)]
     has_begun = any(_has_begun(answer) for answer in ended)
     main = _main_numbers(asked) if has_begun else frozenset(requests)  # before that, no agent caused it
-    turns = [answer for answer in whole if requests[answer.number].turn]
-    last_whole = max((answer.number for answer in whole if answer.number in main), default=0)
-    since = ended[ended.index(whole[-1]) + 1 :] if whole else ended
-    # a request that was sent before the last whole answer did not stop the agent
-    after = [answer for answer in since if answer.number in main and answer.number > last_whole]
+    turns = [answer for answer in complete if requests[answer.number].turn]
+    last_complete = max((answer.number for answer in complete if answer.number in main), default=0)
+    since = ended[ended.index(complete[-1]) + 1 :] if complete else ended
+    # a request that was sent before the last complete answer did not stop the agent
+    after = [answer for answer in since if answer.number in main and answer.number > last_complete]
     final = next((answer for answer in reversed(ended) if answer.number in main), None)
     provoked = any(
         answer.crowded or (answer.number not in main and (answer.exhausting or _TOO_MANY in answer.met))
@@ -99,13 +99,13 @@ def provider_evidence(
     faults = [answer.fault for answer in after if answer.fault]
     faults = [fault for fault in faults if not (provoked and fault.startswith(_TOO_MANY))]
     # Once the model has answered, the account may use it: a refusal is then about what the request asks for.
-    faults = [fault for fault in faults if not (whole and fault[:3] in _REQUEST_STATUSES)]
+    faults = [fault for fault in faults if not (complete and fault[:3] in _REQUEST_STATUSES)]
     return ProviderEvidence(
-        answers=len(whole),
+        answers=len(complete),
         has_begun=has_begun,
         awaits_first=not has_begun and any(map(_is_waiting, ended)),
         fault=faults[-1] if faults else None,
-        is_lasting=bool(faults) and not whole and faults[-1][:3] in _ACCESS_STATUSES,
+        is_lasting=bool(faults) and not complete and faults[-1][:3] in _ACCESS_STATUSES,
         silent_since=_silent_since(requests[after[-1].number], after[-1]) if after else None,
         limited_seconds=final.waited_seconds if final and not provoked else 0.0,
         is_unanswered=bool(after),

@@ -303,7 +303,7 @@ def _stop_at_end(stop: asyncio.Event) -> None:
 
 
 def _reuse_freed_memory() -> None:
-    """Let malloc keep freed blocks of up to 1 MB: glibc maps those above 128 kB anew, and clears them page by page.
+    """Let malloc keep freed blocks of up to 1 MB: by default, glibc unmaps blocks above 128 kB and maps them again.
 
     Claude Code's requests are that large and are copied several times; without this they took 7 % more processor time.
     """

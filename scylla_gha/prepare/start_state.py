@@ -86,7 +86,7 @@ class TreeManifest:
         return _tree_id(self.entries)
 
     def changed(self, base: "TreeManifest") -> list[str]:
-        """Return the paths whose entry differs from the base's: added, changed and deleted ones, sorted."""
+        """Return the sorted paths that were added, changed or deleted since `base`."""
         paths = self.entries.keys() | base.entries.keys()
         return sorted(path for path in paths if self.entries.get(path) != base.entries.get(path))
 
@@ -264,8 +264,8 @@ def own_files_commit(fixture: Path, cache: Path) -> tuple[str, Path] | None:
         return None
     commit = commit_of(fixture)
     start = start_state(FixtureSource(fixture="served", hash=commit), fixture, cache)
-    own = own_commit(start.git_dir, commit)
-    return None if own is None else (own, start.git_dir)
+    files_commit = own_commit(start.git_dir, commit)
+    return None if files_commit is None else (files_commit, start.git_dir)
 
 
 def start_state(source: FixtureSource, fixture: Path | None, cache: Path) -> StartState:
@@ -307,7 +307,7 @@ def _seed_digest(fixture: Path) -> str:
 
 
 def _tip(folder: Path, commit: str, github: Path | None) -> str:
-    """Return the commit of a start state: the pinned one, or that of its GitHub's default branch."""
+    """Return the commit of a start state: the pinned commit, or the tip of its GitHub's default branch."""
     return commit if github is None else default_tip(folder / "git") or commit
 
 

@@ -313,7 +313,7 @@ def link_native(modules: Path, program: str, native: str = "") -> None:
     if not scripts:
         return
     candidates = [modules / name / (native or program) for name in package.get("optionalDependencies", {})]
-    # Older npm versions install the packages for both C libraries; that of this system comes first.
+    # Older npm versions install the packages for both C libraries; this system's package comes first.
     other = platform.libc_ver()[0] == "glibc"
     candidates.sort(key=lambda path: ("-musl" in path.as_posix()) == other)
     binary = next((path for path in candidates if os.access(path, os.X_OK)), None)

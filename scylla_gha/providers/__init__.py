@@ -102,14 +102,14 @@ def missing_key_text(users: Collection[str], models: Collection[str], provider: 
     )
 
 
-def shared_style(spoken: Iterable[str], provider: str) -> str | None:
+def shared_style(styles: Iterable[str], provider: str) -> str | None:
     """Return the API style in which an agent requests a provider's models; None if they have none in common.
 
     Args:
-        spoken: styles that the agent speaks, the preferred one first (`Agent.api_styles`).
+        styles: styles that the agent speaks, the preferred one first (`Agent.api_styles`).
         provider: name of the provider.
     """
-    return next((style for style in spoken if style in PROVIDERS[provider].styles), None)
+    return next((style for style in styles if style in PROVIDERS[provider].styles), None)
 
 
 def _listed(names: Iterable[str]) -> str:

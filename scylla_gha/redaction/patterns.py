@@ -261,7 +261,7 @@ def _base32(secret: bytes) -> Iterator[SecretEncoding]:
 
 
 def _rarest_anchor(text: bytes, start: int, end: int) -> int:
-    """Return the offset of the anchor that is least like a word: the one with most digits at its beginning."""
+    """Return the offset of the anchor that is least like a word: it has the most digits at its beginning."""
 
     def digits(at: int) -> tuple[int, int]:
         return sum(byte in _DIGITS for byte in text[at : at + 3]), sum(byte in _DIGITS for byte in text[at : at + 6])

@@ -115,7 +115,7 @@ class Sandbox(Protocol):
         has_network: processes share the host's network; otherwise they only reach the gateway, through its socket.
         isolates_keys: processes cannot read keys of this user's other processes.
         isolates_files: processes can change files of the host only in their folders, which have fixed names inside.
-            So they cannot reach the files of their own output.
+            So they cannot reach the files that store their output.
         needs_image: programs come from an image, which has to be built and loaded first.
         limits_resources: the sandbox enforces the limits on memory, disk, processes and CPUs.
         shares_folders: host and process see each other's changes of the folders while the process runs.

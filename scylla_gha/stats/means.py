@@ -253,7 +253,7 @@ def clustered(values: ArrayLike, labels: Labels) -> Clusters:
 def macro_rate(values: ArrayLike, labels: Labels) -> Interval | None:
     """Compute the mean of the clusters' rates, by Wilson's limits with effective n and Student's quantile.
 
-    The limits stay in [0, 1], exist if all trials are alike, and are closer than those of t with few clusters. None
+    The limits stay in [0, 1], exist if all trials are alike, and are closer than limits by t with few clusters. None
     without values; a `point` with one cluster.
 
     Args:
@@ -313,7 +313,7 @@ def icc1(clusters: Clusters) -> float | None:
 
 
 def design_effect(size: float, icc: float) -> float:
-    """Return how many times the variance of a mean is that of independent values. Source: Kish 1965."""
+    """Return the factor by which clusters increase the variance of a mean. Source: Kish 1965."""
     return 1 + (size - 1) * icc
 
 

@@ -177,7 +177,7 @@ class LinkedCancel(Cancel):
         return self._any.fileno()
 
     def close(self) -> None:
-        """Close the flag's descriptors, not the linked ones."""
+        """Close the flag's descriptors; linked descriptors stay open."""
         self._any.close()
         super().close()
 

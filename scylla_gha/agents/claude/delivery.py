@@ -164,7 +164,7 @@ def _unlisted(file: Path, *, is_of_plugin: bool = False) -> tuple[Source, ...]:
 def _repeated_skills(skills: Mapping[str, str], workspace: Path) -> tuple[str, ...]:
     """Return the variant's skills that share a name with the start state's; names in plugins have a prefix."""
     folder = workspace / ".claude" / "skills"
-    return tuple(name for own, name in skills.items() if own == name and (folder / name / "SKILL.md").is_file())
+    return tuple(name for skill, name in skills.items() if skill == name and (folder / name / "SKILL.md").is_file())
 
 
 def _own_skills(config: Path) -> Iterator[str]:

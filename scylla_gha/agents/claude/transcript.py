@@ -52,7 +52,7 @@ class ClaudeSession:
 
     version: str | None = None
     result: Event | None = None
-    error: str | None = None  # the CLI's name of the error that made it give up
+    error: str | None = None  # the CLI's name of the error that ended it
     refused: bool = False
     unreadable: int = 0
     messages: dict[str, ModelMessage] = field(default_factory=dict)

@@ -99,9 +99,9 @@ def _declared(resources: AgentResources) -> tuple[str, ...]:
 
 def _skill_files(resources: AgentResources) -> dict[str, Path]:
     folders = resources.folders.items()
-    own = {name.removeprefix("skills/"): path / "SKILL.md" for name, path in folders if name.startswith("skills/")}
+    declared = {name.removeprefix("skills/"): path / "SKILL.md" for name, path in folders if name.startswith("skills/")}
     files = (resources.agent_files or {}).items()
-    return {**{match[1]: file for path, file in files if (match := _SKILL_FILE.fullmatch(path))}, **own}
+    return {**{match[1]: file for path, file in files if (match := _SKILL_FILE.fullmatch(path))}, **declared}
 
 
 def _servers(resources: AgentResources) -> tuple[str, ...]:
@@ -155,10 +155,12 @@ def _marks(skills: Mapping[str, Path]) -> dict[str, str]:
     It is the first long line that no other skill has, or else the longest such line.
     """
     lines = {name: list(_body_lines(file)) for name, file in skills.items()}
-    owners = Counter(line for own in lines.values() for line in set(own))
-    marks = {name: [line for line in own if owners[line] == 1] for name, own in lines.items()}
+    owners = Counter(line for skill_lines in lines.values() for line in set(skill_lines))
+    marks = {name: [line for line in skill_lines if owners[line] == 1] for name, skill_lines in lines.items()}
     longest = {
-        name: max(own, key=lambda line: min(len(line), _LONG_MARK_CHARACTERS)) for name, own in marks.items() if own
+        name: max(unique, key=lambda line: min(len(line), _LONG_MARK_CHARACTERS))
+        for name, unique in marks.items()
+        if unique
     }
     return {f"skill/{name}": line for name, line in longest.items()}
 

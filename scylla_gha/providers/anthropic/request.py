@@ -128,8 +128,8 @@ def _digest_of(asked: Body, circumstances: Circumstances, *, counting: bool) -> 
     """Return the SHA-256 of a request without client, date and machine: equal for equal requests of two runs."""
     text = orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)
     present = _words_in(text)
-    own = [(pattern, constant) for words, pattern, constant in _CIRCUMSTANCES if words in present]
-    return request_digest(text, (*own, *circumstances), b"count_tokens:" if counting else b"")
+    replaced = [(pattern, constant) for words, pattern, constant in _CIRCUMSTANCES if words in present]
+    return request_digest(text, (*replaced, *circumstances), b"count_tokens:" if counting else b"")
 
 
 def _components(content: Body) -> dict[Component, int]:

@@ -213,7 +213,7 @@ class ContainerEvents:
         events = {event["Action"]: event for event in self._received(_EVENT_SECONDS)}
         if "die" not in events:
             return frozenset({LimitHit.LOST}), "the container is gone, and the engine does not state why"
-        if "oom" in events:  # before "kill": on a busy machine, the engine may also report a kill of its own
+        if "oom" in events:  # before "kill": on a busy machine, the engine may also report its own kill
             note = "the whole sandbox was ended for lack of memory, and its files are gone"
             return frozenset({LimitHit.MEMORY}), note
         if "kill" in events:
@@ -230,7 +230,7 @@ class ContainerEvents:
             return False
 
     def _received(self, seconds: float) -> Iterator[dict[str, Any]]:
-        """Yield the events until now, and those of the next seconds."""
+        """Yield the events until now, and the events of the next `seconds`."""
         timer = threading.Timer(seconds, self._stream.close)
         timer.start()
         try:
