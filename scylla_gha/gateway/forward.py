@@ -49,7 +49,7 @@ def to_client(headers: Mapping[str, str]) -> CIMultiDict[str]:
 
 def failure(style: ApiStyle, status: HTTPStatus, kind: str, message: str) -> web.Response:
     """Return an error response of the gateway itself, in the form of an API style."""
-    return web.Response(status=status, body=style.error_body(kind, message), content_type="application/json")
+    return web.Response(status=status, body=style.error_body(status, kind, message), content_type="application/json")
 
 
 def has_left(request: web.Request) -> bool:

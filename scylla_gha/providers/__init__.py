@@ -18,11 +18,13 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.providers.anthropic import Anthropic
 from scylla_gha.providers.base import Provider
+from scylla_gha.providers.gemini import Gemini
 from scylla_gha.providers.openai import LocalServer, OpenAI, OpenRouter
 
 PROVIDERS: Final[Mapping[str, Provider]] = {
     "anthropic": Anthropic(),
     "openai": OpenAI(),
+    "gemini": Gemini(),
     "openrouter": OpenRouter(),
     LOCAL_PROVIDER: LocalServer(),
 }

@@ -251,7 +251,7 @@ class ApiStyle(Protocol):
     def request_headers(self, headers: Mapping[str, str], credentials: Credentials) -> CIMultiDict[str]:
         """Return the headers to send to the provider for a client's headers."""
 
-    def error_body(self, kind: str, message: str) -> bytes:
+    def error_body(self, status: int, kind: str, message: str) -> bytes:
         """Return an error body in the style's form, so that every client shows its message."""
 
     def models_body(self, models: Mapping[str, ModelInfo | None], name: str | None) -> bytes | None:

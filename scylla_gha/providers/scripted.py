@@ -13,6 +13,7 @@ from typing import Final
 from scylla_gha.lenient_json import inner_object
 from scylla_gha.providers.anthropic import scripted as messages
 from scylla_gha.providers.base import Body, ToolRequest, parse_object
+from scylla_gha.providers.gemini import scripted as gemini
 from scylla_gha.providers.openai import scripted_chat, scripted_responses
 from scylla_gha.providers.scripted_style import ScriptedAnswer, ScriptedStyle
 
@@ -22,7 +23,7 @@ _COMMAND: Final = f"echo {SHELL_TEXT}"
 _SHELLS: Final = ("Bash", "exec_command", "run_shell_command", "shell_command", "shell", "bash", "Shell")
 _COMMAND_ARGUMENTS: Final = ("command", "cmd")
 
-STYLES: Final[Sequence[ScriptedStyle]] = (messages, scripted_responses, scripted_chat)
+STYLES: Final[Sequence[ScriptedStyle]] = (messages, scripted_responses, scripted_chat, gemini)
 
 
 class _Server(ThreadingHTTPServer):

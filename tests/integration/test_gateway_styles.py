@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from scylla_gha.model.traffic import FREE, ModelInfo
 from scylla_gha.providers.base import Body
 from tests.support.gateway import PRICE, Host, Reply
 from tests.support.gateway import ask as gateway_ask
-from tests.support.model_apis import CASES, Fault, ModelApis, StyleCase, serving
+from tests.support.model_apis import CASES, RETRY_INFO, Fault, ModelApis, StyleCase, serving
 
 KEY = "real-canary-0123456789-abcdefgh"
 every_style = pytest.mark.parametrize("case", CASES, ids=lambda case: case.style)
@@ -233,3 +234,28 @@ def test_a_key_without_credit_is_not_waited_for(tmp_path: Path) -> None:
     assert (reply.status, len(apis.bodies)) == (429, 1)
     assert answered.fault == "429 insufficient_quota"
     assert reply.headers["x-should-retry"] == "false"
+
+
+def test_geminis_wait_is_in_the_body_and_its_key_may_be_in_the_query(tmp_path: Path) -> None:
+    (case,) = (case for case in CASES if case.style == "gemini")
+    fault = Fault(429, details=({"@type": RETRY_INFO, "retryDelay": "1s"},))
+    with serving(fault) as apis, hosted(case, apis, tmp_path) as host:
+        session = host.open()
+        path, body = case.request()
+        with urllib.request.urlopen(
+            urllib.request.Request(f"{session.url}{path}&key={session.token}", json.dumps(body).encode())
+        ) as answer:
+            assert b"finishReason" in answer.read()
+        (answered,) = host.answered()
+    assert answered.waited_seconds >= 0.9
+    assert apis.targets == [path] * 2, "the dummy key stays here"
+    assert apis.headers[0]["x-goog-api-key"] == KEY
+
+
+def test_counts_of_tokens_are_free(tmp_path: Path) -> None:
+    paths = {"openai-responses": "/v1/responses/input_tokens", "gemini": "/v1beta/models/dear:countTokens"}
+    for case in (case for case in CASES if case.style in paths):
+        with serving() as apis, hosted(case, apis, tmp_path / case.style) as host:
+            reply = ask(case, host.open(budget_usd=0.000001), path=paths[case.style])
+            (answered,) = host.answered()
+        assert (reply.status, answered.usd, answered.complete) == (200, 0.0, True)

@@ -79,7 +79,13 @@ CHAT = StyleCase(
     {"model": "MODEL", "stream": True, "messages": [{"role": "user", "content": "TEXT"}]}, bearer, RESPONSES.tokens,
     limit=("max_completion_tokens",),
 )  # fmt: skip
-CASES = [RESPONSES, CHAT]
+GEMINI = StyleCase(
+    "gemini", "gemini", "/v1beta/models/MODEL:generateContent",
+    {"contents": [{"role": "user", "parts": [{"text": "TEXT"}]}]}, lambda key: {"x-goog-api-key": key},
+    Tokens(input=5_000, output=264, cache_read=30_000, reasoning=64), models_path="/v1beta/models",
+    stream_path="/v1beta/models/MODEL:streamGenerateContent?alt=sse", limit=("generationConfig", "maxOutputTokens"),
+)  # fmt: skip
+CASES = [RESPONSES, CHAT, GEMINI]
 
 
 @dataclass

@@ -79,7 +79,7 @@ class MessagesStyle:
                 passed["anthropic-beta"] = ",".join([*passed.popall("anthropic-beta", []), _OAUTH_BETA])
         return passed
 
-    def error_body(self, kind: str, message: str) -> bytes:
+    def error_body(self, status: int, kind: str, message: str) -> bytes:  # noqa: ARG002 the same
         """Return an error of the Messages API."""
         return orjson.dumps({"type": "error", "error": {"type": kind, "message": message}})
 

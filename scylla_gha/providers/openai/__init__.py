@@ -67,7 +67,7 @@ class OpenAIStyle(ABC):
             passed["authorization"] = f"Bearer {key}"
         return passed
 
-    def error_body(self, kind: str, message: str) -> bytes:
+    def error_body(self, status: int, kind: str, message: str) -> bytes:  # noqa: ARG002 the same
         """Return an error of OpenAI's APIs."""
         return orjson.dumps({"error": {"message": message, "type": kind, "param": None, "code": kind}})
 
