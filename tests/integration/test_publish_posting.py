@@ -188,7 +188,7 @@ def test_the_second_phase_posts_what_github_bears_out(state: State, tmp_path: Pa
     post_comment(channel(state), pending.report, of, 8, BOT)
     (body,) = state.bodies(8)
     assert body.startswith(marker("fork-demo"))
-    assert "do not rest a merge on them alone" in body
+    assert "do not merge on these numbers alone" in body
     assert "evil" not in body
 
 
