@@ -61,7 +61,7 @@ def test_agents_come_from_the_map_of_agents_and_built_in_ones_are_none() -> None
     assert set(packaged_agents([])) == set(AGENTS) - {"oracle", "nop"}
     assert {"claude-code", "codex", "qwen-code"} < set(AGENTS)
     assert set(packaged_agents(["claude-code@2.1.197"])) == {"claude-code@2.1.197"}
-    with pytest.raises(ConfigError, match="--agent: 'oracle' is not an agent CLI; there are: .*claude-code"):
+    with pytest.raises(ConfigError, match=r"--agent: 'oracle' is not an agent CLI; there are: .*claude-code"):
         packaged_agents(["oracle"])
 
 

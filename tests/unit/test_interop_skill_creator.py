@@ -36,8 +36,8 @@ def test_a_run_becomes_a_row(tmp_path: Path) -> None:
     assert format_of(tmp_path) == "skill-creator"
     rows = loaded(tmp_path).rows
     assert [(row.scenario, row.arm, row.repetition, row.score, row.passed) for row in rows] == [
-        *(("eval-1", "with_skill", number, 1.0, True) for number in (1, 2, 10)),
         *(("eval-1", "without_skill", number, 0.5, False) for number in (1, 2, 10)),
+        *(("eval-1", "with_skill", number, 1.0, True) for number in (1, 2, 10)),
     ]
     assert {(row.seconds, row.total_tokens) for row in rows} == {(2.3, 84)}
 

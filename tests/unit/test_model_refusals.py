@@ -14,7 +14,7 @@ from scylla_gha.model.report import Comparison
 from scylla_gha.model.result import Result
 from scylla_gha.model.sandbox import ImageRecipe, Isolation, NetworkAccess
 from scylla_gha.model.scenario import DiffCondition, FixtureSource, ProgressStep, ScenarioTask
-from scylla_gha.model.traffic import ModelPrice, Tokens
+from scylla_gha.model.traffic import ModelPrice, Rates
 from scylla_gha.model.trial import Inventory, Observed, Trial
 from scylla_gha.model.variant import McpServer, SubAgent, SubTest, SystemPrompt, Treatment
 from tests.support.delivery import make_inventory
@@ -101,7 +101,7 @@ REFUSED: list[tuple[Make, dict[str, Any], str]] = [
     *each(make_item, "points", 0.0),
     *each(make_item, "type", "boolean"),
     *each(make_item, "text", ""),
-    *each(make_category, "weight", 0.0, -0.1, 1.1),
+    *each(make_category, "weight", -0.1, 1.1),
     *each(make_category, "items", ()),
     *each(make_rubric, "pass_threshold", 0.0, 1.01),
     *each(make_experiment, "id", "Not A Slug", "a/b"),
@@ -140,9 +140,9 @@ REFUSED: list[tuple[Make, dict[str, Any], str]] = [
     *each(of(Observed), "source", "rumour", fault="'start event', 'first request', 'hook events' or 'search of PATH'"),
     *((without(Inventory, make_inventory().model_dump(), name), {}, name)
       for name in ("tools", "skills", "agents", "prompt_lines", "models")),
-    *((price, {kind: -0.1}, kind) for kind in Tokens.model_fields),
+    *((price, {kind: -0.1}, kind) for kind in Rates.model_fields),
     *((without(ModelPrice, PRICE.model_dump(), kind), {}, rf"(?s){kind}\n.*Field required")
-      for kind in Tokens.model_fields),
+      for kind in Rates.model_fields),
     *((price, {kind: None}, kind) for kind in ("input", "output")),
     *each(price, "cache_write", 3.75, fault=r"(?s)cache_write\n.*Extra inputs"),
     *each(make_cell, "repetition", 0),

@@ -92,9 +92,13 @@ def test_an_eval_is_a_scenario_with_one_item_for_each_assertion(tmp_path: Path) 
         ],
     )
     assert [(item.id, item.type, item.points) for item in folder.rubric.items] == [
-        (name, "binary", 1.0) for name in ("A1", "S2", "A3", "A4", "A5", "A6")
+        (name, "binary", 1.0) for name in ("A1", "A3", "A4", "A5", "A6", "S2")
     ]
-    assert folder.rubric.items[-1].text == "This does not hold: an apology in the reply"
+    assert [(category.id, category.weight) for category in folder.rubric.categories] == [
+        ("assertions", 1.0),
+        ("about_the_skill", 0.0),
+    ]
+    assert folder.rubric.items[-2].text == "This does not hold: an apology in the reply"
     points = {point.id: point for point in folder.scenario.checkpoints}
     assert points["assertion-3"].answer == AnswerCondition(matches=("3",))
     assert points["assertion-4"].answer == AnswerCondition(never_matches=("4",))
