@@ -329,7 +329,7 @@ def _undeclared(declared: Declared, source: Observed, inventory: Inventory | Non
     defaults = inventory or _UNKNOWN
     if declared.tools is not None:
         yield from _beyond("tool", source.tools, (*declared.tools, *declared.side_tools))
-    elif inventory is not None and declared.usual_tools:
+    elif inventory is not None and declared.usual_tools and declared.model in inventory.models:
         yield from _beyond("tool", source.tools, (*defaults.tools, *declared.side_tools))
     yield from _beyond("MCP server", (*(source.mcp_servers or ()), *source.idle_servers), declared.mcp_servers)
     yield from _beyond("program", source.programs, declared.programs)

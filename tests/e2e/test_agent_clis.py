@@ -7,6 +7,7 @@ import pytest
 from tests.support.agent_clis import (
     MANIFESTS,
     SENTENCE,
+    STYLES,
     TREATMENTS,
     arm,
     attempts,
@@ -23,7 +24,6 @@ from tests.support.git import shell
 
 # Packages of plug-ins, and a list of prices; no setting prevents it.
 TRIED = {"opencode": {"registry.npmjs.org"}, "aider": {"raw.githubusercontent.com"}}
-ONE_ANSWER = {"aider"}
 PROOFS = {
     "01-instructions": SENTENCE,
     "02-skill": "How to greet reviewers",
@@ -33,17 +33,18 @@ PROOFS = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(MANIFESTS))
-def test_it_writes_a_file_and_reaches_no_other_host(tmp_path: Path, name: str) -> None:
-    with working_provider(name) as url:
-        said = evaluate(tmp_path, name, url)
+@pytest.mark.parametrize(("name", "style"), STYLES)
+def test_it_writes_a_file_and_reaches_no_other_host(tmp_path: Path, name: str, style: str) -> None:
+    with working_provider(name, style) as url:
+        said = evaluate(tmp_path, name, url, api_style=style)
     assert said.code == 0, said.err
     (attempt,) = attempts(tmp_path).values()
-    assert (attempt["outcome"], attempt["diff"]["files"]) == ("completed", ["hello.py"]), attempt["reason"]
+    writes = style == "anthropic-messages" or name != "aider"
+    assert (attempt["outcome"], attempt["diff"]["files"]) == ("completed", ["hello.py"] * writes), attempt["reason"]
     assert attempt["delivery"]["proved"], attempt["delivery"]
     assert attempt["network"]["allowed"] == {}
     assert attempt["network"]["refused"].keys() <= TRIED.get(name, set())
-    requests = 1 if name in ONE_ANSWER else 2
+    requests = 1 if name == "aider" or (name == "mini-swe-agent" and style != "anthropic-messages") else 2
     assert (attempt["turns"], attempt["requests"]) == (requests, requests)
     assert attempt["usage"]["usd"] > 0
     assert attempt["agent_version"] in {None, pinned(name).partition("@")[2]}

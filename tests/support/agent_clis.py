@@ -20,7 +20,9 @@ MANIFESTS: dict[str, AgentManifest] = {name: LIBRARY.agent_manifest(name) for na
 MODELS = {
     "anthropic-messages": ("claude-sonnet-5", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),
     "openai-responses": ("gpt-5.5", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
+    "openai-chat": ("gpt-5.5", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
 }
+STYLES = [(name, style) for name, manifest in sorted(MANIFESTS.items()) for style in manifest.api_styles]
 OPENAI_MODEL = """\
 id: gpt-5.5
 provider: openai
@@ -103,44 +105,45 @@ def diligent(body: Body) -> Say:
 
 
 def style(name: str) -> str:
-    """The API style of a CLI's models in tests."""
-    return next(style for style in MANIFESTS[name].api_styles if style in MODELS)
+    """The API style of a CLI's models in tests of treatments and faults."""
+    return next(style for style in MODELS if style in MANIFESTS[name].api_styles)
 
 
 @contextmanager
-def working_provider(name: str) -> Iterator[str]:
-    """Serve a model that lets the CLI write the file; yield the address."""
-    if style(name) == "anthropic-messages":
+def working_provider(name: str, api_style: str = "") -> Iterator[str]:
+    """Serve a model that lets the CLI write the file; yield the address. aider has no tools, and gets a text."""
+    if (api_style or style(name)) == "anthropic-messages":
         with serve(diligent) as provider:
             yield provider.url
     else:
-        with scripted_provider(WRITE) as url:
+        submits = f"{WRITE.partition(' && ')[0]} && {SUBMIT}"
+        with scripted_provider(submits if name == "mini-swe-agent" else WRITE) as url:
             yield url
 
 
-def arm(name: str, variant: str) -> str:
+def arm(name: str, variant: str, api_style: str = "") -> str:
     """The id of an arm."""
-    return f"{variant.lower().replace('/', '-')}.{name}.{MODELS[style(name)][0]}"
+    return f"{variant.lower().replace('/', '-')}.{name}.{MODELS[api_style or style(name)][0]}"
 
 
 def evaluate(
     root: Path, name: str, url: str, *, variants: tuple[str, ...] = ("T0/01-vanilla",), seconds: int = 100,
-    limits: str = "",
+    limits: str = "", api_style: str = "",
 ) -> Said:  # fmt: skip
     """Evaluate an agent in a folder, with the provider at an address."""
-    write_experiment(root, name, variants, seconds, limits)
-    _, address, key = MODELS[style(name)]
+    write_experiment(root, name, variants, seconds, limits, api_style)
+    _, address, key = MODELS[api_style or style(name)]
     env = {address: url, key: "sk-ant-canary-0123456789"}
     return scylla("evaluate", "probe.yaml", "--yes", "--json", cwd=root, env=env)
 
 
 def write_experiment(
-    root: Path, name: str, variants: tuple[str, ...], seconds: int = 100, limits: str = ""
+    root: Path, name: str, variants: tuple[str, ...], seconds: int = 100, limits: str = "", api_style: str = ""
 ) -> None:  # fmt: skip
     """Write the experiment of an agent."""
     text = EXPERIMENT.format(
-        agent=pinned(name), variants=", ".join(variants), model=MODELS[style(name)][0], baseline=arm(name, variants[0]),
-        seconds=seconds, limits=limits,
+        agent=pinned(name), variants=", ".join(variants), model=MODELS[api_style or style(name)][0],
+        baseline=arm(name, variants[0], api_style), seconds=seconds, limits=limits,
     )  # fmt: skip
     write_tree(root, {"probe.yaml": text, "config/models/gpt-5.5.yaml": OPENAI_MODEL})
 
