@@ -1,4 +1,4 @@
-"""Agent CLIs and their images: `scylla-gha agent-baseline`, `agent-updates` and `image`."""
+"""Agent CLIs and their images: `scylla-gha agents`, `agent-baseline`, `agent-updates` and `image`."""
 
 import contextlib
 import itertools
@@ -13,7 +13,7 @@ from scylla_gha.agents import AGENTS
 from scylla_gha.cli import options
 from scylla_gha.config.library import ConfigSources
 from scylla_gha.counting import counted
-from scylla_gha.errors import ConfigError, RefusedError
+from scylla_gha.errors import ConfigError, RefusedError, ToolError
 from scylla_gha.evaluate.model_access import confirm
 from scylla_gha.images import SandboxPool, archive, layers
 from scylla_gha.images.archive import ImageLayer, pack_layers, unpack_layers
@@ -359,3 +359,55 @@ def post(path: Path, author: str | None) -> None:
         state, url = keep_updates_issue(repository, updates, page, author or token_login(repository))
     write_outputs(os.environ, {"state": state, "issue": url})
     click.echo(": ".join(filter(None, (state, url))), err=True)
+
+
+@click.group()
+def agents() -> None:
+    """List the agent CLIs and what each can take, and try one with a scripted model.
+
+    \b
+    scylla-gha agents list
+    """  # noqa: D301
+
+
+@agents.command("list")
+def list_agents() -> None:
+    """List agents with the APIs that they speak, and the parts of a treatment that each can take.
+
+    \b
+    scylla-gha agents list
+    """  # noqa: D301
+    from scylla_gha.agents.manifest import agent_matrix
+
+    rows = agent_matrix(options.library())
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+@agents.command("try")
+@click.argument("agent")
+@click.option("--model", help="Id of the model (default: the first one whose API the agent speaks).")
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for output, errors and first request of the session (default: they are removed).",
+)
+@options.sandbox("auto", "Sandbox that the agent is started in; auto: the one that trials get.")
+def try_(agent: str, model: str | None, into: Path | None, sandbox: SandboxWish) -> None:
+    """Start AGENT (name@version) once with a scripted model, and print how its manifest reads the session.
+
+    The model asks for one use of the shell, and then ends. No key is needed. It fails if something is to be corrected.
+
+    \b
+    scylla-gha agents try qwen-code@0.24.4
+    """  # noqa: D301
+    from scylla_gha.evaluate.try_agent import try_agent
+
+    tried = try_agent(agent, model, sandbox, options.library(), into)
+    click.echo(f"{agent} with {tried.model}")
+    for line in tried.lines():
+        click.echo(f"  {line}")
+    if faults := list(tried.faults()):
+        raise ToolError(f"{agent}: {'; '.join(faults)}")
+    click.echo("  nothing to correct")

@@ -7,7 +7,9 @@ from typing import get_args
 import pytest
 
 from scylla_gha import errors
+from scylla_gha.agents.manifest import agent_matrix
 from scylla_gha.analysis import COMPONENTS, TOKENS
+from scylla_gha.config.library import Library
 from scylla_gha.model.experiment import SandboxName
 from scylla_gha.report import metrics
 from scylla_gha.sandboxes import SANDBOXES
@@ -87,3 +89,10 @@ def test_the_page_on_isolation_and_the_configuration_name_each_sandbox() -> None
     assert header is not None
     assert header[1].split(" | ") == list(SANDBOXES)
     assert set(get_args(SandboxName)) == set(SANDBOXES)
+
+
+def test_the_page_of_agents_has_the_table_of_manifests() -> None:
+    rows = agent_matrix(Library((ROOT,)))
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    lines.insert(1, f"| {' | '.join('---' for _ in rows[0])} |")
+    assert "\n".join(lines) in section("docs/agents.md", "What each agent can take")

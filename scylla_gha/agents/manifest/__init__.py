@@ -10,6 +10,7 @@ from scylla_gha.agents.base import AgentCommand, AgentPackage, AgentTask, Proces
 from scylla_gha.agents.manifest.command import manifest_command
 from scylla_gha.agents.manifest.delivery import declared_delivery, observed_delivery
 from scylla_gha.agents.manifest.transcript import claimed_outcome, read_session
+from scylla_gha.config.library import Library
 from scylla_gha.config.materials import material_path, read_agent
 from scylla_gha.errors import ToolError
 from scylla_gha.model.agent_manifest import AgentManifest
@@ -171,3 +172,29 @@ class ManifestAgent:
 
     def uses(self, resources: AgentResources, watched: WatchedTraffic, request: Path) -> None:
         """Return None: uses of resources cannot be recognised."""
+
+
+_SHOWN_PARTS: Final = {
+    "system_prompt_replace": "prompt",
+    "system_prompt_append": "added prompt",
+    "tools": "tools",
+    "settings": "settings",
+    "skills": "skills",
+    "agents": "sub-agents",
+    "mcp_servers": "MCP servers",
+    "agent_files": "repository's files",
+}
+
+
+def agent_matrix(library: Library) -> list[tuple[str, ...]]:
+    """Return a table of all manifests, with headings: APIs, and the parts of a treatment that each CLI can take."""
+    head = ("agent", "measured", "APIs", "turn limit", *_SHOWN_PARTS.values())
+    return [head, *(_matrix_row(library.agent_manifest(name)) for name in library.agent_names())]
+
+
+def _matrix_row(manifest: AgentManifest) -> tuple[str, ...]:
+    versions = ", ".join(manifest.package.dates) or "-"
+    apis = ", ".join(style.rpartition("-")[2] for style in manifest.api_styles)
+    turns = "own" if manifest.turns else "gateway"
+    parts = ("yes" if getattr(manifest.treatment, part) is not None else "-" for part in _SHOWN_PARTS)
+    return (manifest.name, versions, apis, turns, *parts)

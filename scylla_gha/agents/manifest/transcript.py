@@ -7,6 +7,7 @@ raise an error.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,6 +97,16 @@ def read_session(manifest: AgentManifest, transcript: Path) -> CliSession:
             session.known += 1
             _add_event(session, rule, event)
     return session
+
+
+def unread_events(manifest: AgentManifest, transcript: Path) -> Counter[str]:
+    """Count the lines of JSON that match no rule of a manifest, by the values of `type`, `subtype` and `role`."""
+    unread = Counter[str]()
+    for event in read_events(transcript) if manifest.events else ():
+        if event and not any(_matches_rule(rule, event) for rule in manifest.events):
+            kinds = (event.get(key) for key in ("type", "subtype", "role"))
+            unread["/".join(kind for kind in kinds if isinstance(kind, str)) or "no type"] += 1
+    return unread
 
 
 def _matches_rule(rule: EventRule, event: Event) -> bool:
