@@ -26,7 +26,7 @@ from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.gateway.settings import GatewaySettings, ProviderAccess
 from scylla_gha.github_com import fixture_environment
 from scylla_gha.hub.client import HubProcess
-from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.experiment import Experiment, agent_name
 from scylla_gha.model.plan import Cell, Estimate, Plan
 from scylla_gha.model.traffic import Role
 from scylla_gha.plan import past_costs
@@ -131,7 +131,8 @@ def require_credentials(
     if recording.replay is not None:
         return
     models, experiment, environ = library.models(), with_model_ids(experiment, library), provider_environment()
-    users = {name: experiment.models for name, installed in agents.items() if installed.agent.uses_model}
+    asking = [name for name, installed in agents.items() if installed.agent.uses_model]
+    users = {name: experiment.models_of(agent_name(name)[0]) for name in asking}
     users |= {"the judge panel": experiment.judges} if experiment.judges else {}
     uses = [(who, model, provider_name(model, models)) for who, names in users.items() for model in names]
     faults = [

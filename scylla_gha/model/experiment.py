@@ -1,6 +1,6 @@
 """Experiment: scenarios x variants x agents x models x repetitions, with judges, limits and a baseline."""
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
@@ -202,6 +202,11 @@ class Experiment(Record):
         "null: none",
     )
     models: tuple[Text, ...] = Field(default=(), description="Ids of the agents' models")
+    agent_models: dict[str, Annotated[tuple[Text, ...], Field(min_length=1)]] = Field(
+        default={},
+        exclude_if=lambda models: not models,
+        description="Ids of the models of agents that cannot ask all of `models`, by the agent's name",
+    )
     modes: tuple[Slug, ...] = Field(
         default=(),
         exclude_if=lambda modes: not modes,
@@ -260,6 +265,15 @@ class Experiment(Record):
     role_budget_usd: RoleBudgets = RoleBudgets()
 
     @property
+    def all_models(self) -> tuple[str, ...]:
+        """Models of all agents, each once."""
+        return tuple(dict.fromkeys((*self.models, *(name for names in self.agent_models.values() for name in names))))
+
+    def models_of(self, agent: str) -> tuple[str, ...]:
+        """Return the models of an agent, by its name without a version."""
+        return self.agent_models.get(agent, self.models)
+
+    @property
     def declared_family(self) -> Family:
         """The comparisons that answer the question. A sub-test without a part is compared with the whole sub-test."""
         has_modes = len(self.modes) > 1
@@ -292,6 +306,8 @@ class Experiment(Record):
             raise ValueError("`family: modes` needs at least two modes; list them in `modes`, or remove `family`")
         if self.expected and not self.hypothesis:
             raise ValueError("`expected` needs `hypothesis`; add one")
+        if unknown := sorted(self.agent_models.keys() - {agent_name(agent)[0] for agent in self.agents}):
+            raise ValueError(f"agent_models: {unknown[0]} is not in `agents`; add it there, or remove it here")
         return self
 
 

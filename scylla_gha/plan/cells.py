@@ -186,7 +186,8 @@ def _arms_of(
     version, toolset = installed.version or pinned, [mode.id] if mode else []
     if not installed.agent.uses_model:
         return [Arm(id=".".join(slug(part) for part in (*toolset, name)), agent=name, version=version, mode=mode)]
-    if not variants or not experiment.models:
+    models = experiment.models_of(name)
+    if not variants or not models:
         raise ConfigError(f"experiment {experiment.id}: {name} needs variants and models; add both lists")
     return [
         Arm(
@@ -198,7 +199,7 @@ def _arms_of(
             mode=mode,
             manifest=installed.agent.digest,
         )
-        for model in experiment.models
+        for model in models
         for variant in variants
     ]
 

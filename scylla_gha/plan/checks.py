@@ -44,8 +44,9 @@ def with_model_ids(experiment: Experiment, library: Library) -> Experiment:
     Raises:
         ConfigError: two judges are the same model.
     """
-    ids = library.model_ids((*experiment.models, *experiment.judges))
-    alias = next((name for name in experiment.models if experiment.baseline.endswith(f".{slug(name)}")), None)
+    named = experiment.all_models
+    ids = library.model_ids((*named, *experiment.judges))
+    alias = next((name for name in named if experiment.baseline.endswith(f".{slug(name)}")), None)
     baseline = experiment.baseline
     if alias is not None:
         baseline = baseline.removesuffix(slug(alias)) + slug(ids[alias])
@@ -59,6 +60,9 @@ def with_model_ids(experiment: Experiment, library: Library) -> Experiment:
     return experiment.model_copy(
         update={
             "models": tuple(ids[name] for name in experiment.models),
+            "agent_models": {
+                agent: tuple(ids[name] for name in names) for agent, names in experiment.agent_models.items()
+            },
             "judges": judges,
             "baseline": baseline,
         }
@@ -67,7 +71,7 @@ def with_model_ids(experiment: Experiment, library: Library) -> Experiment:
 
 def alias_notes(experiment: Experiment, library: Library) -> Iterator[str]:
     """Yield a note with the model id of each alias in an experiment's models and judges."""
-    for name, id_ in library.model_ids((*experiment.models, *experiment.judges)).items():
+    for name, id_ in library.model_ids((*experiment.all_models, *experiment.judges)).items():
         if id_ != name:
             yield f"{name}: stands for {id_}; requests, keys, prices and records use that id"
 
@@ -99,8 +103,9 @@ def used_providers(experiment: Experiment, library: Library) -> list[str]:
         ConfigError: a model has no provider.
     """
     models, experiment = library.models(), with_model_ids(experiment, library)
-    agents = (AGENTS.get(agent_name(name)[0]) for name in experiment.agents)
-    names = experiment.models if any(agent and agent.uses_model for agent in agents) else ()
+    agents = [agent_name(name)[0] for name in experiment.agents]
+    asking = [name for name in agents if name in AGENTS and AGENTS[name].uses_model]
+    names = [model for name in asking for model in experiment.models_of(name)]
     return list(dict.fromkeys(provider_name(name, models) for name in (*names, *experiment.judges)))
 
 

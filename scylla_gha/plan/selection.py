@@ -66,7 +66,8 @@ class CellSelection:
         """Return the experiment with the overridden fields."""
         names = ("scenarios", "agents", "variants", "models", "modes", "repetitions", "budget_usd")
         overrides = {name: getattr(self, name) for name in names}
-        without = {"leave_one_out": None} if self.variants else {}
+        without: dict[str, object] = {"leave_one_out": None} if self.variants else {}
+        without |= {"agent_models": {}} if self.models else {}
         return experiment.model_copy(update={name: value for name, value in overrides.items() if value} | without)
 
 
@@ -140,7 +141,13 @@ def best_sub_tests(rows: Iterable[Result], experiment: Experiment, epoch: str, n
     for row in others:
         is_earlier = begin is None or (row.started_at is not None and row.started_at < begin)
         counts = row.judged and row.passed is not None and not row.replayed
-        if row.variant in names and counts and is_earlier and row.agent in agents and row.model in experiment.models:
+        if (
+            row.variant in names
+            and counts
+            and is_earlier
+            and row.agent in agents
+            and row.model in experiment.all_models
+        ):
             by_tier[str(row.variant).partition("/")[0]][str(row.variant)].append(row)
     best = {tier: _best(sub_tests) for tier, sub_tests in sorted(by_tier.items())}
     return {tier: name for tier, name in best.items() if name}

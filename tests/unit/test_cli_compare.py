@@ -49,7 +49,7 @@ def test_bad_rows_are_compared_with_good_ones_without_a_made_up_number(tmp_path:
 
 def test_duplicate_rows_are_refused(tmp_path: Path) -> None:
     place = csv_file(tmp_path / "a.csv", HEADER + "s,a,1,1,,,\ns,a,1,0,,,\n")
-    with pytest.raises(ConfigError, match="is there already"):
+    with pytest.raises(ConfigError, match="exists already"):
         compared(place, place)
 
 

@@ -2,6 +2,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from scylla_gha.agents import InstalledAgent
 from scylla_gha.config.library import Library, toolkit_root
@@ -74,6 +75,16 @@ def test_an_arm_of_a_model_names_variant_agent_and_model(tmp_path: Path) -> None
         "t0-02-tools.cli.big-m-4.5",
     ]
     assert (made.arms[1].version, made.arms[1].model, made.arms[1].agent) == ("2.0", "m", "cli")
+
+
+def test_an_agent_may_have_models_of_its_own(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"agents": ("nop", "cli"), "models": ("m",), "variants": ("T0/01-vanilla",)}
+    made = planned(library(tmp_path), **given, agent_models={"cli": ("other",)})
+    assert [arm.id for arm in made.arms] == ["nop", "t0-01-vanilla.cli.other"]
+    overridden = planned(library(tmp_path), CellSelection(models=("big",)), **given, agent_models={"cli": ("other",)})
+    assert [arm.model for arm in overridden.arms] == [None, "big"]
+    with pytest.raises(ValidationError, match="agent_models: clii is not in `agents`"):
+        make_experiment(agent_models={"clii": ("m",)})
 
 
 def test_scenarios_repeat_as_often_as_they_say_unless_somebody_says_otherwise(tmp_path: Path) -> None:
