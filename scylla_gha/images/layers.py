@@ -10,16 +10,20 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
+from scylla_gha.agents.base import AgentPackage
 from scylla_gha.errors import ToolError
 from scylla_gha.images.archive import TITLE, ImageArchive, ImageLayer, assemble_image, mark_complete, write_layer
 from scylla_gha.model import digest
+from scylla_gha.model.agent_manifest import CliPackage
 from scylla_gha.model.sandbox import EditableInstall, ImageRecipe, Tools
 from scylla_gha.model.variant import NODE, packages_folder
+from scylla_gha.prepare.agent_programs import cli_program, pypi_requirements
 from scylla_gha.prepare.mcp_packages import (
     ModePrograms,
     PackagedServer,
@@ -37,6 +41,7 @@ from scylla_gha.system import process
 
 TOOLS: Final = "/opt/tools"
 _PROGRAMS: Final = "/opt/mode"
+_AGENT: Final = "/opt/agent"
 _PATH: Final = f"{TOOLS}/bin:/usr/local/bin:/usr/bin:/bin"
 _DIGEST: Final = "io.scylla-gha.image"  # label with a digest of the image's layers
 _FORMAT: Final = 1  # increase it if a change of this module changes the layer of an unchanged recipe
@@ -59,11 +64,24 @@ PYTHON: Final = "3.11"  # Python of all Debian releases that a recipe can name; 
 
 @dataclass(frozen=True, slots=True)
 class AgentCli:
-    """An agent's CLI: an npm package at a version, and its program."""
+    """An agent's CLI: a package at a version, its program, and its package in a manifest, if it has one."""
 
     package: str
     version: str
     program: str
+    source: CliPackage | None = None
+
+    @classmethod
+    def of(cls, package: AgentPackage, version: str) -> "AgentCli":
+        """Return the CLI of a package at a version."""
+        name = package.npm or (package.source.pypi if package.source else None)
+        return cls(name or package.program, version, package.program, package.source)
+
+    @property
+    def identity(self) -> str:
+        """Package, version, and a digest of what the manifest says of the package."""
+        name = f"{self.package}@{self.version}"
+        return name if self.source is None else f"{name} {digest(self.source.model_dump(mode='json'))[:8]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +100,7 @@ class ImageSpec:
     def title(self) -> str:
         """Description of the contents; equal contents have equal titles."""
         tools = [f"{name} {version}" for name, version in (*sorted(self.python.items()), *sorted(self.node.items()))]
-        agent = [f"{self.cli.package}@{self.cli.version}"] if self.cli else []
+        agent = [self.cli.identity] if self.cli else []
         servers = [f"mcp/{server.name} {server.lock_digest()[:8]}" for server in self.servers]
         programs = [f"programs {self.programs.digest[:8]}"] if self.programs else []
         own = [f"{self.editable.name} {digest(self.editable.model_dump(mode='json'))[:8]}"] if self.editable else []
@@ -102,9 +120,8 @@ def build_image(spec: ImageSpec, cache: Path, *, fresh: bool = False) -> ImageAr
         layers.append(tools_layer(spec.python, cache, spec.editable))
     if spec.node:
         layers.append(modules_layer(spec.node, cache))
-    if cli := spec.cli:
-        package = npm_program(cli.package, cli.version, cli.program, cache).parent.parent.parent
-        layers.append(agent_layer(package, cli.program, f"{cli.package}@{cli.version}", cache))
+    if spec.cli:
+        layers.append(cli_layer(spec.cli, cache))
     layers += [
         node_layer(version, cache) for version in sorted({server.node for server in spec.servers if server.node})
     ]
@@ -183,6 +200,24 @@ def supervisor_layer(cache: Path) -> ImageLayer:
     return _layer(key, cache, lambda into: write_layer(into, sources))
 
 
+def cli_layer(cli: AgentCli, cache: Path) -> ImageLayer:
+    """Return the layer of an agent's CLI, of npm or PyPI.
+
+    Raises:
+        ToolError: the package cannot be installed, or its program does not run in an image.
+    """
+    if cli.source is None:
+        folder = npm_program(cli.package, cli.version, cli.program, cache).parent.parent.parent
+        return agent_layer(folder, cli.program, cli.identity, cache)
+    if cli.source.npm:
+        folder = cli_program(cli.source, cli.version, cache).parent.parent.parent
+        return agent_layer(folder, cli.program, cli.identity, cache)
+    requirements = pypi_requirements(cli.source, cli.version)
+    links = {f"/usr/local/bin/{cli.program}": f"{_AGENT}/bin/{cli.program}"}
+    key = digest([_FORMAT, "agent of pypi", cli.identity, PYTHON, platform.machine(), is_compiled()])
+    return _layer(key, cache, lambda into: write_environment(into, _AGENT, requirements, links=links))
+
+
 def agent_layer(package: Path, program: str, identity: str, cache: Path) -> ImageLayer:
     """Return the layer of an agent's CLI.
 
@@ -199,7 +234,7 @@ def agent_layer(package: Path, program: str, identity: str, cache: Path) -> Imag
         first = file.readline(200)
     if first.startswith(b"#!") and b"node" in first:
         raise ToolError(f"{identity}: {program} is a script for node, which images do not have; use the host sandbox")
-    modules = "/opt/agent/node_modules"
+    modules = f"{_AGENT}/node_modules"
 
     def make(into: Path) -> None:
         links = {f"/usr/local/bin/{program}": f"{modules}/.bin/{program}"}
@@ -298,7 +333,11 @@ def is_compiled() -> bool:
 
 
 def write_environment(
-    into: Path, at: str, requirements: Sequence[str], editable: EditableInstall | None = None
+    into: Path,
+    at: str,
+    requirements: Sequence[str],
+    editable: EditableInstall | None = None,
+    links: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Write a layer with a virtual environment.
 
@@ -306,6 +345,7 @@ def write_environment(
         into: file of the layer.
         at: absolute path of the environment in the image.
         requirements: arguments of `uv pip install` that name the packages; empty: no packages.
+        links: targets of links, by the paths of the links in the image.
         editable: package of the start state to install; None: none.
 
     Raises:
@@ -326,7 +366,7 @@ def write_environment(
             write_editable_install(editable, home / "bin", site)
         if is_compiled():
             _compile(site, Path(folder))
-        write_layer(into, {at: home})
+        write_layer(into, {at: home}, dict(links))
 
 
 def _finish(home: Path, site: Path, at: str) -> None:

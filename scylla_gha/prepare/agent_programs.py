@@ -94,9 +94,13 @@ def _write_launcher(modules: Path, program: str, node: str) -> None:
     link.chmod(0o755)
 
 
-def _install_pypi(package: CliPackage, version: str, folder: Path) -> None:
+def pypi_requirements(package: CliPackage, version: str) -> list[str]:
+    """Return the arguments of `uv pip install` for an agent CLI of PyPI at a version."""
     pins = [f"{package.pypi}=={version}", *(f"{name}=={pin}" for name, pin in sorted(package.extra.items()))]
     day = package.dates.get(version)
-    before = ["--exclude-newer", f"{day}T23:59:59Z"] if day else []
+    return [*(["--exclude-newer", f"{day}T23:59:59Z"] if day else []), *pins]
+
+
+def _install_pypi(package: CliPackage, version: str, folder: Path) -> None:
     create_environment(folder, "uv venv failed")
-    install_packages(folder, [*before, *pins], f"uv could not install {' '.join(pins)}")
+    install_packages(folder, pypi_requirements(package, version), f"uv could not install {package.pypi} {version}")

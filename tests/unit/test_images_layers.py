@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from scylla_gha.agents.base import AgentPackage
 from scylla_gha.errors import ToolError
 from scylla_gha.images import layers
 from scylla_gha.images.archive import ImageLayer
+from scylla_gha.model.agent_manifest import CliPackage
 from scylla_gha.model.sandbox import ImageRecipe
 from scylla_gha.sandboxes.docker import supervisor
 from tests.support.repository import write_tree
@@ -134,3 +136,19 @@ def test_tools_are_files_of_the_layer_whatever_link_mode_the_user_has_set(
     plain = layers.tools_layer({"iniconfig": "2.1.0"}, tmp_path / "a")
     monkeypatch.setenv("UV_LINK_MODE", "symlink")
     assert layers.tools_layer({"iniconfig": "2.1.0"}, tmp_path / "b").sha256 == plain.sha256
+
+
+def test_the_cli_of_a_manifest_is_known_by_all_that_the_manifest_says_of_its_package() -> None:
+    source = CliPackage(npm="@acme/cli", program="acme", oldest="1.0", node="22.23.3")
+    known = layers.AgentCli.of(AgentPackage("@acme/cli", "acme", (1,), source=source), "1.2.3")
+    other = layers.AgentCli.of(AgentPackage("@acme/cli", "acme", (1,)), "1.2.3")
+    assert (known.package, known.program, other.identity) == ("@acme/cli", "acme", "@acme/cli@1.2.3")
+    assert known.identity.startswith("@acme/cli@1.2.3 "), "another Node.js makes another image"
+    of_python = CliPackage(pypi="mini-acme", program="mini", oldest="1.0")
+    assert layers.AgentCli.of(AgentPackage("", "mini", (1,), source=of_python), "1").package == "mini-acme"
+
+
+def test_an_environment_of_a_cli_has_a_link_on_path(tmp_path: Path) -> None:
+    layers.write_environment(tmp_path / "layer.tar", "/opt/agent", [], links={"/usr/local/bin/x": "/opt/agent/bin/x"})
+    with tarfile.open(tmp_path / "layer.tar") as archive:
+        assert archive.getmember("usr/local/bin/x").linkname == "/opt/agent/bin/x"
