@@ -7,7 +7,7 @@ answer.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -195,7 +195,11 @@ def measure_baseline(agent: str, sandbox: SandboxWish, library: Library) -> Inve
         ConfigError: the agent is built in.
         ToolError: the agent sent no model request.
     """
-    with startable(agent, sandbox, library) as start:
+    with ExitStack() as opened:
+        settings = NO_PROVIDER
+        if find_agent(agent, install=False).agent.digest:  # such CLIs may repeat a refused request until their limit
+            settings = GatewaySettings.local(opened.enter_context(scripted_provider()))
+        start = opened.enter_context(startable(agent, sandbox, library, settings))
         models = start.models(library)
         observations = [seen for model in models for seen in _observe(start, model)]
         aliases = {name: _requested_model(_observe(start, name)) or name for name in start.aliases}

@@ -195,6 +195,7 @@ class OutcomeRule(Record):
 class DeliveryForm(Record):
     """Patterns by which the first request shows what the CLI has beside the declared treatment."""
 
+    has_model: bool = Field(default=True, description="False if the model is in the address of requests alone")
     tool_of_server: Pattern | None = Field(
         default=None, description="Regular expression for names of tools of MCP servers; group 1: the server"
     )

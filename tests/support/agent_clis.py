@@ -20,6 +20,7 @@ MANIFESTS: dict[str, AgentManifest] = {name: LIBRARY.agent_manifest(name) for na
 MODELS = {
     "anthropic-messages": ("claude-sonnet-5", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),
     "openai-responses": ("gpt-5.5", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
+    "gemini": ("gemini-3.8-flash", "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY"),
     "openai-chat": ("gpt-5.5", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
 }
 STYLES = [(name, style) for name, manifest in sorted(MANIFESTS.items()) for style in manifest.api_styles]

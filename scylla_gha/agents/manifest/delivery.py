@@ -29,7 +29,7 @@ def declared_delivery(manifest: AgentManifest, task: AgentTask, workspace: Path)
     replaced = {"the declared system prompt": prompt.replace} if prompt and prompt.replace else {}
     starts = any(rule.kind == "start" for rule in manifest.events)
     return Declared(
-        model=task.model,
+        model=task.model if manifest.delivery.has_model else None,
         system_prompt=None if replaced else treatment.system_prompt,
         tools=treatment.tools,
         mcp_servers=treatment.mcp_servers,
