@@ -15,7 +15,7 @@ FILES = sorted([*ROOT.glob("config/*/*.yaml"), *ROOT.glob("scenarios/*/*/*.yaml"
 COMMENT = re.compile(r"# yaml-language-server: \$schema=(\S+)")
 KIND_OF_FOLDER = {"experiments": "experiment", "tiers": "tier", "models": "model", "prices": "prices",
                   "inventories": "inventory", "agent-sessions": "agent-session", "images": "image",
-                  "modes": "mode"}  # fmt: skip
+                  "modes": "mode", "agent-clis": "agent-cli"}  # fmt: skip
 
 
 def plain(file: Path) -> Any:
@@ -37,6 +37,7 @@ def test_there_is_something_to_check() -> None:
         "prices",
         "image",
         "mode",
+        "agent-cli",
         "scenario",
         "rubric",
     }
