@@ -16,8 +16,10 @@ from scylla_gha.model.traffic import ModelInfo, Role, StopRule, ToolWatch
 from scylla_gha.providers import PROVIDERS, missing_key
 from scylla_gha.providers.base import Circumstances, Provider
 from scylla_gha.providers.credentials import Credentials, Federation
+from scylla_gha.providers.openai import NO_CREDIT
 
 CONTROL_HEADER: Final = "x-scylla-control"  # the header of the secret that opens and closes sessions
+_MISSING_STATUS: Final = "404"
 _REJECTED_STATUSES: Final = ("401", "403")
 
 
@@ -79,6 +81,13 @@ class ProviderAccess(Record):
         if fault.startswith(UNREACHABLE):
             advice = f"check {self.api.base_url_variable}" if self.upstream else "check the network, or HTTPS_PROXY"
             return f"{self.upstream or self.api.base_url} cannot be reached; {advice}"
+        if NO_CREDIT in fault:
+            return f"the account of {self.variable} at {self.provider} has no credit left ({fault}); add some"
+        if fault.startswith(_MISSING_STATUS) and not self.api.needs_key:
+            return (
+                f"{self.base_url} has no such model, or does not serve the agent's API ({fault}); check "
+                f"{self.api.base_url_variable} and the model's id"
+            )
         if fault.startswith(_REJECTED_STATUSES):
             return f"{self.upstream or self.api.base_url} rejects the value of {self.variable} ({fault}); correct it"
         return None

@@ -221,7 +221,7 @@ def unpassed_key_findings(root: Path, providers: Iterable[str]) -> Iterator[Find
         text = file.read_text(encoding="utf-8", errors="replace")
         if not toolkits_called(text) or "secrets:" not in text or "secrets: inherit" in text:
             continue
-        for provider in providers:
+        for provider in (name for name in providers if PROVIDERS[name].needs_key):
             key = PROVIDERS[provider].credential_variables[0]
             if key not in text:
                 what = f"{file.name} does not pass the secret {key}, so models of {provider} cannot be asked with a key"

@@ -187,7 +187,12 @@ def subjects(facts: RepositoryFacts, environment: str) -> tuple[str, str]:
 
 def model_findings(setup: RepositorySetup, environment: str, providers: Sequence[str] = ()) -> list[Finding]:
     """Return for each provider whether agents can reach its models; without `providers`, whether they reach any."""
-    answers = [_model_finding(setup, environment, name, is_any=not providers) for name in providers or PROVIDERS]
+    answers = [
+        _model_finding(setup, environment, name, is_any=not providers)
+        if PROVIDERS[name].needs_key
+        else _address_finding(setup, name)
+        for name in providers or PROVIDERS
+    ]
     if not providers:
         return [next((finding for finding in answers if finding.state == "ok"), answers[0])]
     if len(answers) == 1:
@@ -203,7 +208,7 @@ def _model_finding(setup: RepositorySetup, environment: str, provider: str, *, i
     repository, api = setup.facts.full_name, PROVIDERS[provider]
     key, federation = api.credential_variables[0], api.federation_variables
     key_scopes = [scope for scope, names in setup.secrets.items() if isinstance(names, frozenset) and key in names]
-    known: Names = frozenset().union(*(names for names in setup.variables.values() if isinstance(names, frozenset)))
+    known = _known_variables(setup)
     missing = [name for name in federation if name not in known]
     mend = f"gh secret set {key} --env {environment} --repo {repository}"
     if federation and not missing:
@@ -231,6 +236,20 @@ def _model_finding(setup: RepositorySetup, environment: str, provider: str, *, i
     who = "only oracle and nop can run" if is_any else f"models of {provider} cannot be asked"
     what = f"{lack}, so {who}"
     return Finding("model", "problem", what, mend)
+
+
+def _known_variables(setup: RepositorySetup) -> Names:
+    """Return the names of all variables that are visible."""
+    return frozenset().union(*(names for names in setup.variables.values() if isinstance(names, frozenset)))
+
+
+def _address_finding(setup: RepositorySetup, provider: str) -> Finding:
+    """Return the finding on a server that needs an address and perhaps no key."""
+    variable = PROVIDERS[provider].base_url_variable
+    if variable in _known_variables(setup):
+        return Finding("model", "ok", f"the variable {variable} names the server of {provider}")
+    what = f"the variable {variable} is not visible here or not set, so models of {provider} cannot be asked"
+    return Finding("model", "problem", what, f"gh variable set {variable} --repo {setup.facts.full_name}")
 
 
 def _environment(setup: RepositorySetup, environment: str) -> Finding:

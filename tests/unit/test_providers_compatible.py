@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.config.library import Library
+from scylla_gha.errors import ConfigError
 from scylla_gha.evaluate.model_access import RecordingOptions, has_real_key
-from scylla_gha.gateway.settings import ProviderAccess
+from scylla_gha.gateway.settings import ProviderAccess, Session
 from scylla_gha.providers import PROVIDERS, missing_key, missing_key_text, shared_style
 from scylla_gha.redaction import Redactor
 
@@ -76,3 +77,35 @@ def test_dummy_keys_have_the_form_of_real_ones(provider: str) -> None:
     assert token not in Redactor().redact_bytes(f"key: {token}.".encode())[0].decode(), (
         "known forms are redacted everywhere"
     )
+
+
+@pytest.mark.parametrize(
+    ("provider", "fault", "end"),
+    [
+        ("openai", "429 insufficient_quota", "the account of OPENAI_API_KEY at openai has no credit left"),
+        ("openai", "404 model_not_found", None),
+        ("local", "404 not_found", "http://127.0.0.1:8000/v1 has no such model, or does not serve the agent's API"),
+        (
+            "gemini",
+            "401 UNAUTHENTICATED",
+            "https://generativelanguage.googleapis.com rejects the value of GEMINI",
+        ),
+        ("openrouter", "429 rate_limit_exceeded", None),
+    ],
+)
+def test_faults_that_every_further_request_would_meet(provider: str, fault: str, end: str | None) -> None:
+    keys = {name: "k-0123456789" for api in PROVIDERS.values() for name in api.credential_variables}
+    access = ProviderAccess.of(provider, {**keys, LOCAL: "http://127.0.0.1:8000/v1"})
+    assert access is not None
+    reason = access.dead_end(fault)
+    assert (reason or "").startswith(end or "")
+    assert (reason is None) == (end is None)
+
+
+def test_an_agents_circumstances_are_regular_expressions(tmp_path: Path) -> None:
+    session = Session(cell="c", role="agent", journal=tmp_path / "j", circumstances=((r"PGID: \d+", "PGID: N"),))
+    ((pattern, constant),) = session.circumstance_patterns()
+    assert pattern.sub(constant, b"PGID: 77") == b"PGID: N"
+    wrong = session.model_copy(update={"circumstances": (("(", ""),)})
+    with pytest.raises(ConfigError, match="not a regular expression"):
+        wrong.circumstance_patterns()
