@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from scylla_gha.cli import options
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, first_of
 
 if TYPE_CHECKING:
     from scylla_gha.skills.report import SkillsCheck
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _PROGRESS_SECONDS: Final = 2.0
 _AGENT: Final = "claude-code"
 _CHECK: Final = "check"
+_MOST_NAMED: Final = 3
 _JUDGES: Final = "claude-sonnet-5,claude-haiku-4-5-20251001,claude-haiku-5-5"
 
 
@@ -40,8 +41,14 @@ def _workspace(_: click.Context, __: click.Parameter, value: str | None) -> Path
     return Path(folder) if value else None
 
 
+def _folder(_: click.Context, __: click.Parameter, value: Path) -> Path:
+    if value.is_file():
+        raise click.BadParameter(f"{value} is a file; name its folder: {value.parent}")
+    return value
+
+
 @click.command()
-@click.argument("path", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("path", type=click.Path(path_type=Path, exists=True), callback=_folder)
 @click.option(
     "--only",
     type=click.Choice([_CHECK, "triggers", "evals"]),
@@ -194,8 +201,7 @@ def skill(path: Path, **values: object) -> None:
     as_json, sarif = bool(values.pop("as_json")), values.pop("sarif")
     only, fail_on, workspace = values.pop("only"), values.pop("fail_on"), values.pop("workspace")
     out = values["out"]
-    if only == _CHECK and (values["evals"] or values["queries"]):
-        raise click.UsageError("--eval and --query choose what is run, and --only check runs nothing; leave one out")
+    _reject_opposites(only, values)
     check = check_skills(path, AGENTS[_AGENT].skill_listing, _progress())
     _show_check(path, check, sarif, as_json=as_json)
     answer = SkillsAnswer() if only == _CHECK else _measured(path, check, only, values)
@@ -205,6 +211,15 @@ def skill(path: Path, **values: object) -> None:
     if answer.failure is not None:
         raise answer.failure
     _require_quality(path, check, answer, fail_on)
+
+
+def _reject_opposites(only: object, values: dict[str, object]) -> None:
+    """Reject a choice of evals or queries beside --only that runs none of them."""
+    for option, chosen, kind in (("--eval", values["evals"], "evals"), ("--query", values["queries"], "triggers")):
+        if chosen and only not in {None, kind}:
+            raise click.UsageError(
+                f"{option} chooses {kind} to run, and --only {only} runs none; leave one of them out"
+            )
 
 
 def _show_check(path: Path, check: "SkillsCheck", sarif: object, *, as_json: bool) -> None:
@@ -238,12 +253,15 @@ def _measured(path: Path, check: "SkillsCheck", only: object, values: dict[str, 
         return SkillsAnswer()
     from scylla_gha.skills.evals import eval_parts
     from scylla_gha.skills.pull_request import measure_changes
+    from scylla_gha.skills.report import error_lines
     from scylla_gha.skills.session import KINDS, SkillRequest, measure_skills, newest_agent
     from scylla_gha.skills.triggers import trigger_parts
 
     library = options.library()
     model = next(iter(library.model_ids([str(values.pop("model"))]).values()))
     wanted = {kind for kind, chosen in (("evals", values["evals"]), ("triggers", values["queries"])) if chosen}
+    if only is not None:
+        check.require_entries(str(only))
     kinds = tuple(kind for kind in KINDS if only in {None, kind} and (only or not wanted or kind in wanted))
     agent = newest_agent(library, str(values.pop("agent")))
     own = {"root": path, "library": library, "kinds": kinds, "model": model, "agent": agent}
@@ -252,6 +270,9 @@ def _measured(path: Path, check: "SkillsCheck", only: object, values: dict[str, 
 
     def say(line: str) -> None:
         options.report(one_line(line))
+
+    for line in error_lines(check, path, kinds):
+        say(line)
 
     def measure(chosen: "SkillsCheck") -> "SkillsAnswer":
         return measure_skills(request, (trigger_parts, eval_parts), chosen, say)
@@ -303,9 +324,10 @@ def _require_quality(path: Path, check: "SkillsCheck", answer: "SkillsAnswer", f
     """
     from scylla_gha.errors import ConfigError, GateError
 
-    errors = check.counted_levels()["error"]
+    errors = [f"{path / found.path}:{found.line}" for found in check.all_findings if found.level == "error"]
     if errors and fail_on != "none":
-        raise ConfigError(f"{path}: {counted(errors, 'error')}; correct what the lines with `error:` say")
+        first = first_of(dict.fromkeys(errors), _MOST_NAMED)
+        raise ConfigError(f"{counted(len(errors), 'error')}: {first}; correct what the lines with `error:` say")
     worse = [part.skill for part, report in answer.reports if report.is_worse]
     if worse and fail_on == "regression":
         raise GateError(f"{', '.join(worse)}: does worse; the report says by how much")

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from scylla_gha.agents import InstalledAgent, find_agents
 from scylla_gha.config.library import ConfigSources, Library
@@ -35,6 +36,8 @@ from scylla_gha.prepare.start_state import changed_fixture
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store import read_lines
 from scylla_gha.store.run_folder import RunFolder
+
+_EXACT_MINUTES: Final = 9.95  # longer times have no decimals
 
 
 @dataclass(frozen=True)
@@ -275,7 +278,7 @@ def minutes_text(cost: CostRange) -> str:
 
 
 def _minutes(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.1f}"
+    return "unknown" if value is None else f"{value:.{int(value < _EXACT_MINUTES)}f}"
 
 
 def _range(cost: CostRange, text: Callable[[float | None], str]) -> str:

@@ -161,10 +161,10 @@ def duplicate_findings(skills: Sequence[tuple[SkillFolder, SkillFile]]) -> Itera
             yield SkillFinding("duplicate-name", level, skill.shown(skill.file), file.line("name"), message)
 
 
-def count_findings(skill: SkillFolder, files: Sequence[EvalFile], *, user_only: bool) -> Iterator[SkillFinding]:
+def count_findings(files: Sequence[EvalFile], *, user_only: bool) -> Iterator[SkillFinding]:
     """Yield findings on evals and queries that are too few to measure the skill."""
-    path = skill.shown(skill.file)
     used = [file for file in files if file.kind != "not evals"]
+    paths = {file.kind: file.path for file in reversed(used)}
     if any(file.is_unreadable for file in used):
         return  # their number is not known
     evals = sum(len(file.evals) for file in used)
@@ -173,7 +173,7 @@ def count_findings(skill: SkillFolder, files: Sequence[EvalFile], *, user_only: 
             f"{counted(evals, 'eval')}: results hold for these only; write at least {_FEWEST_EVALS} for results "
             "that hold for similar tasks"
         )
-        yield SkillFinding("evals", "note", path, 1, message)
+        yield SkillFinding("evals", "note", paths["evals"], 1, message)
     queries = [query for file in used for query in file.queries if file.kind == "triggers"]
     if user_only or not any(file.kind == "triggers" for file in used):
         return
@@ -182,10 +182,10 @@ def count_findings(skill: SkillFolder, files: Sequence[EvalFile], *, user_only: 
     if not negative or not positive:
         lack, state = ("should not trigger", "always") if not negative else ("should trigger", "never")
         message = f"no query has the label `{lack}`, so a skill that {state} triggers looks perfect; add such queries"
-        yield SkillFinding("triggers", "warning", path, 1, message)
+        yield SkillFinding("triggers", "warning", paths["triggers"], 1, message)
     elif min(positive, negative) < _FEWEST_QUERIES:
         message = (
             f"{positive} queries should trigger the skill and {negative} should not; write at least "
             f"{_FEWEST_QUERIES} of each"
         )
-        yield SkillFinding("triggers", "note", path, 1, message)
+        yield SkillFinding("triggers", "note", paths["triggers"], 1, message)

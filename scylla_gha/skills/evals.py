@@ -17,7 +17,7 @@ from scylla_gha.skills.eval_answer import MeasuredEvals, help_report
 from scylla_gha.skills.find import top_of
 from scylla_gha.skills.prompt_calls import slash_call
 from scylla_gha.skills.report import CheckedSkill, SkillsCheck
-from scylla_gha.skills.session import Print, SkillPart, SkillRequest
+from scylla_gha.skills.session import Print, SkillPart, SkillRequest, cells_of
 from scylla_gha.skills.suites import (
     BASE,
     BASE_FOLDER,
@@ -45,7 +45,7 @@ def eval_parts(request: SkillRequest, check: SkillsCheck, say: Print) -> Iterato
     with tempfile.TemporaryDirectory() as folder:
         base = base_version(request, check.root, Path(folder), say)
         for skill in check.skills:
-            entries = list(_entries(skill, request))
+            entries = list(_entries(skill))
             if not entries or "evals" not in request.kinds or suite_name(skill.name) in names:
                 continue
             names.add(suite_name(skill.name))
@@ -54,11 +54,11 @@ def eval_parts(request: SkillRequest, check: SkillsCheck, say: Print) -> Iterato
                 continue
             usable = []
             for entry in entries:
-                if reason := _why_not(entry, installed):
-                    say(f"{skill.name}: eval {entry.skill_eval.id} is left out: {reason}")
-                else:
+                if not (reason := _why_not(entry, installed)):
                     usable.append(entry)
-            if usable:
+                elif _is_chosen(entry, request):
+                    say(f"{skill.name}: eval {entry.skill_eval.id} is left out: {reason}")
+            if any(_is_chosen(entry, request) for entry in usable):
                 yield _part(request, check, skill, usable, base)
 
 
@@ -71,12 +71,15 @@ def skill_fault(folder: Path) -> str:
     return ""
 
 
-def _entries(skill: CheckedSkill, request: SkillRequest) -> Iterator[EvalOfFile]:
+def _entries(skill: CheckedSkill) -> Iterator[EvalOfFile]:
     files = [file for file in skill.files if file.kind == "evals" and file.evals]
     for file in files:
         stem = Path(file.path).stem if len(files) > 1 else ""
-        chosen = (entry for entry in file.evals if not request.evals or entry.id in request.evals)
-        yield from (EvalOfFile(skill_eval, stem, skill.invoked_as) for skill_eval in chosen)
+        yield from (EvalOfFile(skill_eval, stem, skill.invoked_as) for skill_eval in file.evals)
+
+
+def _is_chosen(entry: EvalOfFile, request: SkillRequest) -> bool:
+    return not request.evals or entry.skill_eval.id in request.evals
 
 
 def _why_not(entry: EvalOfFile, installed: Collection[str]) -> str:
@@ -195,12 +198,16 @@ def _part(
         judges=request.judges if any(assertion.code is None for assertion in assertions) else (),
     )
     write_experiment(suite, experiment)
-    runs_code = any(entry.skill_eval.setup for entry in entries) or any(
-        assertion.code and assertion.code.command for assertion in assertions
-    )
+    chosen = [entry for entry in entries if _is_chosen(entry, request)]
     cheaper = (f"{TIER}/{WITH}", f"{TIER}/{BASE}") if {WITHOUT, BASE} <= set(variants) else ()
     report = partial(help_report, skill.name, _measured(skill, entries))
-    return SkillPart("evals", skill.name, name, suite, report, runs_code, cheaper)
+    only = cells_of(entry.scenario for entry in chosen) if request.evals else ()
+    return SkillPart("evals", skill.name, name, suite, report, any(map(_runs_code, chosen)), cheaper, only=only)
+
+
+def _runs_code(entry: EvalOfFile) -> bool:
+    checks = (assertion.code for assertion in entry.skill_eval.assertions)
+    return bool(entry.skill_eval.setup) or any(check and check.command for check in checks)
 
 
 def _measured(skill: CheckedSkill, entries: Sequence[EvalOfFile]) -> MeasuredEvals:

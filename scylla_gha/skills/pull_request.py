@@ -3,7 +3,7 @@
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -13,15 +13,19 @@ from scylla_gha.errors import ConfigError, ScyllaError
 from scylla_gha.model import digest
 from scylla_gha.model.skill_measurement import REPORT_FILE, RUN, SkillMeasurement, SkillRow
 from scylla_gha.report.branch_readme import skill_badge
+from scylla_gha.report.document import clipped
 from scylla_gha.skills.evals import base_version, named_folder
 from scylla_gha.skills.find import holds_runs
 from scylla_gha.skills.read_evals import EvalFile, SkillEval, TriggerQuery
 from scylla_gha.skills.references import UNDELIVERED
 from scylla_gha.skills.report import CheckedSkill, SkillsCheck, check_skills
-from scylla_gha.skills.session import Print, SkillRequest, SkillsAnswer
+from scylla_gha.skills.session import KINDS, Kind, PartReport, Print, SkillRequest, SkillsAnswer, has_key
 from scylla_gha.store import read_record, write_record, write_text
 
 _MOST_NAMED: Final = 12
+_MOST_QUERIES: Final = 3
+_LONGEST_QUERY: Final = 80
+_BETWEEN, _POINTS, _TOO_FEW = ", ", " pt", "not enough data"  # of figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +176,7 @@ def measure_changes(
         ConfigError: a named skill, eval or query does not exist, or there is no last version.
     """
     require_known_parts(request, check, names)
-    request.make_out()
+    with_key = has_key(request)
     with tempfile.TemporaryDirectory() as folder:
         base = base_version(request, check.root, Path(folder), say).root if only_changed else None
         if only_changed and base is None:
@@ -190,10 +194,11 @@ def measure_changes(
         try:
             answer = measure(replace(check, skills=tuple(named)))
         except ScyllaError as error:
-            write_record(measurement_path(request), SkillMeasurement(rows=tuple(rows), failure=str(error)))
+            if with_key:
+                _store(request, SkillsAnswer(failure=error), rows)
             raise
-    before = read_record(measurement_path(request), SkillMeasurement)
-    write_record(measurement_path(request), _write_badges(request, before, _measurement(rows, answer)))
+    if with_key or answer.reports:
+        _store(request, answer, rows)
     return answer
 
 
@@ -210,7 +215,10 @@ def require_known_parts(request: SkillRequest, check: SkillsCheck, names: Sequen
     _require_known("--eval", "eval", sorted(set(request.evals) - set(ids)), ids)
     texts = [query.query for file in files for query in file.queries]
     unknown = [part for part in request.queries if not any(part.lower() in text.lower() for text in texts)]
-    _require_known("--query", "query", unknown, texts)
+    if unknown:
+        known = [clipped(" ".join(text.split()), _LONGEST_QUERY) for text in texts]
+        there = f"there are: {first_of(known, _MOST_QUERIES, '; ')}" if known else "there are none"
+        raise ConfigError(f"--query: no query contains the text {unknown[0]!r}; {there}")
 
 
 def _require_known(option: str, what: str, unknown: Sequence[str], known: Sequence[str]) -> None:
@@ -238,9 +246,37 @@ def measurement_path(request: SkillRequest) -> Path:
     return request.run(RUN).root / REPORT_FILE
 
 
-def _measurement(rows: Sequence[SkillRow], answer: SkillsAnswer) -> SkillMeasurement:
-    answered = [row.model_copy(update=_answer(row.name, answer)) for row in rows]
-    return SkillMeasurement(rows=tuple(answered), failure=str(answer.failure or ""))
+def _store(request: SkillRequest, answer: SkillsAnswer, rows: Sequence[SkillRow]) -> None:
+    """Write the answer, and a badge for each skill."""
+    request.make_out()
+    path = measurement_path(request)
+    before = read_record(path, SkillMeasurement)
+    answered = [_answered(row, answer, before) for row in rows]
+    for row in answered:
+        write_text(path.parent / f"{row.name}.svg", skill_badge(row.figures))
+    write_record(path, SkillMeasurement(rows=tuple(answered), failure=str(answer.failure or "")))
+
+
+def _answered(row: SkillRow, answer: SkillsAnswer, before: SkillMeasurement | None) -> SkillRow:
+    """Return a row with its answer; what was not measured now keeps the figures of the same version of the skill."""
+    earlier = before.rows if before else ()
+    known = next((old.figures for old in earlier if (old.name, old.digest) == (row.name, row.digest)), "")
+    values = _answer(row.name, answer)
+    measured = {part.kind for part, report in answer.reports if any(_own_sentences(row.name, report))}
+    return row.model_copy(update={**values, "figures": joined_figures(known, values["figures"], measured)})
+
+
+def joined_figures(before: str, now: str, measured: Collection[Kind]) -> str:
+    """Return figures of the kinds that were measured now, and those of before of the other kinds."""
+    if not measured:
+        return before
+    pieces = {
+        kind: [piece for piece in text.split(_BETWEEN) if piece.endswith(_POINTS) == (kind == "evals")]
+        for kind in KINDS
+        for text in [now if kind in measured else before]
+    }
+    known = [piece for kind in KINDS for piece in pieces[kind] if piece not in {"", _TOO_FEW}]
+    return _BETWEEN.join(known) or _TOO_FEW
 
 
 def _answer(name: str, answer: SkillsAnswer) -> dict[str, Any]:
@@ -249,15 +285,18 @@ def _answer(name: str, answer: SkillsAnswer) -> dict[str, Any]:
     figures: list[str] = []
     is_worse = False
     for part, report in answer.reports:
-        own = [text.removeprefix(f"{name}: ") for text in report.sentences if text.startswith(f"{name}: ")]
-        sentences += own
+        sentences += _own_sentences(name, report)
         is_worse |= report.is_worse and part.skill == name
         figures += _figures(name, report.data)
         for skill in report.data.get("skills", ()):
             changes = (skill["change"] or {}).values() if skill["skill"] == name else ()
             is_worse |= any(isinstance(ruling, dict) and ruling["verdict"] == "worse" for ruling in changes)
-    short = ", ".join(figures) or ("not enough data" if sentences else "")
+    short = _BETWEEN.join(figures) or (_TOO_FEW if sentences else "")
     return {"sentences": tuple(sentences), "figures": short, "is_worse": is_worse}
+
+
+def _own_sentences(name: str, report: PartReport) -> list[str]:
+    return [text.removeprefix(f"{name}: ") for text in report.sentences if text.startswith(f"{name}: ")]
 
 
 def _figures(name: str, data: Mapping[str, Any]) -> Iterator[str]:
@@ -270,15 +309,4 @@ def _figures(name: str, data: Mapping[str, Any]) -> Iterator[str]:
                 yield f"quiet {100 - 100 * skill['should_not']['rate']:.0f} %"
     for contrast in data.get("contrasts", ()) if data.get("skill") == name else ():
         if contrast["against"] == "none" and contrast["here"]:
-            yield f"{100 * contrast['here']['value']:+.0f} pt"
-
-
-def _write_badges(request: SkillRequest, before: SkillMeasurement | None, now: SkillMeasurement) -> SkillMeasurement:
-    """Write a badge for each skill; a skill that is not measured now keeps the figures of the same version."""
-    known = {(row.name, row.digest): row.figures for row in before.rows} if before else {}
-    rows = [
-        row.model_copy(update={"figures": row.figures or known.get((row.name, row.digest), "")}) for row in now.rows
-    ]
-    for row in rows:
-        write_text(measurement_path(request).parent / f"{row.name}.svg", skill_badge(row.figures))
-    return now.model_copy(update={"rows": tuple(rows)})
+            yield f"{100 * contrast['here']['value']:+.0f}{_POINTS}"

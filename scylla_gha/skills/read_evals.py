@@ -127,15 +127,12 @@ class EvalReader:
         except JsonFault as fault:
             if is_output:
                 return EvalFile(shown, "not evals")
-            return EvalFile(shown, "evals", findings=[_error(shown, fault.line, fault.message)])
+            broken: Kind = "triggers" if _TRIGGER_NAME.search(path.name) else "evals"
+            return EvalFile(shown, broken, findings=[SkillFinding(broken, "error", shown, fault.line, fault.message)])
         kind = "not evals" if is_output else _kind(path.name, source.value, entries)
         if kind == "not evals":
             return EvalFile(shown, kind)
         return _FileReading(self, source, EvalFile(shown, kind), path.parent).run(entries)
-
-
-def _error(path: str, line: int, message: str) -> SkillFinding:
-    return SkillFinding("evals", "error", path, line, message)
 
 
 def _entries(value: Json, name: str) -> list[tuple[Place, Json]]:
@@ -233,7 +230,9 @@ class _FileReading:
             self.file.in_error += bool(faults)
             self.file.read += not faults
         for fault in faults:
-            self._add("error", fault.place, f"{address(fault.place) or 'the entry'}: {fault.message}")
+            where = address(fault.place) or "the entry"
+            of_eval = _of_eval(entry) if self.file.kind == "evals" else ""
+            self._add("error", fault.place, f"{where}: {fault.message}{of_eval}")
 
     def _add(self, level: Level, place: Place, message: str) -> None:
         rule = "triggers" if self.file.kind == "triggers" else "evals"
@@ -356,6 +355,13 @@ class _FileReading:
             return True
         own = {self.reader.skill.name, self.reader.declared_name} - {""}
         return any(calls(prompt, name) for name in own)
+
+
+def _of_eval(entry: Json) -> str:
+    """Return which eval an entry is by its id, for the end of a message; empty without an id."""
+    values = (entry.get(key) for key in _IDS) if isinstance(entry, dict) else ()
+    id_ = next((value for value in values if value not in (None, "")), None)
+    return f" (eval {str(id_)[:60]})" if isinstance(id_, str | int) else ""
 
 
 def _network_message(hosts: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -28,6 +28,10 @@ from scylla_gha.skills.read_triggers import KnownSkills
 from scylla_gha.skills.references import file_findings, skill_content
 from scylla_gha.skills.skill_file import SkillFile, read_skill_file
 
+_EXAMPLES: Final = {
+    "evals": ("evals/evals.json", '{"evals": [{"id": 1, "prompt": "...", "expectations": ["..."]}]}'),
+    "triggers": ("evals/trigger-evals.json", '[{"query": "...", "should_trigger": true}]'),
+}
 _LEVELS: Final = ("error", "warning", "note")
 _MOST_NAMED: Final = 12
 _LONGEST_LINE: Final = 500
@@ -84,6 +88,20 @@ class SkillsCheck:
         """Return the number of findings per level."""
         return Counter(finding.level for finding in self.all_findings)
 
+    def require_entries(self, kind: str) -> None:
+        """Check that a skill has a file of a kind, `evals` or `triggers`.
+
+        Raises:
+            ConfigError: none has.
+        """
+        has_queries = any(file.queries for skill in self.skills for file in skill.files)
+        has_file = any(file.kind == kind for skill in self.skills for file in skill.files)
+        if not has_file and not (kind == "triggers" and has_queries):
+            name, example = _EXAMPLES[kind]
+            raise ConfigError(
+                f"--only {kind}: no skill in {self.root} has {kind}; write {name} beside SKILL.md: {example}"
+            )
+
 
 def check_skills(root: Path, rules: SkillListing | None, progress: Callable[[int, int], None]) -> SkillsCheck:
     """Check all skills in a folder, without a model and without the network.
@@ -122,8 +140,8 @@ def _without_evals(skills: list[CheckedSkill]) -> Iterator[SkillFinding]:
     without = [skill for skill in skills if all(file.kind == "not evals" for file in skill.files)]
     if without:
         what = counted(len(without), "skill has", "skills have")
-        example = '{"evals": [{"id": 1, "prompt": "...", "expectations": ["..."]}]}'
-        message = f"{what} no evals; begin with a file evals/evals.json beside SKILL.md: {example}"
+        name, example = _EXAMPLES["evals"]
+        message = f"{what} no evals; begin with a file {name} beside SKILL.md: {example}"
         yield SkillFinding("no-evals", "note", without[0].file, 1, message)
 
 
@@ -144,7 +162,7 @@ def _check_skill(
         *specification_findings(skill, file),
         *together,
         *file_findings(skill_content(skill), file),
-        *count_findings(skill, files, user_only=user_only),
+        *count_findings(files, user_only=user_only),
         *(finding for eval_file in files for finding in eval_file.findings),
     ]
     if found.cut:
@@ -174,6 +192,16 @@ def check_lines(check: SkillsCheck, shown_root: Path) -> Iterator[str]:
     levels = check.counted_levels()
     numbers = ", ".join(counted(levels[level], level) for level in _LEVELS)
     yield f"{counted(len(check.skills), 'skill')}: {numbers}"
+
+
+def error_lines(check: SkillsCheck, shown_root: Path, kinds: Collection[str]) -> Iterator[str]:
+    """Yield a line on each file of evals or queries of which not all is run, since it has errors."""
+    for file in (file for skill in check.skills for file in skill.files if file.kind in kinds):
+        errors = [finding for finding in file.findings if finding.level == "error"]
+        if errors:
+            what = counted(file.in_error, "entry with an error is", "entries with errors are")
+            missing = f"{what} not run" if file.read else "has errors; nothing of it is run"
+            yield f"{shown_root / file.path}:{errors[0].line}: {missing}"
 
 
 def _finding_text(finding: SkillFinding, root: Path) -> str:

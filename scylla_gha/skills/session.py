@@ -139,6 +139,8 @@ class SkillPart:
         runs_code: commands of the evals are run.
         cheaper: variants to run if all of them do not fit into the budget; empty: all or nothing.
         first_alone: its first trial runs alone, so that the provider's cache serves the others.
+        only: globs of the cells to run, of a suite that always has all evals or queries; empty: all. The report keeps
+            the stored cells beside them.
     """
 
     kind: Kind
@@ -149,6 +151,7 @@ class SkillPart:
     runs_code: bool = False
     cheaper: tuple[str, ...] = ()
     first_alone: bool = False
+    only: tuple[str, ...] = ()
 
     def library(self, request: SkillRequest) -> Library:
         """Return its configuration, with that of the project and of the toolkit behind it."""
@@ -158,8 +161,13 @@ class SkillPart:
         self, request: SkillRequest, budget_usd: float | None = None, variants: tuple[str, ...] = ()
     ) -> PlanRequest:
         """Return the request to plan it, with a budget of its own, and with all or some variants."""
-        choice = CellSelection(budget_usd=budget_usd, variants=variants)
+        choice = CellSelection(self.only, budget_usd=budget_usd, variants=variants)
         return PlanRequest(self.experiment, self.library(request), choice, request.run(self.experiment))
+
+
+def cells_of(scenarios: Iterable[str]) -> tuple[str, ...]:
+    """Return globs of the cells of scenarios, by their ids."""
+    return tuple(f"{scenario}--*" for scenario in scenarios)
 
 
 # Writes the suites of a part for all skills that have one, and says what is left out of them.
@@ -206,17 +214,17 @@ def measure_skills(request: SkillRequest, makers: Iterable[PartMaker], check: Sk
     Raises:
         RefusedError: nobody confirmed, or no part fits into the budget.
     """
-    if request.sandbox == "auto":  # once for all parts, so that the reason is printed once
-        request = replace(request, sandbox=most_isolated(request.library, "--sandbox {}"))
-    if not _has_key(request):
+    if not has_key(request):
         with tempfile.TemporaryDirectory() as folder:
-            unpaid = replace(request, out=Path(folder))
+            unpaid = replace(request, out=Path(folder), sandbox=_any_sandbox(request))
             prices = [_unpaid_price(part, unpaid) for part in _made(unpaid, makers, check, say)]
             if prices:
                 _say_prices(prices, unpaid, say)
                 say(NO_KEY)
         return SkillsAnswer()
     request.make_out()
+    if request.sandbox == "auto":  # once for all parts, so that the reason is printed once
+        request = replace(request, sandbox=most_isolated(request.library, "--sandbox {}"))
     parts = _made(request, makers, check, say)
     if not parts:
         return SkillsAnswer()
@@ -226,6 +234,11 @@ def measure_skills(request: SkillRequest, makers: Iterable[PartMaker], check: Sk
         _require_sandbox(price, request)
     _confirm(prices, request)
     return _run_parts(prices, request)
+
+
+def _any_sandbox(request: SkillRequest) -> SandboxWish:
+    """Return a sandbox for an estimate, after which nothing runs: a choice would print its reason."""
+    return "host" if request.sandbox == "auto" else request.sandbox
 
 
 def _require_sandbox(price: PartPrice, request: SkillRequest) -> None:
@@ -244,7 +257,7 @@ def _require_sandbox(price: PartPrice, request: SkillRequest) -> None:
         )
 
 
-def _has_key(request: SkillRequest) -> bool:
+def has_key(request: SkillRequest) -> bool:
     """Return True if all models can be reached."""
     models, environ = request.library.models(), provider_environment()
     names = request.library.model_ids((request.model, *request.judges)).values()
@@ -304,7 +317,7 @@ def _within_budget(prices: Sequence[PartPrice], request: SkillRequest, say: Prin
         RefusedError: not even one does.
     """
     left = request.budget_usd - sum(_spent(folder) for folder in _run_folders(request))
-    chosen, first_fault = [], ""
+    chosen, faults = list[PartPrice](), list[str]()
     for whole in prices:
         price, usd = whole, whole.usd.likely
         if (usd is None or usd > left) and whole.part.cheaper:
@@ -317,11 +330,12 @@ def _within_budget(prices: Sequence[PartPrice], request: SkillRequest, say: Prin
             left -= usd
             continue
         what = f"{price.part.skill}: {price.part.kind}: likely {dollars(usd)}"
-        fault = f"{what}, and {dollars(left)} of the budget are left; raise --budget-usd, or lower --repetitions"
-        first_fault = first_fault or fault
+        option = "--trigger-repetitions" if price.part.kind == "triggers" else "--repetitions"
+        faults.append(f"{what}, and {dollars(left)} of the budget are left; raise --budget-usd, or lower {option}")
+    for fault in faults if chosen else faults[1:]:
         say(f"not run: {fault}")
     if not chosen:
-        raise RefusedError(first_fault)
+        raise RefusedError(f"not run: {faults[0]}")
     return chosen
 
 
@@ -385,7 +399,7 @@ def _run_part(part: SkillPart, settings: RunSettings, request: SkillRequest) -> 
     plan, fault = store_plan(settings, part.planned(request)), None
     context, whole = evaluate_cells(settings, _NOTHING, plan)
     try:
-        require_complete_report(context, whole, CellSelection())
+        require_complete_report(context, whole, CellSelection(part.only))
     except ScyllaError as error:
         fault = error
     report = part.report(plan, settings.folder)

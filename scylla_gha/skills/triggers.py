@@ -45,7 +45,7 @@ from scylla_gha.skills.prompt_calls import calls, slash_call
 from scylla_gha.skills.read_evals import SkillEval
 from scylla_gha.skills.read_triggers import TriggerLabel
 from scylla_gha.skills.report import CheckedSkill, SkillsCheck
-from scylla_gha.skills.session import PartReport, Print, SkillPart, SkillRequest
+from scylla_gha.skills.session import PartReport, Print, SkillPart, SkillRequest, cells_of
 from scylla_gha.skills.suites import (
     BASE,
     BASE_FOLDER,
@@ -124,7 +124,7 @@ def trigger_parts(request: SkillRequest, check: SkillsCheck, say: Print) -> Iter
         base = base_version(request, check.root, Path(folder), say)
         for group in groups:
             queries = list(asked_queries(group, request, say))
-            if queries:
+            if any(_is_chosen(query.text, request) for query, _ in queries):
                 yield _part(request, check, group, queries, base)
 
 
@@ -159,12 +159,15 @@ def asked_queries(
     names, by_name = [skill.name for skill in skills], 0
     for entry in asked.values():
         labelled = entry.labelled(names)
-        by_name += labelled.by_name
-        is_chosen = not request.queries or any(text.lower() in entry.text.lower() for text in request.queries)
-        if is_chosen and not labelled.by_name and (labelled.expected or labelled.rejected):
+        by_name += labelled.by_name and _is_chosen(entry.text, request)
+        if not labelled.by_name and (labelled.expected or labelled.rejected):
             yield labelled, entry.skill_eval
     if by_name:
         say(f"{counted(by_name, 'query calls', 'queries call')} a skill by its name, which no rate is about: not run")
+
+
+def _is_chosen(text: str, request: SkillRequest) -> bool:
+    return not request.queries or any(part.lower() in text.lower() for part in request.queries)
 
 
 def _part(
@@ -204,7 +207,9 @@ def _part(
         versions = {name: name in before for name in names}
         return trigger_answer(request, versions, [query for query, _ in queries], plan, folder)
 
-    return SkillPart("triggers", shown, name, suite, answer, first_alone=True)
+    chosen = (query.id for query, _ in queries if _is_chosen(query.text, request))
+    only = cells_of(chosen) if request.queries else ()
+    return SkillPart("triggers", shown, name, suite, answer, first_alone=True, only=only)
 
 
 def _write_arms(

@@ -190,3 +190,23 @@ def test_a_small_budget_leaves_out_the_trials_without_the_skill_first(tmp_path: 
     assert last.startswith(
         "tally: Not enough data to tell it from trials with its last version on these 2 evals: 0 points"
     )
+
+
+def test_a_part_of_the_evals_or_queries_leaves_the_rest_of_the_answer(tmp_path: Path) -> None:
+    skill = author(tmp_path)
+    queries = [{"query": "Sum the ledger", "should_trigger": True}, {"query": "Say hi", "should_trigger": False}]
+    (skill / "evals" / "triggers.json").write_text(json.dumps(queries))
+    whole = ("skill", "skills/tally", "--yes", "--repetitions", "3", "--trigger-repetitions", "1")
+    kept = ("skill-tally/results.jsonl", "skill-tally/help.json", "skill-tally-triggers/triggers.json")
+    files = (*kept, "skill-tally/help.md", "skill-tally-triggers/triggers.md", "skills/tally.svg")
+    with serve(adder) as provider:
+        env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": KEY}
+        assert scylla(*whole, cwd=tmp_path, env=env).code == 0
+        paid, before = len(provider.requests), {name: (tmp_path / "runs" / name).read_text() for name in files}
+        for part in (("--eval", "2"), ("--query", "hi"), ("--only", "triggers"), ("--only", "evals")):
+            said = scylla(*whole, *part, cwd=tmp_path, env=env)
+            assert said.code == 0, said.err
+            assert {name: (tmp_path / "runs" / name).read_text() for name in files} == before, part
+        assert len(provider.requests) == paid
+    assert "fires 0 %, quiet 100 %, +67 pt" in before["skills/tally.svg"]
+    assert {row["scenario"] for row in rows(tmp_path)} == {"001-eval", "002-eval"}

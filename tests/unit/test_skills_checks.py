@@ -253,11 +253,14 @@ def test_without_a_key_the_command_prints_findings_counts_and_an_estimate(tmp_pa
 
 def test_an_error_is_exit_code_3_and_a_folder_without_skills_too(tmp_path: Path) -> None:
     skill = write_skill(tmp_path / "tally", "name: totals\ndescription: Use it when asked.")
-    for folder, message in ((skill, "1 error; correct"), (skill.parent / "none", "no SKILL.md in it or below it")):
+    for folder, message in (
+        (skill, "1 error: {0}/SKILL.md:2; correct"),
+        (skill.parent / "none", "no SKILL.md in it or below it"),
+    ):
         folder.mkdir(exist_ok=True)
         said = run(str(folder))
         assert isinstance(said.exception, ConfigError)
-        assert message in str(said.exception)
+        assert message.format(skill) in str(said.exception)
 
 
 def test_hostile_text_controls_no_terminal(tmp_path: Path) -> None:
@@ -333,7 +336,8 @@ def test_doctor_counts_the_skills_of_a_folder(tmp_path: Path, monkeypatch: pytes
 
 def test_the_examples_of_the_help_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in (".claude/skills/pdf", "skills/pdf"):
-        write_skill(tmp_path / folder, "name: pdf\ndescription: Use it when asked.")
+        skill = write_skill(tmp_path / folder, "name: pdf\ndescription: Use it when asked.")
+        write_evals(skill, [{"query": "Sum", "should_trigger": True}], "triggers.json")
     monkeypatch.chdir(tmp_path)
     lines = [line.split() for line in run("--help").stdout.splitlines() if line.startswith("  scylla-gha skill")]
     assert [run(*words[2:]).exit_code for words in lines] == [0, 0, 0, 0]
@@ -373,3 +377,60 @@ def test_entries_of_a_file_that_is_not_json_are_not_counted(tmp_path: Path) -> N
     assert "evals.json: cannot be read" in said.stdout
     assert "evals.json:1: error: is not JSON" in said.stdout
     assert "write at least" not in said.stdout
+
+
+def test_a_choice_of_what_is_not_run_is_a_usage_error(tmp_path: Path) -> None:
+    skill = write_evals(write_skill(tmp_path / "tally"), [{"id": 1, "prompt": "Sum it", "checks": ["two sums"]}])
+    for options, message in (
+        (
+            ("--eval", "1", "--only", "triggers"),
+            "--eval chooses evals to run, and --only triggers runs none; leave one",
+        ),
+        (("--query", "a", "--only", "evals"), "--query chooses triggers to run, and --only evals runs none; leave one"),
+        (("--query", "a", "--only", "check"), "--only check runs none; leave one of them out"),
+    ):
+        said = run(str(skill), *options)
+        assert (said.exit_code, message in said.stderr) == (2, True), said.stderr
+
+
+def test_what_cannot_be_found_is_an_error_that_says_what_to_write(tmp_path: Path) -> None:
+    skill = write_skill(tmp_path / "tally")
+    for only, file in (("evals", "evals/evals.json"), ("triggers", "evals/trigger-evals.json")):
+        said = run(str(skill), "--only", only, "--yes")
+        assert isinstance(said.exception, ConfigError)
+        assert f"no skill in {skill} has {only}; write {file} beside SKILL.md: " in str(said.exception)
+    said = run(str(skill / "SKILL.md"))
+    assert (said.exit_code, f"SKILL.md is a file; name its folder: {skill}" in said.stderr) == (2, True)
+    write_evals(
+        skill, [{"query": f"Sum {number} " + "x" * 99, "should_trigger": True} for number in range(5)], "t.json"
+    )
+    said = run(str(skill), "--query", "rain")
+    assert str(said.exception).startswith("--query: no query contains the text 'rain'; there are: Sum 0 xxx")
+    assert str(said.exception).endswith("x…; and 2 more")
+
+
+def test_files_with_errors_are_named_before_the_estimate_and_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    entries = [{"id": 1, "prompt": "Sum it", "checks": ["two sums"]}, {"id": "pots", "prompt": "Sum", "files": ["no"]}]
+    write_evals(write_evals(write_skill(tmp_path / "tally"), entries), "{", "triggers.json")
+    said = run("tally")
+    wrong = "tally/evals/evals.json:1: 1 entry with an error is not run"
+    broken = "tally/evals/triggers.json:1: has errors; nothing of it is run"
+    assert said.stderr.index(wrong) < said.stderr.index("evals: 6 trials to run")
+    assert broken in said.stderr
+    last = "2 errors: tally/evals/evals.json:1, tally/evals/triggers.json:1; correct what"
+    assert str(said.exception).startswith(last)
+    assert "no such file; add it, or remove the path (eval pots)" in said.stdout
+    assert "is not JSON: column 2: " in said.stdout
+    assert "[triggers]" in said.stdout
+    assert "sandbox:" not in said.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_numbers_of_evals_and_queries_are_said_of_their_files(tmp_path: Path) -> None:
+    skill = write_evals(write_skill(tmp_path / "tally"), [{"id": 1, "prompt": "Sum it", "checks": ["two sums"]}])
+    write_evals(skill, [{"query": "Sum", "should_trigger": True}], "triggers.json")
+    found = {each["rule"]: each["path"] for each in one_skill(skill)["findings"]}
+    assert found == {"evals": "evals/evals.json", "triggers": "evals/triggers.json"}

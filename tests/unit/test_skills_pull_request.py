@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from scylla_gha.skills.pull_request import SkillChange, _figures, skill_changes
+from scylla_gha.skills.pull_request import SkillChange, _figures, joined_figures, skill_changes
 from scylla_gha.skills.report import check_skills
 from tests.support.skills import FRONT, write_evals, write_skill
 
@@ -79,3 +79,13 @@ def test_the_figures_of_a_badge_are_those_of_the_reports() -> None:
     helps = {"skill": "tally", "contrasts": [{"against": "none", "here": {"value": 0.14}}]}
     texts = [*_figures("tally", triggers), *_figures("tally", helps), *_figures("plot", helps)]
     assert texts == ["fires 90 %", "quiet 97 %", "+14 pt"]
+
+
+def test_a_badge_keeps_the_figures_of_what_is_not_measured_now() -> None:
+    whole = "fires 90 %, quiet 97 %, +14 pt"
+    assert joined_figures(whole, "", ()) == whole
+    assert joined_figures(whole, "fires 80 %", {"triggers"}) == "fires 80 %, +14 pt"
+    assert joined_figures(whole, "+9 pt", {"evals"}) == "fires 90 %, quiet 97 %, +9 pt"
+    assert joined_figures(whole, "not enough data", {"evals"}) == "fires 90 %, quiet 97 %"
+    assert joined_figures("not enough data", "fires 80 %", {"triggers"}) == "fires 80 %"
+    assert joined_figures("", "not enough data", {"evals"}) == "not enough data"

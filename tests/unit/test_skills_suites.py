@@ -228,3 +228,18 @@ def test_a_declared_host_can_be_reached_and_an_undeclared_one_is_named(tmp_path:
     (part,), said = made(tmp_path)
     assert said == ["tally: eval 2 is left out: it needs the network (pkg.example)"]
     assert scenario(part, "001-eval").scenario.network.hosts == ("pkg.example",)
+
+
+def test_a_chosen_eval_is_run_from_the_suite_of_all(tmp_path: Path) -> None:
+    write_skill(
+        tmp_path,
+        {"id": 1, "prompt": "Sum", "expectations": ["it sums"]},
+        {"id": 2, "prompt": "Sum", "checks": [{"cmd": "test -s out.txt"}]},
+        {"id": 3, "prompt": "Sum"},
+    )
+    (part,), said = made(tmp_path, evals=("1",))
+    assert (part.only, part.runs_code, said) == (("001-eval--*",), False, [])
+    assert {path.name for path in (part.suite / "scenarios/skill-tally").iterdir()} == {"001-eval", "002-eval"}
+    assert made(tmp_path)[0][0].only == ()
+    none, said = made(tmp_path, evals=("3",))
+    assert (none, said) == ([], ["tally: eval 3 is left out: it has nothing to judge"])

@@ -229,3 +229,12 @@ def test_skills_of_one_plugin_are_delivered_as_it(tmp_path: Path) -> None:
         (part,), _ = made(tmp_path)
         assert (part.suite / ".claude-plugin/plugin.json").is_file() is is_plugin
     assert json.loads((part.suite / ".claude-plugin/plugin.json").read_text()) == {"name": "books"}
+
+
+def test_a_chosen_query_is_asked_from_the_suite_of_all(tmp_path: Path) -> None:
+    repository(tmp_path, tally=[ask("Sum the ledger", True), ask("Hi", False), ask("/tally pots.csv", True)])
+    (part,), said = made(tmp_path, queries=("LEDGER",))
+    assert set(stops(part)) == {"Sum the ledger", "Hi"}
+    assert (part.only[0].startswith("000-sum-the-ledger-"), len(part.only), said) == (True, 1, [])
+    parts, said = made(tmp_path, queries=("pots",))
+    assert (parts, said) == ([], ["1 query calls a skill by its name, which no rate is about: not run"])
