@@ -124,7 +124,7 @@ def test_calls_by_name_and_skills_of_users_are_not_asked(tmp_path: Path) -> None
 def test_a_part_of_the_queries(tmp_path: Path) -> None:
     repository(tmp_path, tally=[ask("Sum the ledger", True), ask("Sum the pots", True)])
     (part,), _ = made(tmp_path, queries=("LEDGER",))
-    assert list(stops(part)) == ["Sum the ledger"]
+    assert [glob.partition("-")[2][:14] for glob in part.only] == ["sum-the-ledger"]
     assert made(tmp_path, queries=("nothing",))[0] == []
     assert made(tmp_path, kinds=("evals",))[0] == []
 
