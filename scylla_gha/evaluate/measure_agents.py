@@ -156,7 +156,8 @@ def startable(
         raise ConfigError(f"{agent} is built in, so it has no inventory and no variants; name an agent CLI")
     sandboxes = SandboxPool(most_isolated(library, "--sandbox {}") if sandbox == "auto" else sandbox, library)
     sandboxes.check()
-    with GatewayProcess.start(settings) as gateway:
+    known = settings.model_copy(update={"models": tuple(library.models().values())})  # by which it knows providers
+    with GatewayProcess.start(known) as gateway:
         yield AgentStart(agent, installed, gateway, sandboxes)
 
 
