@@ -12,7 +12,7 @@ from tests.support.agent_clis import attempts, diligent, evaluate
 from tests.support.provider import Body, Fail, Hang, Hangup, Say, Script, serve, tool_results
 
 CLIS = ("copilot", "kimi-code", "qwen-code")
-SECONDS = 25
+ENOUGH, SHORT = 100, 25  # seconds of trials that end by themselves, and of trials that end at their limit
 
 
 def after_work(answer: Say | Fail | Hang | Hangup) -> Script:
@@ -40,16 +40,16 @@ LONG: list[tuple[str, Script, str, str]] = [
     ("silence after work", after_work(Hang()), "", "provider_error"),
 ]
 CASES = [
-    *(pytest.param(name, *case[1:], id=f"{name}: {case[0]}") for name in CLIS for case in QUICK),
-    *(pytest.param(CLIS[-1], *case[1:], id=f"{CLIS[-1]}: {case[0]}") for case in LONG),
+    *(pytest.param(name, ENOUGH, *case[1:], id=f"{name}: {case[0]}") for name in CLIS for case in QUICK),
+    *(pytest.param(CLIS[-1], SHORT, *case[1:], id=f"{CLIS[-1]}: {case[0]}") for case in LONG),
 ]
 
 
-@pytest.mark.parametrize(("name", "script", "limits", "outcome"), CASES)
+@pytest.mark.parametrize(("name", "seconds", "script", "limits", "outcome"), CASES)
 def test_the_outcome_is_what_the_gateway_saw(
-    tmp_path: Path, name: str, script: Script, limits: str, outcome: str
+    tmp_path: Path, name: str, seconds: int, script: Script, limits: str, outcome: str
 ) -> None:
     with serve(script) as provider:
-        evaluate(tmp_path, name, provider.url, seconds=SECONDS, limits=limits)
+        evaluate(tmp_path, name, provider.url, seconds=seconds, limits=limits)
     (attempt,) = attempts(tmp_path).values()
     assert attempt["outcome"] == outcome, attempt["reason"]
