@@ -1,7 +1,7 @@
 """What becomes of each agent CLI with a manifest if the model's provider fails, is silent or answers by half.
 
 The gateway's log decides, whatever exit code or success the CLI reports. Three CLIs meet the faults that end a session
-in seconds, and one those at which many CLIs wait until the time limit. `tests/benchmarks/agent_clis.py` has all.
+in seconds, and one meets those at which many CLIs wait until the time limit.
 """
 
 from pathlib import Path
