@@ -123,7 +123,7 @@ def test_what_is_planned_is_told_on_standard_error() -> None:
     assert list(plan_lines(made, 4)) == [
         "demo: Which is better?",
         "2 cells: 1 scenario, 2 arms",
-        "estimate: $2.50 ($1.00 to $10.00); 2.0 (1.0 to 10.0) minutes with 4 at once (a guess)",
+        "estimate: $2.50 ($1.00 to $10.00); 2.0 (1.0 to 10) minutes with 4 at once (a guess)",
     ]
     assert wall_minutes(made, 4) == CostRange(low=1.0, likely=2.0, high=10.0), "so --json says the same"
 
