@@ -354,7 +354,7 @@ def test_names_that_no_skill_eval_or_query_has_are_refused_with_those_that_there
     assert str(refused.exception).endswith("there are none")
     said = run(str(skill), "--only", "check", "--eval", "7")
     assert said.exit_code == 2
-    assert "--only check runs nothing" in said.stderr
+    assert "--only check runs none" in said.stderr
 
 
 def test_an_option_for_evals_leaves_the_triggers_out(tmp_path: Path) -> None:
@@ -367,8 +367,8 @@ def test_an_option_for_evals_leaves_the_triggers_out(tmp_path: Path) -> None:
     assert ("triggers: 3 trials to run" in said.stderr, "evals:" in said.stderr) == (True, False)
     said = run(str(skill), "--budget-usd", "0.1", "--out", out)
     assert "note: the budget is likely too small for all of it" in said.stderr
-    assert (tmp_path / "runs/.gitignore").read_text().endswith("\n*\n")
-    assert said.stderr.count("sandbox: ") <= 1
+    assert not (tmp_path / "runs").exists()
+    assert "sandbox: " not in said.stderr
 
 
 def test_entries_of_a_file_that_is_not_json_are_not_counted(tmp_path: Path) -> None:
