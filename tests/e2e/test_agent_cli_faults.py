@@ -12,7 +12,7 @@ from tests.support.agent_clis import attempts, diligent, evaluate
 from tests.support.provider import Body, Fail, Hang, Hangup, Say, Script, serve, tool_results
 
 CLIS = ("copilot", "kimi-code", "qwen-code")
-ENOUGH, SHORT = 100, 25  # seconds of trials that end by themselves, and of trials that end at their limit
+ENOUGH, SHORT = 100, 60  # seconds of trials that end by themselves, and of trials that end at their limit
 
 
 def after_work(answer: Say | Fail | Hang | Hangup) -> Script:
