@@ -35,7 +35,7 @@ from scylla_gha.prepare import prepare_scenario, prepare_workspace
 from scylla_gha.prepare.agent_programs import newest_version
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.prepare.workspace import scratch
-from scylla_gha.providers import shared_style
+from scylla_gha.providers import PROVIDERS
 from scylla_gha.providers.base import parse_object
 from scylla_gha.providers.scripted import SHELL_TEXT, scripted_provider
 from scylla_gha.report.document import clipped
@@ -103,9 +103,10 @@ class AgentStart:
         return sorted(package.aliases) if package else []
 
     def models(self, library: Library) -> list[str]:
-        """Return the ids of the models whose API the agent speaks, sorted."""
+        """Return the ids of the models whose provider's own API, the first of its styles, the agent speaks, sorted."""
         spoken = self.installed.agent.api_styles
-        return sorted(name for name, model in library.models().items() if shared_style(spoken, model.provider))
+        providers = {name for name, provider in PROVIDERS.items() if next(iter(provider.styles)) in spoken}
+        return sorted(name for name, model in library.models().items() if model.provider in providers)
 
     def takes(self, variant: Variant, model: str, library: Library) -> bool:
         """Return whether the agent can take all parts of a variant's treatment."""
