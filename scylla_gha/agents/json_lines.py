@@ -15,7 +15,7 @@ Event = dict[str, Any]
 _MAX_LINES: Final = 1_000_000  # far more than a session has; that many are read in seconds
 _MAX_LINE_BYTES: Final = 16 * 1024 * 1024  # the longest events have a picture or a tool's output
 _TOO_LONG: Final = b"\0"  # replaces a longer line, and is not an event
-_MAX_PARTS: Final = 1_000_000  # of an event; each takes some hundred bytes of memory
+_MAX_PARTS: Final = 1_000_000  # in one event; each takes a few hundred bytes of memory
 _MAX_LEVELS: Final = 100  # of nesting in an event; Python and pydantic allow a few hundred
 
 

@@ -114,7 +114,7 @@ class ArmTexts:
 
     @property
     def resources(self) -> tuple[ResourceUse, ...]:
-        """Uses of the declared resources, the least used last."""
+        """Uses of the declared resources, most used first."""
         rows = [ResourceUse(resource=name, **asdict(counts)) for name, counts in self.uses.items()]
         return tuple(sorted(rows, key=lambda row: (-row.used / row.trials, row.resource)))
 
@@ -192,7 +192,7 @@ class RowCounts:
     Attributes:
         uncommon: scenarios that some mode cannot do; their API operations are not counted, since the counts of modes
             are compared.
-        table: numbers of the rows.
+        table: numeric columns of the rows.
         verdicts: numbers of passed, judged and unjudged trials, by scenario and arm.
         left_out: outcome and reason of each cell that is excluded from the rates.
     """

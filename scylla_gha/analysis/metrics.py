@@ -45,8 +45,8 @@ _HALF: Final = 0.5
 _SEVERAL: Final = -1  # index for several arms together
 By = Literal["scenario", "category", "difficulty", "size", "tier"]
 _PARTS: Final[tuple[By, ...]] = ("category", "difficulty", "size")
-_OF_USED: Final = {"pass_rate": "passed", "score": "score"}  # metrics of effects where a treatment was used, by column
-_FEWEST_USED: Final = 6  # scenarios of such an effect
+_OF_USED: Final = {"pass_rate": "passed", "score": "score"}  # column of each metric of `used_effects`
+_FEWEST_USED: Final = 6  # minimum number of scenarios for such an effect
 _LEAST_UPTAKE: Final = 0.2
 _METRICS: Final[tuple[SpreadMetric, ...]] = ("seconds", "usd")
 _MOST_VALUES: Final = 1200  # values of one metric, all arms together
@@ -81,7 +81,7 @@ def tier_measures(frame: Frame) -> tuple[TierMeasures, ...]:
 
 
 def used_effects(frame: Frame, pairings: Sequence[Pairing]) -> Iterator[UsedEffect]:
-    """Yield the effects of arms where their treatment was used, those that the data bound.
+    """Yield the effect of each arm's treatment where it was used, if its interval is bounded.
 
     The lower limit of the arm's uptake must be above 0.2, there must be six scenarios, and the interval must be
     bounded. If all trials used the treatment, the effect is that of the comparison, and is left out.
@@ -140,7 +140,7 @@ class _Arm:
         yield from self._ends()
 
     def of_tier(self) -> Iterator[Measure]:
-        """Yield the metrics that tiers have."""
+        """Yield the metrics that are computed for tiers."""
         yield from self.spending()
         yield from self.uptake()
 
@@ -242,7 +242,7 @@ class _Arm:
             return
         used, first, sample = self.column("used"), self.column("first_use"), self.sample
         if np.isnan(used).all():
-            yield sample.undefined("uptake", "it declares no resource, or no trial knows its uses")
+            yield sample.undefined("uptake", "the arm declares no resource, or its uses are unknown in every trial")
             return
         yield sample.rate("uptake", used)
         known = ~np.isnan(first)
@@ -268,7 +268,7 @@ def _censored_median(values: Floats, censored: Bools) -> float | None:
 
 
 def slices(frame: Frame) -> Iterator[Slice]:
-    """Yield the pass rates of all parts of the trials; arms without a judged trial in a part are skipped.
+    """Yield pass rates by category, difficulty, size, tier and scenario; skip arms without a judged trial there.
 
     The rate of a tier is over the scenarios that all of its sub-tests tried, so that each sub-test has the same weight.
     """
@@ -308,7 +308,7 @@ def _scenarios(frame: Frame, groups: Groups) -> Iterator[Slice]:
 
 
 def _slices(by: By, name: str, arms: tuple[str, ...], n: Ints, mean: Floats) -> Iterator[Slice]:
-    """Yield one slice per row, with Wilson's interval for its trials (of several scenarios: their effective number)."""
+    """Yield one slice per row, with Wilson's interval for its trials (effective number if several scenarios)."""
     count, trials = (n > 0).sum(axis=1), n.sum(axis=1)
     hits = np.rint(np.nansum(mean * n, axis=1))
     known = np.where(n > 0, mean, np.nan)

@@ -37,9 +37,9 @@ _day = click.DateTime(["%Y-%m-%d"])
     "--compare",
     "experiment",
     metavar="EXPERIMENT",
-    help="Read an event of pull_request, and start a comparison by this experiment.",
+    help="Read a pull_request event, and start a comparison with this experiment.",
 )
-@click.option("--skills", is_flag=True, help="Read an event of pull_request, and start a measurement of its skills.")
+@click.option("--skills", is_flag=True, help="Read a pull_request event, and measure the pull request's skills.")
 def slash(event: Path, workflow: str, bots: tuple[str, ...], experiment: str | None, *, skills: bool) -> None:
     """Start what a new comment on a pull request asks for: `/scylla evaluate`, `compare EXPERIMENT` or `skill`.
 
@@ -73,7 +73,7 @@ def slash(event: Path, workflow: str, bots: tuple[str, ...], experiment: str | N
     comment = read_event(event, CommentEvent)
     is_new = comment.action == "created" and comment.issue.pull_request is not None
     if not is_new or not slash_command.is_command(comment.comment.body or ""):
-        click.echo("not addressed to scylla", err=True)
+        click.echo("ignored: not a new /scylla comment on a pull request", err=True)
     elif slash_command.is_unknown_bot(comment, bots):
         _output_refused(
             f"{comment.comment.user.login} is a bot that --bot does not list; its command is ignored; add --bot to "

@@ -149,7 +149,7 @@ def _report_missing(cells: "ShardCells", outcome: "ShardOutcome", *, github: boo
     type=click.IntRange(1),
     envvar="GITHUB_RUN_ATTEMPT",
     show_envvar=True,
-    help="Attempt of this workflow run; artifacts of later ones are refused (default: none).",
+    help="Attempt of this workflow run; later attempts' artifacts are refused (default: none is refused).",
 )
 def collect(experiment: str, runs: Path, source: Path | None, *, prefix: str, since: int, attempt: int | None) -> None:
     """Write results.jsonl of EXPERIMENT: one flat row per trial.

@@ -24,7 +24,7 @@ _DIGITS: Final = 12  # shown characters of a digest
 _PARTS: Final = ("prompt", "skills", "agents", "mcp", "tools")
 _LEGEND: Final = (
     "in full: tools with their definitions; by name: tools whose definitions the model may load; prompt to tools: "
-    "characters of the first request; tokens: of all these, estimated; short skills: listed by name only, or cut"
+    "characters of the first request; tokens: estimated total of these; short skills: listed by name only, or cut"
 )
 
 
@@ -42,7 +42,7 @@ def tiers() -> None:
 @click.argument("tier", required=False)
 @options.as_json
 def list_(tier: str | None, *, as_json: bool) -> None:
-    """Print the tiers with the number of their sub-tests and of distinct configurations; with TIER its sub-tests.
+    """Print each tier's number of sub-tests and of distinct configurations; with TIER, list its sub-tests.
 
     \b
     scylla-gha tiers list
@@ -112,7 +112,7 @@ def show(name: str, *, as_json: bool) -> None:
         click.echo(f"{key}: {value}")
     for kind, size in file_sizes(variant, library).items():
         click.echo(
-            f"{kind}: {size.parts} of {counted(size.files, 'file')}, {counted(size.lines, 'line')}, "
+            f"{kind}: {counted(size.parts, 'part')} in {counted(size.files, 'file')}, {counted(size.lines, 'line')}, "
             f"{counted(size.bytes, 'byte')}"
         )
     click.echo(f"digest: {library.tiers.declared_digest(name)}")

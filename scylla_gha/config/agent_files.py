@@ -56,7 +56,7 @@ def agent_files(root: Path) -> dict[str, Path]:
 
 
 def chosen_agent_files(patterns: Sequence[str], root: Path) -> dict[str, Path]:
-    """Return the repository's files for agents that match a pattern, and no pattern after `!`, as in a `.gitignore`.
+    """Return the repository's files for agents that match a pattern; `!` before a pattern excludes files.
 
     Raises:
         ConfigError: a pattern leads out of the repository, a pattern other than `*` matches nothing, or `.mcp.json`
@@ -99,7 +99,7 @@ def front_matter(file: Path) -> str:
 
 
 def front_fields(file: Path) -> dict[str, object]:
-    """Return the fields of a file's front matter, with texts as values; of a line each if it is not YAML."""
+    """Return the fields of a file's front matter, with scalars as strings; if it is not YAML, read it line by line."""
     head = front_matter(file).removeprefix("---")
     try:
         require_small_yaml(head)
@@ -112,7 +112,7 @@ def front_fields(file: Path) -> dict[str, object]:
 def skill_exposure(file: Path, *, is_of_plugin: bool = False) -> tuple[bool, bool]:
     """Return whether Claude Code offers a skill to users and to its model at the start, by its SKILL.md.
 
-    With `paths`, it offers the skill only when the agent reads a matching file; skills of plugins at once.
+    A skill with `paths` is offered only when the agent reads a matching file, unless a plugin provides it.
     """
     fields = front_fields(file)
     paths, text = fields.get("paths"), {name: str(value).lower() for name, value in fields.items()}

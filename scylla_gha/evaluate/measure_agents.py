@@ -35,7 +35,7 @@ from scylla_gha.prepare import prepare_scenario, prepare_workspace
 from scylla_gha.prepare.agent_programs import newest_version
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.prepare.workspace import scratch
-from scylla_gha.providers import PROVIDERS
+from scylla_gha.providers import PROVIDERS, shared_style
 from scylla_gha.providers.base import parse_object
 from scylla_gha.providers.scripted import SHELL_TEXT, scripted_provider
 from scylla_gha.report.document import clipped
@@ -103,10 +103,17 @@ class AgentStart:
         return sorted(package.aliases) if package else []
 
     def models(self, library: Library) -> list[str]:
-        """Return the ids of the models whose provider's own API, the first of its styles, the agent speaks, sorted."""
+        """Return the ids of the models whose API the agent speaks, sorted."""
         spoken = self.installed.agent.api_styles
-        providers = {name for name, provider in PROVIDERS.items() if next(iter(provider.styles)) in spoken}
-        return sorted(name for name, model in library.models().items() if model.provider in providers)
+        return sorted(name for name, model in library.models().items() if shared_style(spoken, model.provider))
+
+    def measured_models(self, library: Library) -> list[str]:
+        """Return the models that an inventory has: those of providers whose main API, the first, the agent speaks.
+
+        Models that other providers serve by that API too are left out: there may be hundreds.
+        """
+        spoken, models = self.installed.agent.api_styles, library.models()
+        return [name for name in self.models(library) if next(iter(PROVIDERS[models[name].provider].styles)) in spoken]
 
     def takes(self, variant: Variant, model: str, library: Library) -> bool:
         """Return whether the agent can take all parts of a variant's treatment."""
@@ -202,7 +209,7 @@ def measure_baseline(agent: str, sandbox: SandboxWish, library: Library) -> Inve
         if find_agent(agent, install=False).agent.digest:  # such CLIs may repeat a refused request until their limit
             settings = GatewaySettings.local(opened.enter_context(scripted_provider()))
         start = opened.enter_context(startable(agent, sandbox, library, settings))
-        models = start.models(library)
+        models = start.measured_models(library)
         observations = [seen for model in models for seen in _observe(start, model)]
         aliases = {name: _requested_model(_observe(start, name)) or name for name in start.aliases}
     return Inventory(
@@ -306,7 +313,7 @@ def measure_sessions(
     Return the facts, and the faults of reading its transcripts.
     """
     with scripted_provider() as url, startable(agent, sandbox, library, GatewaySettings.local(url)) as start:
-        models, aliases = start.models(library), start.aliases
+        models, aliases = start.measured_models(library), start.aliases
         with ThreadPoolExecutor(jobs) as workers:
             results = workers.map(partial(_session, start), (*models, *aliases))
             sessions = dict(zip((*models, *aliases), results, strict=True))

@@ -64,7 +64,7 @@ def require_safe_sandbox(
     """Refuse a sandbox in which agents with a model can read a real key.
 
     Raises:
-        RefusedError: the sandbox exposes keys and `allowed` is false; or it is not Docker's, in GitHub Actions.
+        RefusedError: the sandbox exposes keys and `allowed` is false; or, in GitHub Actions, it is not Docker's.
     """
     agents = [name for name, installed in settings.agents.items() if installed.agent.uses_model]
     _guard(", ".join(agents), recording, sandbox, allowed=allowed)

@@ -195,5 +195,5 @@ def _notice(lost: int, size: int, parts: Sequence[str], whole: str) -> str:
     missing = f" These parts are missing: {names}." if parts else ""
     return (
         f"> **Cut here**: {lost:,} of {counted(size, 'byte')} did not fit into a step summary of "
-        f"{MAX_SUMMARY:,}.{missing} The whole page is in {whole}."
+        f"{MAX_SUMMARY:,} bytes.{missing} The whole page is in {whole}."
     )

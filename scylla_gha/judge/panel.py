@@ -5,7 +5,7 @@ reached but gave no verdict is asked once more with the diff alone. If its provi
 is sent without the agent's work: if it is accepted, the agent's text was the cause, and the judge counts as having
 refused.
 
-Judges are asked for JSON in plain text, since newer models reject a forced tool, and some models do not accept a
+Judges are asked for JSON in plain text, since newer models reject a forced tool call, and some models do not accept a
 schema. A value that is missing after the last request stays missing. The judges of each trial have their own gateway
 session, with a budget and a request log.
 
@@ -134,7 +134,7 @@ def ask_panel(panel: Panel, blind: BlindInput) -> tuple[JudgeAnswer, ...]:
 
 
 def _ask_diff_alone(panel: Panel, blind: BlindInput, answers: Sequence[JudgeAnswer]) -> tuple[JudgeAnswer, ...]:
-    """Ask judges again that were reached but omitted items; show them only the diff.
+    """Ask again, with only the diff, the judges that were reached but omitted items.
 
     Any other part of the evidence may contain a text of the agent that makes a model refuse.
     """

@@ -127,7 +127,7 @@ class SubAgentForm(Record):
         description="Front matter; an entry with {tools} is left out if the sub-agent has all tools",
     )
     tools: dict[str, Text] = Field(
-        default={}, description="The CLI's names of tools, by those of sub-agents' files; others are refused"
+        default={}, description="The CLI's name of each tool that files of sub-agents may name; others are refused"
     )
 
 

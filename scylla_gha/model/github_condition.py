@@ -210,7 +210,7 @@ class AllowedChange(Record):
 class GitHubStart(Record):
     """Use of a fixture's GitHub state by a scenario: the agent's identity, and the changes that it may make."""
 
-    identity: Text = Field(description="Login or name of the fixture's user as whom the agent acts")
+    identity: Text = Field(description="Fixture user as which the agent acts: login or name")
     may_change: tuple[AllowedChange, ...] = Field(
         default=(), description="Changes that the agent may make; everything else must stay the same"
     )

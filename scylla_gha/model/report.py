@@ -181,7 +181,7 @@ class Report(Record):
     failures: tuple[Failure, ...] = ()
     delivery: tuple[int, int] | None = Field(
         default=None,
-        description="Number of trials whose treatment is proved, and of trials with a treatment; null: no treatment",
+        description="Trials with proof that the agent got its treatment, and with a treatment; null: no treatment",
     )
     judge_usd: float | None = Field(
         description="Cost in USD of all judging and all controls; null: the cost of a trial is unknown"
@@ -212,7 +212,7 @@ class Report(Record):
     paired_by: Literal["baseline", "modes"] = Field(
         default="baseline",
         exclude_if=lambda family: family == "baseline",
-        description="Family by which `comparisons` pairs arms",
+        description="How `comparisons` pairs arms, for example each with the baseline",
     )
     imported: bool = Field(
         default=False, description="True if rows were imported, so that no trials are stored beside the report"

@@ -88,7 +88,7 @@ class HelpContrast(Record):
 
     against: Literal["none", "base"]
     trials: Annotated[int, Field(description="Number of judged trials of both arms")]
-    here: HereClaim | None = Field(default=None, description="Null: no eval has judged trials of both, or fewer than 3")
+    here: HereClaim | None = Field(default=None, description="Null: no eval has three judged trials of both")
     no_claim: str = Field(default="", description="Reason why there is no claim on these evals; empty: there is one")
     informative: HereClaim | None = Field(
         default=None, description="The same without assertions that always or never held; null: they all tell apart"

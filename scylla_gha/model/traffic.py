@@ -355,7 +355,7 @@ class ResponseRecord(Record):
     exhausting: bool = Field(default=False, description="True if the answer reports an exhausted rate limit")
     fault: str | None = Field(
         default=None,
-        description="Final failure of the provider: all tries failed, or the answer was broken; None: none",
+        description="Final failure of the provider: all tries failed, or the answer was broken; None: no failure",
     )
     waited_seconds: float = Field(
         default=0.0, description="Time in seconds of waiting for rate limits before the last try"

@@ -394,8 +394,8 @@ class Attempt(Record):
     )
     uses: Uses | None = Field(
         default=None,
-        description="Uses of the declared skills, MCP servers and sub-agents; None: the agent CLI has no such notion, "
-        "or it is unknown",
+        description="Uses of the declared skills, MCP servers and sub-agents; None: the agent CLI has none of "
+        "these, or their uses are unknown",
     )
     stopped: SessionEnd | None = Field(
         default=None, description="How the scenario's stop rule ended the attempt; None: the agent ended it"

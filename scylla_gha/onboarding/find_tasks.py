@@ -50,7 +50,7 @@ _EXAMPLE_BYTES: Final = 8192
 _LEAST_FILES: Final = 2
 _MADE_UP_FILES: Final = (
     ScaffoldFile("README.md", b"# A place to start\n"),
-    ScaffoldFile("notes/first.txt", b"Replace this fixture by code of your own.\n"),
+    ScaffoldFile("notes/first.txt", b"Replace this fixture with your own code.\n"),
     ScaffoldFile("notes/second.txt", b"Nothing in these notes matters.\n"),
 )
 _PROMPT: Final = f"""\
@@ -115,7 +115,7 @@ class _Search:
     _start: float = field(default_factory=time.monotonic)
 
     def is_over(self) -> bool:
-        """Return whether the search ends; print why, except at the number of wanted tasks or of tried commits."""
+        """Return whether the search ends; print why, unless the limit of tasks or commits was reached."""
         if len(self.tasks) == self.goal or self._tried == _MOST_TRIED * self.goal:
             return True
         are_equal = len(self._last) == _MOST_EQUAL and len(set(self._last)) == 1

@@ -95,7 +95,7 @@ class Candidate:
 
 
 def candidates(states: ProjectStates, ours: tuple[str, ...]) -> Iterator[Candidate | str]:
-    """Yield for each of the latest commits, newest first, a candidate or the reason why it is none.
+    """Yield a candidate, or the reason why there is none, for each recent commit, newest first.
 
     Equal reasons have equal texts, so that they can be counted. Files in the folders `ours` are left out of tasks.
     """
@@ -138,7 +138,7 @@ def _faults(candidate: Candidate) -> Iterator[str]:
     states = (candidate.tree, candidate.after)
     yield from (f"it changes a {kind}" for path in changes for state in states if (kind := state.left_out.get(path)))
     if not all(SAFE_NAME.fullmatch(path) for path in (*candidate.tests, *candidate.kept)):
-        yield "the names of test files have blanks or special characters"
+        yield "the names of test files contain spaces or special characters"
     if sum(state.blobs[path].size for path in changes for state in states if path in state.blobs) > _MOST_BYTES:
         yield f"the files that it changes have more than {_MOST_BYTES:,} bytes in all"
 
@@ -289,7 +289,7 @@ def title_and_prompt(message: str) -> tuple[str, str]:
     """Return the title and the prompt from a commit's message, without trailers and final issue numbers."""
     first, _, rest = message.partition("\n")
     body = "\n".join(line for line in rest.splitlines() if not _TRAILER.match(line.strip())).strip()
-    subject = re.sub(r"(?<!\s)\s*\(?#[0-9]+\)?$", "", first).strip() or "A change of this repository"
+    subject = re.sub(r"(?<!\s)\s*\(?#[0-9]+\)?$", "", first).strip() or "A change to this repository"
     title = _TYPE.sub("", re.sub(r"^\w+\(([^)]+)\)!?:", r"\1:", subject), count=1)
     title = title[0].upper() + title[1:]
     return title, f"{title}\n{f'{chr(10)}{body}{chr(10)}' if body else ''}"

@@ -252,8 +252,7 @@ def make_wave(
     cells = [cell for cell in plan.cells if cell.id not in reused]
     if cells:
         _require_budget(plan, cells, library, history)
-    models = library.priced_models(plan.experiment.prices)
-    costs = expected_costs(cell_groups(DueCells(cells, cells), plan.arms, library), plan.experiment, models, history)
+    costs = _costs_of(cells, plan, library, history)
     minutes = [costs[cell.scenario, cell.arm].minutes for cell in cells]
     packed = pack_shards(minutes, options.limits) if cells or not reused else NOTHING
     versions = {agent_id: installed.version for agent_id, installed in agents.items()}
@@ -275,6 +274,12 @@ def make_wave(
     )
     account_for(packing, plan)
     return Wave(packing, tuple(reused.values()), _sum(shard.usd for shard in packing.shards))
+
+
+def _costs_of(cells: list[Cell], plan: Plan, library: Library, history: History) -> _Costs:
+    """Return the expected cost of a cell, by scenario and arm."""
+    models = library.priced_models(plan.experiment.prices)
+    return expected_costs(cell_groups(DueCells(cells, cells), plan.arms, library), plan.experiment, models, history)
 
 
 def _require_budget(plan: Plan, cells: list[Cell], library: Library, history: History) -> None:

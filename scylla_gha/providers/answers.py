@@ -68,7 +68,7 @@ class AnswerReader(ABC):
     stop_reason: str | None = None
     _rest: bytearray = field(default_factory=bytearray)
     _overlong: bool = False
-    _blocks: dict[object, CallBlock] = field(default_factory=dict)  # by their place in the answer
+    _blocks: dict[object, CallBlock] = field(default_factory=dict)  # by their number or id in the answer
     _event_name: bytes = b""
 
     def feed(self, chunk: bytes) -> None:
@@ -127,13 +127,13 @@ class AnswerReader(ABC):
                 self.malformed |= not event
                 self._event(event)
 
-    def _add_call(self, place: object, call: object, tool: object, arguments: Body) -> CallBlock | None:
+    def _add_call(self, key: object, call: object, tool: object, arguments: Body) -> CallBlock | None:
         """Store a call of a client's tool; return None if it has no id or name. Only needed arguments are kept."""
         if not isinstance(call, str) or not isinstance(tool, str):
             return None
         is_read = self.reads(tool)
-        self._blocks[place] = CallBlock(call, tool, arguments if is_read else {}, [] if is_read else None)
-        return self._blocks[place]
+        self._blocks[key] = CallBlock(call, tool, arguments if is_read else {}, [] if is_read else None)
+        return self._blocks[key]
 
     def _update(self, usage: object) -> None:
         if isinstance(usage, dict):

@@ -79,6 +79,12 @@ def model_of(content: Body) -> str:
     return str(content["model"])
 
 
+def name_model(request: ModelRequest, model: str) -> ModelRequest:
+    """Return the request with the id of its model in place of an alias; its digest does not change."""
+    content = orjson.loads(request.body)
+    return replace(request, body=orjson.dumps({**content, "model": model}), model=model)
+
+
 def token_limit(content: Body, name: str) -> int | None:
     """Return a limit of the answer's tokens; None if the request sets none.
 

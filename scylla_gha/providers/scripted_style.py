@@ -1,4 +1,4 @@
-"""Protocol of a scripted API style: a module with the form of its requests and answers."""
+"""Interface of the scripted providers: each module reads the requests and writes the answers of one API."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ class ScriptedAnswer:
 
 
 class ScriptedStyle(Protocol):
-    """A module with the form of an API style's requests and answers. `PATHS` match requests for answers."""
+    """Requests and answers of one API. `PATHS` matches paths that ask for an answer."""
 
     PATHS: re.Pattern[str]
     COUNT_PATHS: re.Pattern[str]

@@ -47,7 +47,7 @@ _MEANINGS: Final = {
     "no difference": "no difference",
     "always holds": "always holds in both, so it shows no difference",
     "never holds": "never holds in either: too hard, broken or vague",
-    "not judged": "lacks a judged trial of one or both",
+    "not judged": "not judged in one or both of the compared groups",
 }
 
 
@@ -129,7 +129,7 @@ def help_sections(answer: SkillHelp) -> tuple[Section, ...]:
 
 
 def help_page_sections(answer: SkillHelp) -> tuple[Section, ...]:
-    """Return the sections of a skill's report, after the answer's sentences."""
+    """Return the sections of a skill's report, with the answer's sentences as the first."""
     return (section("Answer", Bullets(list(help_sentences(answer))), is_news=True), *help_sections(answer))
 
 
@@ -230,7 +230,7 @@ def _key(result: AssertionResult) -> tuple[str, str]:
 
 
 def _assertion_table(answer: SkillHelp, results: Iterable[AssertionResult]) -> Table:
-    """Return a row for each assertion, those that tell most first, with each comparison that it is part of."""
+    """Return a row for each assertion, most informative first, with the result of each comparison."""
     rows: dict[tuple[str, str], list[AssertionResult]] = {}
     for result in results:
         rows.setdefault(_key(result), []).append(result)
@@ -283,7 +283,7 @@ def _legend(answer: SkillHelp) -> Iterator[str]:
     )
     yield (
         'The measure is the share of assertions that hold, mean over evals. "On these evals": only repetitions are '
-        'random, and nothing is said about other tasks. "On tasks like these": the evals are random, so at least six '
+        'random, and nothing is said about other tasks. "On tasks like these": the evals are a sample, so at least six '
         "are needed."
     )
     yield ("Assertions that always or never hold count in the verdict: to remove them would select on the outcome.")

@@ -1,4 +1,4 @@
-"""Calls of a skill in a prompt: found, and removed for an arm that has no such skill."""
+"""Find calls of a skill in a prompt, and remove them for an arm without the skill."""
 
 import re
 from collections.abc import Collection

@@ -55,7 +55,7 @@ def mean_limits_bounded(values: ArrayLike) -> Limits:
     """Compute 95 % limits of each row's mean, of numbers between -1 and 1 such as differences of rates.
 
     Student's t in score form, which takes the spread that the mean would have if the limit were true (0 at -1 and 1);
-    `rare_limits` for rows with fewer than six values that are not 0. Coverage: tests/benchmarks/verdicts.py.
+    rows with fewer than six nonzero values use `rare_limits`. Coverage: tests/benchmarks/verdicts.py.
     """
     known, x, n = _bounded(values)
     low, high = _t_score_limits(x, known, n)
@@ -78,7 +78,7 @@ def rare_limits(values: ArrayLike, confidence: float, *, weight: float = 1.0) ->
     Args:
         values: shape (rows, n), between -1 and 1.
         confidence: confidence of the two limits together.
-        weight: weight of the added value, in values.
+        weight: weight of the added value; an observed value has weight 1.
     """
     known, x, n = _bounded(values)
     level = (1 + confidence) / 2
@@ -253,7 +253,7 @@ def clustered(values: ArrayLike, labels: Labels) -> Clusters:
 def macro_rate(values: ArrayLike, labels: Labels) -> Interval | None:
     """Compute the mean of the clusters' rates, by Wilson's limits with effective n and Student's quantile.
 
-    The limits stay in [0, 1], exist if all trials are alike, and are closer than limits by t with few clusters. None
+    The limits stay in [0, 1], exist if all trials are alike, and are narrower than t limits if clusters are few. None
     without values; a `point` with one cluster.
 
     Args:
@@ -378,7 +378,7 @@ def score_consistency(scores: ArrayLike, labels: Labels) -> float | None:
 
 
 def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> Floats:
-    """Compute for each cluster of n tries with c successes the unbiased chance that at least one of k tries succeeds.
+    """Estimate, without bias, the chance that one of k tries succeeds, for clusters of n tries with c successes.
 
     1 - C(n - c, k) / C(n, k), in the shape that n and c share; NaN if n < k.
     Source: Chen et al. 2021, arXiv:2107.03374, equation 1.
@@ -390,7 +390,7 @@ def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> Floats:
 
 
 def pass_all_k(n: ArrayLike, c: ArrayLike, k: int) -> Floats:
-    """Compute for each cluster the chance that all of k tries succeed (pass^k), C(c, k) / C(n, k); as `pass_at_k`.
+    """Compute the chance that all of k tries succeed (pass^k), C(c, k) / C(n, k); arguments as in `pass_at_k`.
 
     Source: Yao et al. 2024, arXiv:2406.12045.
     """

@@ -17,15 +17,15 @@ from scylla_gha.stats.arrays import Bools, Floats, is_constant, pair, vector
 from scylla_gha.stats.means import Labels, clustered, t_quantile
 from scylla_gha.stats.resampling import DEFAULT_RESAMPLING, TAIL, Resampling, resample
 
-_NO_SPREAD: Final = 1e-7  # the square root of a rounding
+_NO_SPREAD: Final = 1e-7  # about the square root of a double's rounding error
 _FEWEST: Final = 2
 _TIE = 1 + 1e-12  # costs within rounding are equal
 
 
 def ratio_interval(x: ArrayLike, y: ArrayLike) -> Interval | None:
-    """Compute the 95 % interval of sum(x) / sum(y), measured on the same units, with t on units less one.
+    """Compute the 95 % interval of sum(x) / sum(y), over the same units, by Student's t (df: units - 1).
 
-    A `point` with one unit, if sum(x) is 0, or without any spread; None without units, or if sum(y) is 0.
+    Status `point`: one unit, sum(x) = 0, or no spread. None: no units, or sum(y) = 0.
 
     Raises:
         ValueError: the lengths differ, or a mean is below 0.
@@ -79,7 +79,7 @@ def _delta_interval(top: Floats, bottom: Floats, method: str, floor: float = 0.0
 def _log_limits(estimate: float, variance: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
     """Compute limits from the variance of the estimate's logarithm, with t on n - 1; NaN without variance.
 
-    The upper limit is infinite if a double cannot hold it, as with hardly a success.
+    The upper limit is infinite if it overflows, as with almost no successes.
     """
     half = t_quantile(n - 1, confidence) * math.sqrt(max(variance, 0.0))
     if half <= _NO_SPREAD:
@@ -125,7 +125,7 @@ def success_cost_interval(cost: ArrayLike, success: ArrayLike) -> Interval | Non
 
 
 def macro_success_cost_interval(cost: ArrayLike, success: ArrayLike, labels: Labels) -> Interval | None:
-    """Compute the 95 % interval of the cost of a success over clusters of equal weight, with t on clusters less one.
+    """Compute the 95 % interval of the cost of a success over clusters of equal weight (df: clusters - 1).
 
     With one cluster it is `success_cost_interval`, which is about this cluster alone. Without a success the lower limit
     counts clusters, not attempts: repetitions without a success say nothing about other clusters.
@@ -198,14 +198,14 @@ class Attempts:
 
     @property
     def missing_variance(self) -> float:
-        """Amount added to the variance of that logarithm to reach the least variance of a rate."""
+        """Variance to add to the logarithm's, so that the rate has at least its assumed variance."""
         seen = float(self.rate.var(ddof=1)) / self.rate.size if self.rate.size > 1 else 0.0
         missing = max(0.0, _rate_variance_floor(self.successes, self.attempts) - seen)
         return missing / float(self.rate.mean()) ** 2
 
 
 def success_cost_ratio(first: Attempts, second: Attempts, confidence: float = 0.95) -> Interval | None:
-    """Compute the ratio of two arms' costs of a success, paired by unit, with t on units less one.
+    """Compute the ratio of two arms' costs of a success, paired by unit, by Student's t (df: units - 1).
 
     A unit that is expensive for both arms cancels out. A `point` with one unit, or without spread; None if an arm has
     no finite cost of a success, or is free.
@@ -223,7 +223,7 @@ def success_cost_ratio(first: Attempts, second: Attempts, confidence: float = 0.
 
 @dataclass(frozen=True, slots=True)
 class PooledFrontier:
-    """The least total cost over total success of any arm, and the arms that have it (ties too).
+    """Lowest ratio of total cost to total successes among the arms, and all arms that reach it.
 
     The cost is None if it is infinite, or if nothing is known.
     """
@@ -246,7 +246,7 @@ class StrataFrontier:
 
 
 def _checked(cost: ArrayLike, success: ArrayLike) -> tuple[Floats, Floats]:
-    """Return both as arrays of shape (arms, strata), NaN in the same places if an arm did not try the stratum."""
+    """Validate both as arrays of shape (arms, strata); NaN in both marks strata that an arm did not try."""
     costs, successes = np.asarray(cost, dtype=np.float64), np.asarray(success, dtype=np.float64)
     if costs.ndim != 2 or costs.shape != successes.shape:  # noqa: PLR2004 arms and strata
         raise ValueError("cost and success must both have the shape (arms, strata)")
@@ -264,7 +264,7 @@ def _price(costs: Floats, successes: Floats) -> Floats:
 
 
 def pooled_frontier(cost: ArrayLike, success: ArrayLike) -> PooledFrontier:
-    """Find the least over arms of total cost over total success.
+    """Find the arms with the lowest ratio of total cost to total successes.
 
     Args:
         cost: shape (arms, strata), sum (or mean, if all have the same repetitions) over the attempts; NaN: no attempt.
@@ -283,7 +283,7 @@ def pooled_frontier(cost: ArrayLike, success: ArrayLike) -> PooledFrontier:
 
 
 def strata_frontier(cost: ArrayLike, success: ArrayLike, outside: ArrayLike = math.inf) -> StrataFrontier:
-    """Average over strata the least over arms of cost over success; strata that no arm tried are ignored.
+    """Average the lowest cost of a success in each stratum; skip strata that no arm tried.
 
     Args:
         cost: shape (arms, strata), as `pooled_frontier`.
@@ -314,9 +314,9 @@ class ResampledFrontier:
 
 
 def resampled_frontier(cost: ArrayLike, success: ArrayLike, how: Resampling = DEFAULT_RESAMPLING) -> ResampledFrontier:
-    """Compute 95 % percentile limits of the pooled frontier, the choice of the arm included, by resampling strata.
+    """Compute 95 % percentile limits of the pooled frontier; each resample of strata picks its own best arm.
 
-    Computed as success per cost, which is finite and ordered, and inverted at the end. Advised from 20 strata on.
+    Computed as success per cost, which is finite and ordered, and inverted at the end. Use at least 20 strata.
 
     Args:
         cost: shape (arms, strata), all known and above 0.

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
-_POLL_SECONDS: Final = 0.5  # in which a signal is handled
+_POLL_SECONDS: Final = 0.5  # maximum delay before a signal is handled
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

@@ -28,13 +28,22 @@ ROUNDS = 12
 MEGABYTE = 1024 * 1024
 STYLES = {  # path of a request for a stream, header of the key, and the last event of an answer
     "anthropic-messages": ("/v1/messages", "x-api-key", b'event: message_stop\ndata: {"type":"message_stop"}\n\n'),
-    "openai-responses": ("/v1/responses", "authorization",
-                         b'data: {"type":"response.completed","response":{"status":"completed"}}\n\n'),
-    "openai-chat": ("/v1/chat/completions", "authorization",
-                    b'data: {"choices":[{"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'),
-    "gemini": ("/v1beta/models/m:streamGenerateContent", "x-goog-api-key",
-               b'data: {"candidates":[{"finishReason":"STOP"}]}\n\n'),
-}  # fmt: skip
+    "openai-responses": (
+        "/v1/responses",
+        "authorization",
+        b'data: {"type":"response.completed","response":{"status":"completed"}}\n\n',
+    ),
+    "openai-chat": (
+        "/v1/chat/completions",
+        "authorization",
+        b'data: {"choices":[{"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n',
+    ),
+    "gemini": (
+        "/v1beta/models/m:streamGenerateContent",
+        "x-goog-api-key",
+        b'data: {"candidates":[{"finishReason":"STOP"}]}\n\n',
+    ),
+}
 DELTAS = {
     "anthropic-messages": b'event: ping\ndata: {"type": "ping", "n": %d}\n\n',
     "openai-responses": b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","n":%d}\n\n',

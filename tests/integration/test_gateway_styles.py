@@ -23,8 +23,16 @@ every_style = pytest.mark.parametrize("case", CASES, ids=lambda case: case.style
 
 
 def info(case: StyleCase, **more: Any) -> ModelInfo:
-    return ModelInfo(**{"id": "dear", "provider": case.provider, "context_tokens": 100_000, "price": PRICE,
-                        "max_output_tokens": 100_000, **more})  # fmt: skip
+    return ModelInfo(
+        **{
+            "id": "dear",
+            "provider": case.provider,
+            "context_tokens": 100_000,
+            "price": PRICE,
+            "max_output_tokens": 100_000,
+            **more,
+        }
+    )
 
 
 @contextmanager
@@ -35,8 +43,9 @@ def hosted(case: StyleCase, apis: ModelApis, folder: Path, **more: Any) -> Itera
         yield Host(gateway, folder)
 
 
-def ask(case: StyleCase, session: SessionHandle, body: Body | None = None, path: str | None = None,
-        method: str = "POST") -> Reply:  # fmt: skip
+def ask(
+    case: StyleCase, session: SessionHandle, body: Body | None = None, path: str | None = None, method: str = "POST"
+) -> Reply:
     usual_path, usual_body = case.request()
     connection = http.client.HTTPConnection(session.url.removeprefix("http://"), timeout=60)
     data = json.dumps(body if body is not None else usual_body) if method == "POST" else None

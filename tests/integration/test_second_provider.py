@@ -171,9 +171,11 @@ def test_an_agent_that_cannot_speak_the_models_api_is_refused(house: House) -> N
     write_claude_experiment(house.root, models=("acme-1",), baseline="t0-00-empty.claude-code.acme-1")
     said = house.run("plan", "greet")
     assert said.code != 0
-    assert ("experiment greet: claude-code cannot use the model acme-1: its provider acme speaks openai-chat, and "
-            "claude-code speaks anthropic-messages; choose another model, or an agent that can ask acme "
-            "(acme-cli, ") in said.err  # fmt: skip
+    assert (
+        "experiment greet: claude-code cannot use the model acme-1: its provider acme speaks openai-chat, and "
+        "claude-code speaks anthropic-messages; choose another model, or an agent that can ask acme "
+        "(acme-cli, "
+    ) in said.err
     write_acme_experiment(house.root, judges=("acme-1", "claude-opus-5"))
     said = house.run("plan", "greet")
     assert "acme-1 cannot be a judge: its provider acme speaks openai-chat, but judges use" in said.err

@@ -128,9 +128,15 @@ def arm(name: str, variant: str, api_style: str = "") -> str:
 
 
 def evaluate(
-    root: Path, name: str, url: str, *, variants: tuple[str, ...] = ("T0/01-vanilla",), seconds: int = 100,
-    limits: str = "", api_style: str = "",
-) -> Said:  # fmt: skip
+    root: Path,
+    name: str,
+    url: str,
+    *,
+    variants: tuple[str, ...] = ("T0/01-vanilla",),
+    seconds: int = 100,
+    limits: str = "",
+    api_style: str = "",
+) -> Said:
     """Evaluate an agent in a folder, with the provider at an address."""
     write_experiment(root, name, variants, seconds, limits, api_style)
     _, address, key = MODELS[api_style or style(name)]
@@ -140,20 +146,27 @@ def evaluate(
 
 def write_experiment(
     root: Path, name: str, variants: tuple[str, ...], seconds: int = 100, limits: str = "", api_style: str = ""
-) -> None:  # fmt: skip
+) -> None:
     """Write the experiment of an agent."""
     text = EXPERIMENT.format(
-        agent=pinned(name), variants=", ".join(variants), model=MODELS[api_style or style(name)][0],
-        baseline=arm(name, variants[0], api_style), seconds=seconds, limits=limits,
-    )  # fmt: skip
+        agent=pinned(name),
+        variants=", ".join(variants),
+        model=MODELS[api_style or style(name)][0],
+        baseline=arm(name, variants[0], api_style),
+        seconds=seconds,
+        limits=limits,
+    )
     write_tree(root, {"probe.yaml": text, "config/models/gpt-5.5.yaml": OPENAI_MODEL})
 
 
 def write_treatments(root: Path) -> Path:
     """Write a repository with a tier of treatments, and the files that they name."""
-    tests = "".join(f"  - {{id: {name}, description: x, treatment: {text}}}\n" if text.startswith("{") else
-                    f"  - {{id: {name}, description: x, treatment: {{{text}}}}}\n"
-                    for name, text in TREATMENTS.items())  # fmt: skip
+    tests = "".join(
+        f"  - {{id: {name}, description: x, treatment: {text}}}\n"
+        if text.startswith("{")
+        else f"  - {{id: {name}, description: x, treatment: {{{text}}}}}\n"
+        for name, text in TREATMENTS.items()
+    )
     tier = f"id: T1\nname: Ours\nfocus: Does it arrive?\nsub_tests:\n{tests}"
     return write_tree(root, {**FILES, "config/tiers/T1.yaml": tier})
 
@@ -166,5 +179,7 @@ def attempts(root: Path) -> dict[str, dict[str, Any]]:
 
 def first_requests(root: Path) -> dict[str, str]:
     """The text of each arm's first request."""
-    return {path.parent.parent.name.split("--")[1]: path.read_text()
-            for path in sorted(root.glob("runs/probe/*/attempt-1/first-request.json"))}  # fmt: skip
+    return {
+        path.parent.parent.name.split("--")[1]: path.read_text()
+        for path in sorted(root.glob("runs/probe/*/attempt-1/first-request.json"))
+    }

@@ -84,6 +84,8 @@ def is_running(*argv: str) -> bool:
 def in_the_engine(pid: int) -> list[str]:
     """The containers and volumes of a harness, by its process id."""
     with contextlib.closing(engine.connect()) as api:
-        things = [*api.containers(all=True, filters={"label": engine.TOOLKIT_LABEL}),
-                  *(api.volumes(filters={"label": engine.TOOLKIT_LABEL})["Volumes"] or ())]  # fmt: skip
+        things = [
+            *api.containers(all=True, filters={"label": engine.TOOLKIT_LABEL}),
+            *(api.volumes(filters={"label": engine.TOOLKIT_LABEL})["Volumes"] or ()),
+        ]
         return [str(thing) for thing in things if f"/{pid}/" in thing["Labels"].get(engine.OWNER_LABEL, "")]

@@ -69,22 +69,34 @@ def bearer(key: str) -> dict[str, str]:
 
 
 RESPONSES = StyleCase(
-    "openai-responses", "openai", "/v1/responses",
+    "openai-responses",
+    "openai",
+    "/v1/responses",
     {"model": "MODEL", "stream": True, "instructions": "Be.", "input": [{"role": "user", "content": "TEXT"}]},
-    bearer, Tokens(input=1_000, output=200, cache_read=30_000, cache_write_5m=4_000, reasoning=64),
+    bearer,
+    Tokens(input=1_000, output=200, cache_read=30_000, cache_write_5m=4_000, reasoning=64),
     limit=("max_output_tokens",),
-)  # fmt: skip
+)
 CHAT = StyleCase(
-    "openai-chat", "openai", "/v1/chat/completions",
-    {"model": "MODEL", "stream": True, "messages": [{"role": "user", "content": "TEXT"}]}, bearer, RESPONSES.tokens,
+    "openai-chat",
+    "openai",
+    "/v1/chat/completions",
+    {"model": "MODEL", "stream": True, "messages": [{"role": "user", "content": "TEXT"}]},
+    bearer,
+    RESPONSES.tokens,
     limit=("max_completion_tokens",),
-)  # fmt: skip
+)
 GEMINI = StyleCase(
-    "gemini", "gemini", "/v1beta/models/MODEL:generateContent",
-    {"contents": [{"role": "user", "parts": [{"text": "TEXT"}]}]}, lambda key: {"x-goog-api-key": key},
-    Tokens(input=5_000, output=264, cache_read=30_000, reasoning=64), models_path="/v1beta/models",
-    stream_path="/v1beta/models/MODEL:streamGenerateContent?alt=sse", limit=("generationConfig", "maxOutputTokens"),
-)  # fmt: skip
+    "gemini",
+    "gemini",
+    "/v1beta/models/MODEL:generateContent",
+    {"contents": [{"role": "user", "parts": [{"text": "TEXT"}]}]},
+    lambda key: {"x-goog-api-key": key},
+    Tokens(input=5_000, output=264, cache_read=30_000, reasoning=64),
+    models_path="/v1beta/models",
+    stream_path="/v1beta/models/MODEL:streamGenerateContent?alt=sse",
+    limit=("generationConfig", "maxOutputTokens"),
+)
 CASES = [RESPONSES, CHAT, GEMINI]
 
 

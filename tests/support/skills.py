@@ -4,10 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import click
 from click.testing import CliRunner
 
 from scylla_gha.cli.main import cli
+from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError
+from scylla_gha.skills.report import check_skills
+from scylla_gha.skills.session import Kind, PartMaker, SkillPart, SkillRequest
 
 DESCRIPTION = "Tallies the columns of small ledgers. Use it when someone asks for sums of a ledger file."
 FRONT = f"name: tally\ndescription: {DESCRIPTION}"
@@ -48,3 +52,34 @@ def one_skill(path: Path) -> dict[str, Any]:
 def messages(skill: dict[str, Any], *levels: str) -> list[str]:
     """Return the messages of these levels (default: all)."""
     return [each["message"] for each in skill["findings"] if not levels or each["level"] in levels]
+
+
+def made_parts(maker: PartMaker, kind: Kind, root: Path, **options: Any) -> tuple[list[SkillPart], list[str]]:
+    """The parts that a maker of suites makes of the skills in a folder, and the lines that it says."""
+    lines: list[str] = []
+    values: dict[str, Any] = {
+        "root": root / "skills",
+        "out": root / "runs",
+        "library": Library.here(Path(__file__).parents[2]),
+        "kinds": (kind,),
+        "model": "claude-sonnet-5",
+        "agent": "claude-code@2.1.332",
+        "judges": ("claude-opus-5", "claude-sonnet-5"),
+        "repetitions": 3,
+        "base": "",
+        "against": ("none", "base"),
+        "distractors": "repo",
+        "evals": (),
+        "trigger_repetitions": 3,
+        "trigger_turns": 5,
+        "queries": (),
+        "strict": False,
+        "budget_usd": 5.0,
+        "sandbox": "auto",
+        "jobs": 1,
+        "yes": True,
+        "allow_exposed_keys": False,
+    }
+    check = check_skills(root / "skills", None, lambda _, __: None)
+    with click.Context(click.Command("skill")):  # locks of folders end with it
+        return list(maker(SkillRequest(**{**values, **options}), check, lines.append)), lines

@@ -69,9 +69,14 @@ def agent(tmp_path: Path, **changes: str) -> ManifestAgent:
 def task(tmp_path: Path, **given: Any) -> AgentTask:
     (tmp_path / "home").mkdir(exist_ok=True)
     fields: dict[str, Any] = {
-        "prompt": "Do it.", "home": tmp_path / "home", "patch": tmp_path / "none", "model": "m-1",
-        "limits": TrialLimits(turns=9), "access": ModelAccess("http://gate", "dummy"), "workspace": tmp_path / "w",
-    }  # fmt: skip
+        "prompt": "Do it.",
+        "home": tmp_path / "home",
+        "patch": tmp_path / "none",
+        "model": "m-1",
+        "limits": TrialLimits(turns=9),
+        "access": ModelAccess("http://gate", "dummy"),
+        "workspace": tmp_path / "w",
+    }
     return AgentTask(**{**fields, **given})
 
 
@@ -98,13 +103,22 @@ def test_a_treatment_is_flags_files_and_settings_that_are_merged(tmp_path: Path)
     command = agent(tmp_path).command(task(tmp_path, treatment=treatment, resources=resources), "acme")
     home = tmp_path / "home"
     assert command.argv[7:] == (
-        "--add", f"{home}/system-prompt.md", "--tools", "view,sh", "--mcp", "time", "-p", "Do it.",
-    )  # fmt: skip
+        "--add",
+        f"{home}/system-prompt.md",
+        "--tools",
+        "view,sh",
+        "--mcp",
+        "time",
+        "-p",
+        "Do it.",
+    )
     assert (home / "system-prompt.md").read_text() == "Take care."
     assert settings(tmp_path) == {
-        "updates": False, "limits": {"turns": 9, "list": "{names}", "usd": 2}, "x": [1],
+        "updates": False,
+        "limits": {"turns": 9, "list": "{names}", "usd": 2},
+        "x": [1],
         "servers": {"time": {"run": ["clock", "-v"], "with": {"A": "b"}}},
-    }  # fmt: skip
+    }
     assert (home / ".acme/agents/reader.md").read_text() == '---\nname: "reader"\ntools: ["view"]\n---\n\nRead: all.\n'
 
 
@@ -149,17 +163,25 @@ END = {"type": "end", "status": "success"}
 
 def test_all_forms_of_events_are_one_conversation(tmp_path: Path) -> None:
     lines: list[Any] = [
-        INIT, "no JSON", "[1]", {"type": "other"},
-        {"type": "text", "text": "I ", "part": True}, {"type": "text", "text": "look.", "part": True},
+        INIT,
+        "no JSON",
+        "[1]",
+        {"type": "other"},
+        {"type": "text", "text": "I ", "part": True},
+        {"type": "text", "text": "look.", "part": True},
         {"type": "tool", "tool": "sh", "id": "1", "input": {"c": "ls"}, "output": "a\nb", "error": False},
         {"type": "tool", "tool": "sh", "id": "2", "input": {}, "output": [{"text": "no"}], "error": "denied"},
-        {"role": "assistant", "content": "So.", "tool_calls": [
-            {"id": "3", "function": {"name": "view", "arguments": "{}"}}]},
+        {
+            "role": "assistant",
+            "content": "So.",
+            "tool_calls": [{"id": "3", "function": {"name": "view", "arguments": "{}"}}],
+        },
         {"role": "tool", "tool_call_id": "3", "content": "text"},
         {"type": "blocks", "content": [{"type": "text", "text": "And"}, {"type": "tool_use", "id": "4", "name": "x"}]},
         {"type": "blocks", "content": [{"type": "tool_result", "tool_use_id": "4", "content": "y", "is_error": True}]},
-        {"type": "text", "text": "Done."}, END,
-    ]  # fmt: skip
+        {"type": "text", "text": "Done."},
+        END,
+    ]
     summary = agent(tmp_path).read(ended(tmp_path, lines))
     assert (summary.outcome, summary.version, summary.proves_end) == (Outcome.COMPLETED, "1.2.3", False)
     steps = summary.trajectory.steps
@@ -229,14 +251,21 @@ def test_parts_without_a_line_are_named(tmp_path: Path) -> None:
     reader = "---\nname: reader\ndescription: x\ntools: [Read, Bash]\n---\nRead.\n"
     write_tree(tmp_path, {"config/agents/reader.md": reader})
     treatment = Treatment(
-        system_prompt=SystemPrompt(replace=""), skills=("s",), agents=("reader",), skill_listing="default",
+        system_prompt=SystemPrompt(replace=""),
+        skills=("s",),
+        agents=("reader",),
+        skill_listing="default",
         agent_files=("CLAUDE.md",),
-    )  # fmt: skip
+    )
     variant = Variant(id="v", treatment=treatment, materials={"agent_files/CLAUDE.md": "0"})
     arm = Arm(id="a", agent="acme", version="1", model="m-1", variant=variant)
     assert list(agent(tmp_path).unsupported(arm, (tmp_path,))) == [
-        "system_prompt.replace", "skills", "skill_listing", "agents: tool Bash of reader", "agent_files",
-    ]  # fmt: skip
+        "system_prompt.replace",
+        "skills",
+        "skill_listing",
+        "agents: tool Bash of reader",
+        "agent_files",
+    ]
 
 
 def test_a_users_manifest_is_an_agent_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,17 @@ from scylla_gha.config.schemas import schemas
 ROOT = toolkit_root()
 FILES = sorted([*ROOT.glob("config/*/*.yaml"), *ROOT.glob("scenarios/*/*/*.yaml")])
 COMMENT = re.compile(r"# yaml-language-server: \$schema=(\S+)")
-KIND_OF_FOLDER = {"experiments": "experiment", "tiers": "tier", "models": "model", "prices": "prices",
-                  "inventories": "inventory", "agent-sessions": "agent-session", "images": "image",
-                  "modes": "mode", "agent-clis": "agent-cli"}  # fmt: skip
+KIND_OF_FOLDER = {
+    "experiments": "experiment",
+    "tiers": "tier",
+    "models": "model",
+    "prices": "prices",
+    "inventories": "inventory",
+    "agent-sessions": "agent-session",
+    "images": "image",
+    "modes": "mode",
+    "agent-clis": "agent-cli",
+}
 
 
 def plain(file: Path) -> Any:

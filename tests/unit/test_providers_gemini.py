@@ -27,16 +27,32 @@ BODY: dict[str, Any] = {
     "tools": [{"functionDeclarations": [{"name": "shell", "parametersJsonSchema": {}}]}],
     "contents": [
         {"role": "user", "parts": [{"text": "Hello"}]},
-        {"role": "model", "parts": [{"text": "12", "thought": True}, {"functionCall": {**CALL, "id": "a-1"}},
-                                    {"functionCall": {**CALL, "id": "a-2"}}]},
-        {"role": "user", "parts": [
-            {"functionResponse": {"name": "shell", "id": "a-1", "response": {"output": "x"}}},
-            {"functionResponse": {"name": "shell", "id": "a-2", "response": {"error": "/w/y"}}}]},
+        {
+            "role": "model",
+            "parts": [
+                {"text": "12", "thought": True},
+                {"functionCall": {**CALL, "id": "a-1"}},
+                {"functionCall": {**CALL, "id": "a-2"}},
+            ],
+        },
+        {
+            "role": "user",
+            "parts": [
+                {"functionResponse": {"name": "shell", "id": "a-1", "response": {"output": "x"}}},
+                {"functionResponse": {"name": "shell", "id": "a-2", "response": {"error": "/w/y"}}},
+            ],
+        },
     ],
     "generationConfig": {"temperature": 1, "thinkingConfig": {"includeThoughts": True}},
-}  # fmt: skip
-USAGE = {"promptTokenCount": 50, "cachedContentTokenCount": 20, "candidatesTokenCount": 9, "thoughtsTokenCount": 5,
-         "toolUsePromptTokenCount": 2, "totalTokenCount": 66}  # fmt: skip
+}
+USAGE = {
+    "promptTokenCount": 50,
+    "cachedContentTokenCount": 20,
+    "candidatesTokenCount": 9,
+    "thoughtsTokenCount": 5,
+    "toolUsePromptTokenCount": 2,
+    "totalTokenCount": 66,
+}
 TOKENS = Tokens(input=32, output=14, cache_read=20, reasoning=5)
 
 
@@ -100,11 +116,15 @@ def test_parts_of_a_request_are_counted_and_results_are_found() -> None:
     ("change", "tools"),
     [
         ({}, set()),
-        ({"tools": [{"googleSearch": {}}, {"google_search": {}}, {"googleSearchRetrieval": {}}]},
-         {"google_search", "google_search_retrieval"}),
+        (
+            {"tools": [{"googleSearch": {}}, {"google_search": {}}, {"googleSearchRetrieval": {}}]},
+            {"google_search", "google_search_retrieval"},
+        ),
         ({"tools": [{"urlContext": {}, "functionDeclarations": []}]}, {"url_context"}),
-        ({"tools": [{"codeExecution": {}}, {"fileSearch": {}}, {"mcpServers": []}, {"googleMaps": {}}]},
-         {"code_execution", "file_search", "mcp_servers", "google_maps"}),
+        (
+            {"tools": [{"codeExecution": {}}, {"fileSearch": {}}, {"mcpServers": []}, {"googleMaps": {}}]},
+            {"code_execution", "file_search", "mcp_servers", "google_maps"},
+        ),
         ({"tools": [{"function_declarations": [{"name": "f"}]}, {"computerUse": {}}]}, set()),
         ({"cachedContent": "cachedContents/1"}, {"cached_content"}),
         ({"cached_content": "cachedContents/1"}, {"cached_content"}),
@@ -113,19 +133,22 @@ def test_parts_of_a_request_are_counted_and_results_are_found() -> None:
         (user({"inlineData": {"mimeType": "image/png", "data": "AA"}}), set()),
         ({"generationConfig": {"responseModalities": ["TEXT", "IMAGE"]}}, {"image_output"}),
     ],
-)  # fmt: skip
+)
 def test_what_runs_or_is_held_at_the_provider_is_named(change: dict[str, Any], tools: set[str]) -> None:
     assert parsed(BODY, **change).terms.tools == tools
 
 
 @pytest.mark.parametrize(
     "change",
-    [{"generationConfig": {}, "generation_config": {}},
-     {"generationConfig": {"maxOutputTokens": 1, "max_output_tokens": 9}},
-     {"generationConfig": {"maxOutputTokens": "9"}}, {"generationConfig": {"candidateCount": 2}},
-     {"generation_config": {"candidate_count": 2}, "generationConfig": None},
-     {"cachedContent": "", "cached_content": "cachedContents/1"}],
-)  # fmt: skip
+    [
+        {"generationConfig": {}, "generation_config": {}},
+        {"generationConfig": {"maxOutputTokens": 1, "max_output_tokens": 9}},
+        {"generationConfig": {"maxOutputTokens": "9"}},
+        {"generationConfig": {"candidateCount": 2}},
+        {"generation_config": {"candidate_count": 2}, "generationConfig": None},
+        {"cachedContent": "", "cached_content": "cachedContents/1"},
+    ],
+)
 def test_an_ambiguous_or_unlimited_request_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequestError):
         parsed(BODY, **change)

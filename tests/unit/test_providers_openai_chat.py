@@ -21,7 +21,10 @@ from scylla_gha.providers.scripted_style import ScriptedAnswer
 STYLE = ChatStyle("max_completion_tokens")
 CALL = {"id": "call_1", "type": "function", "function": {"name": "bash", "arguments": '{"command":"ls /w/x"}'}}
 BODY: dict[str, Any] = {
-    "model": "gpt-5.5", "stream": True, "stream_options": {"include_usage": True}, "user": "u1",
+    "model": "gpt-5.5",
+    "stream": True,
+    "stream_options": {"include_usage": True},
+    "user": "u1",
     "tools": [{"type": "function", "function": {"name": "bash", "parameters": {}}}],
     "messages": [
         {"role": "system", "content": "Rules"},
@@ -29,10 +32,14 @@ BODY: dict[str, Any] = {
         {"role": "assistant", "content": "12", "reasoning_content": "345", "tool_calls": [CALL]},
         {"role": "tool", "tool_call_id": "call_1", "content": "a file in /w/x"},
     ],
-}  # fmt: skip
-USAGE = {"prompt_tokens": 50, "completion_tokens": 9, "total_tokens": 59,
-         "prompt_tokens_details": {"cached_tokens": 20, "cache_write_tokens": 10},
-         "completion_tokens_details": {"reasoning_tokens": 5}}  # fmt: skip
+}
+USAGE = {
+    "prompt_tokens": 50,
+    "completion_tokens": 9,
+    "total_tokens": 59,
+    "prompt_tokens_details": {"cached_tokens": 20, "cache_write_tokens": 10},
+    "completion_tokens_details": {"reasoning_tokens": 5},
+}
 TOKENS = Tokens(input=20, output=9, cache_read=20, cache_write_5m=10, reasoning=5)
 DONE = "data: [DONE]\n\n"
 
@@ -118,15 +125,29 @@ def test_turns_are_of_one_conversation() -> None:
         ({"tools": [{"type": "openrouter:web_search"}, {"type": "code_execution"}]}, {"web_search", "code_execution"}),
         ({"tools": [{"type": "custom", "custom": {"name": "patch"}}]}, set()),
         ({"modalities": ["text", "audio"]}, {"audio_output"}),
-        ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://x/a.png"}}]}]},
-         {"url_source"}),
-        ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:x;base64,A"}}]}]},
-         set()),
+        (
+            {
+                "messages": [
+                    {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://x/a.png"}}]}
+                ]
+            },
+            {"url_source"},
+        ),
+        (
+            {
+                "messages": [
+                    {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:x;base64,A"}}]}
+                ]
+            },
+            set(),
+        ),
         ({"messages": [{"role": "user", "content": [{"type": "file", "file": {"file_id": "f"}}]}]}, {"file_source"}),
-        ({"messages": [{"role": "user", "content": [{"type": "file", "file": {"file_data": "https://x"}}]}]},
-         {"file_source"}),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "file", "file": {"file_data": "https://x"}}]}]},
+            {"file_source"},
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_runs_at_the_provider_is_named(change: dict[str, Any], tools: set[str]) -> None:
     assert parsed(BODY, **change).terms.tools == tools
 
@@ -198,18 +219,36 @@ def test_calls_are_read_from_their_pieces() -> None:
     ("usage", "tokens"),
     [
         ({"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}, Tokens(input=9, output=3)),  # llama.cpp
-        ({"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12, "prompt_tokens_details": None},
-         Tokens(input=9, output=3)),  # vLLM
-        ({"prompt_tokens": 9, "completion_tokens": 3, "prompt_cache_hit_tokens": 4, "prompt_cache_miss_tokens": 5},
-         Tokens(input=5, output=3, cache_read=4)),  # DeepSeek
-        ({"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 19,
-          "completion_tokens_details": {"reasoning_tokens": 7}}, Tokens(input=9, output=10, reasoning=7)),  # xAI
-        ({"prompt_tokens": 9, "completion_tokens": 8, "total_tokens": 17,
-          "completion_tokens_details": {"reasoning_tokens": 7}}, Tokens(input=9, output=8, reasoning=7)),
+        (
+            {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12, "prompt_tokens_details": None},
+            Tokens(input=9, output=3),
+        ),  # vLLM
+        (
+            {"prompt_tokens": 9, "completion_tokens": 3, "prompt_cache_hit_tokens": 4, "prompt_cache_miss_tokens": 5},
+            Tokens(input=5, output=3, cache_read=4),
+        ),  # DeepSeek
+        (
+            {
+                "prompt_tokens": 9,
+                "completion_tokens": 3,
+                "total_tokens": 19,
+                "completion_tokens_details": {"reasoning_tokens": 7},
+            },
+            Tokens(input=9, output=10, reasoning=7),
+        ),  # xAI
+        (
+            {
+                "prompt_tokens": 9,
+                "completion_tokens": 8,
+                "total_tokens": 17,
+                "completion_tokens_details": {"reasoning_tokens": 7},
+            },
+            Tokens(input=9, output=8, reasoning=7),
+        ),
         ({"prompt_tokens": -9, "completion_tokens": 8}, None),
         ({"completion_tokens": 8}, None),
     ],
-)  # fmt: skip
+)
 def test_usage_of_several_servers(usage: dict[str, Any], tokens: Tokens | None) -> None:
     assert read(chunk({}, "stop", usage=usage) + DONE).tokens == tokens
 
@@ -242,13 +281,24 @@ def test_scripted_answers_are_read_as_they_are_meant() -> None:
 
 @pytest.mark.parametrize(
     ("provider", "base", "urls"),
-    [("openrouter", "https://openrouter.ai/api/v1",
-      ["https://openrouter.ai/api/v1/chat/completions", "https://openrouter.ai/api/v1/messages"]),
-     ("local", "http://127.0.0.1:11434",
-      ["http://127.0.0.1:11434/v1/chat/completions", "http://127.0.0.1:11434/v1/messages"]),
-     ("local", "http://127.0.0.1:8000/v1",
-      ["http://127.0.0.1:8000/v1/chat/completions", "http://127.0.0.1:8000/v1/messages"])],
-)  # fmt: skip
+    [
+        (
+            "openrouter",
+            "https://openrouter.ai/api/v1",
+            ["https://openrouter.ai/api/v1/chat/completions", "https://openrouter.ai/api/v1/messages"],
+        ),
+        (
+            "local",
+            "http://127.0.0.1:11434",
+            ["http://127.0.0.1:11434/v1/chat/completions", "http://127.0.0.1:11434/v1/messages"],
+        ),
+        (
+            "local",
+            "http://127.0.0.1:8000/v1",
+            ["http://127.0.0.1:8000/v1/chat/completions", "http://127.0.0.1:8000/v1/messages"],
+        ),
+    ],
+)
 def test_servers_of_several_styles_have_one_address(provider: str, base: str, urls: list[str]) -> None:
     styles = PROVIDERS[provider].styles
     paths = {"openai-chat": "/v1/chat/completions", "anthropic-messages": "/v1/messages"}

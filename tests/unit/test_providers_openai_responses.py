@@ -19,13 +19,26 @@ from scylla_gha.providers.openai.scripted_responses import events, whole
 from scylla_gha.providers.scripted_style import ScriptedAnswer
 
 STYLE = ResponsesStyle()
-CALL = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "exec_command",
-        "arguments": '{"cmd":"ls /w/x"}'}  # fmt: skip
+CALL = {
+    "type": "function_call",
+    "id": "fc_1",
+    "call_id": "call_1",
+    "name": "exec_command",
+    "arguments": '{"cmd":"ls /w/x"}',
+}
 BODY: dict[str, Any] = {
-    "model": "gpt-5.5", "stream": True, "store": False, "prompt_cache_key": "thread-1", "instructions": "Be.",
-    "client_metadata": {"x": "1"}, "include": ["reasoning.encrypted_content"],
-    "tools": [{"type": "function", "name": "exec_command", "parameters": {}}, {"type": "custom", "name": "apply_patch"},
-              {"type": "namespace", "name": "mcp__clock", "tools": [{"type": "function", "name": "now"}]}],
+    "model": "gpt-5.5",
+    "stream": True,
+    "store": False,
+    "prompt_cache_key": "thread-1",
+    "instructions": "Be.",
+    "client_metadata": {"x": "1"},
+    "include": ["reasoning.encrypted_content"],
+    "tools": [
+        {"type": "function", "name": "exec_command", "parameters": {}},
+        {"type": "custom", "name": "apply_patch"},
+        {"type": "namespace", "name": "mcp__clock", "tools": [{"type": "function", "name": "now"}]},
+    ],
     "input": [
         {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "Rules"}]},
         {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hello"}]},
@@ -33,10 +46,18 @@ BODY: dict[str, Any] = {
         CALL,
         {"type": "function_call_output", "call_id": "call_1", "output": "a file in /w/x"},
     ],
-}  # fmt: skip
-USAGE = {"input_tokens": 50, "input_tokens_details": {"cached_tokens": 20, "cache_write_tokens": 10,
-         "cache_write_tokens_details": {"ttl_12h_tokens": 4, "ttl_30m_tokens": 6}}, "output_tokens": 9,
-         "output_tokens_details": {"reasoning_tokens": 5}, "total_tokens": 59}  # fmt: skip
+}
+USAGE = {
+    "input_tokens": 50,
+    "input_tokens_details": {
+        "cached_tokens": 20,
+        "cache_write_tokens": 10,
+        "cache_write_tokens_details": {"ttl_12h_tokens": 4, "ttl_30m_tokens": 6},
+    },
+    "output_tokens": 9,
+    "output_tokens_details": {"reasoning_tokens": 5},
+    "total_tokens": 59,
+}
 TOKENS = Tokens(input=20, output=9, cache_read=20, cache_write_5m=6, cache_write_1h=4, reasoning=5)
 
 
@@ -120,8 +141,10 @@ def test_turns_are_of_one_conversation() -> None:
         ({}, set()),
         ({"tools": [{"type": "web_search"}, {"type": "web_search_preview_2025_03_11"}]}, {"web_search"}),
         ({"tools": [{"type": "mcp", "server_url": "https://x"}]}, {"mcp"}),
-        ({"tools": [{"type": "code_interpreter"}, {"type": "file_search"}, {"type": "image_generation"}]},
-         {"code_interpreter", "file_search", "image_generation"}),
+        (
+            {"tools": [{"type": "code_interpreter"}, {"type": "file_search"}, {"type": "image_generation"}]},
+            {"code_interpreter", "file_search", "image_generation"},
+        ),
         ({"tools": [{"type": "namespace", "tools": [{"type": "mcp"}]}]}, {"mcp"}),
         ({"tools": [{"type": kind} for kind in ("shell", "local_shell", "tool_search", "apply_patch")]}, set()),
         ({"tools": [{"type": "shell", "environment": {"type": "container_auto"}}]}, {"shell"}),
@@ -130,15 +153,33 @@ def test_turns_are_of_one_conversation() -> None:
         ({"previous_response_id": "resp_1"}, {"previous_response_id"}),
         ({"conversation": "c", "prompt": {"id": "p"}, "background": True}, {"conversation", "prompt", "background"}),
         ({"input": [{"type": "item_reference", "id": "msg_1"}]}, {"item_reference"}),
-        ({"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "https://x/a.png"}]}]},
-         {"url_source"}),
-        ({"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "data:image/png;base64,AA"}]}]},
-         set()),
+        (
+            {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "https://x/a.png"}]}]},
+            {"url_source"},
+        ),
+        (
+            {
+                "input": [
+                    {"role": "user", "content": [{"type": "input_image", "image_url": "data:image/png;base64,AA"}]}
+                ]
+            },
+            set(),
+        ),
         ({"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "file_1"}]}]}, {"file_source"}),
-        ({"input": [{"type": "function_call_output", "call_id": "c",
-                     "output": [{"type": "input_file", "file_url": "https://x"}]}]}, {"url_source"}),
+        (
+            {
+                "input": [
+                    {
+                        "type": "function_call_output",
+                        "call_id": "c",
+                        "output": [{"type": "input_file", "file_url": "https://x"}],
+                    }
+                ]
+            },
+            {"url_source"},
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_runs_or_is_held_at_the_provider_is_named(change: dict[str, Any], tools: set[str]) -> None:
     assert parsed(BODY, **change).terms.tools == tools
 
@@ -166,12 +207,17 @@ def test_a_limit_is_lowered_or_put_in() -> None:
     info = ModelInfo(id="m", provider="openai", context_tokens=9, accepts=("max_tokens",), max_output_tokens=1000)
     settled = STYLE.with_settings(parsed(BODY), {"max_tokens": 900, "temperature": 0.5}, info)
     assert (json.loads(settled.body)["max_output_tokens"], settled.adjusted, settled.unadjusted) == (
-        900, ("max_tokens",), ("temperature",))  # fmt: skip
+        900,
+        ("max_tokens",),
+        ("temperature",),
+    )
     assert json.loads(STYLE.with_model(parsed(BODY), "gpt-x").body)["model"] == "gpt-x"
 
 
-@pytest.mark.parametrize("body", [b"[]", b"{}", b'{"model": 3}', b'{"model": "m", "model": "n"}', b"x",
-                                  b'{"model": "m", "max_output_tokens": "9"}'])  # fmt: skip
+@pytest.mark.parametrize(
+    "body",
+    [b"[]", b"{}", b'{"model": 3}', b'{"model": "m", "model": "n"}', b"x", b'{"model": "m", "max_output_tokens": "9"}'],
+)
 def test_an_ambiguous_request_is_refused(body: bytes) -> None:
     with pytest.raises(InvalidRequestError):
         STYLE.parse("/v1/responses", body, bytes)
@@ -187,8 +233,11 @@ def test_a_stream_is_read_however_it_is_cut(size: int, end: str) -> None:
 
 
 def test_calls_are_read_with_their_arguments_where_these_are_asked_for() -> None:
-    items = [CALL, {**CALL, "call_id": "call_2", "name": "now", "namespace": "mcp__clock", "arguments": '{"zone":"u"}'},
-             {"type": "custom_tool_call", "call_id": "call_3", "name": "apply_patch", "input": "patch"}]  # fmt: skip
+    items = [
+        CALL,
+        {**CALL, "call_id": "call_2", "name": "now", "namespace": "mcp__clock", "arguments": '{"zone":"u"}'},
+        {"type": "custom_tool_call", "call_id": "call_3", "name": "apply_patch", "input": "patch"},
+    ]
     done = [{"type": "response.output_item.done", "output_index": at, "item": item} for at, item in enumerate(items)]
     for reader in (
         read(stream(*done, ended("completed"))),
@@ -252,10 +301,15 @@ def test_scripted_answers_are_read_as_they_are_meant() -> None:
 
 @pytest.mark.parametrize(
     ("status", "headers", "code", "refusal", "seconds"),
-    [(429, {"retry-after": "7"}, "rate_limit_exceeded", True, 7.0), (429, {"retry-after-ms": "20"}, "", True, 0.02),
-     (429, {}, "insufficient_quota", False, None), (503, {"retry-after": "3"}, "", True, 3.0),
-     (503, {}, "server_error", False, None), (500, {"retry-after": "3"}, "", False, 3.0)],
-)  # fmt: skip
+    [
+        (429, {"retry-after": "7"}, "rate_limit_exceeded", True, 7.0),
+        (429, {"retry-after-ms": "20"}, "", True, 0.02),
+        (429, {}, "insufficient_quota", False, None),
+        (503, {"retry-after": "3"}, "", True, 3.0),
+        (503, {}, "server_error", False, None),
+        (500, {"retry-after": "3"}, "", False, 3.0),
+    ],
+)
 def test_which_refusals_are_waited_for(
     status: int, headers: dict[str, str], code: str, refusal: bool, seconds: float | None
 ) -> None:
@@ -274,10 +328,12 @@ def test_an_exhausted_limit_is_waited_for_up_to_a_minute(reset: str, seconds: fl
 
 @pytest.mark.parametrize(
     ("base", "url"),
-    [("https://api.openai.com/v1", "https://api.openai.com/v1/responses"),
-     ("https://api.openai.com", "https://api.openai.com/v1/responses"),
-     ("https://x.example/api/paas/v4", "https://x.example/api/paas/v4/responses")],
-)  # fmt: skip
+    [
+        ("https://api.openai.com/v1", "https://api.openai.com/v1/responses"),
+        ("https://api.openai.com", "https://api.openai.com/v1/responses"),
+        ("https://x.example/api/paas/v4", "https://x.example/api/paas/v4/responses"),
+    ],
+)
 def test_addresses(base: str, url: str) -> None:
     assert STYLE.url(base, "/v1/responses", "m") == url
 

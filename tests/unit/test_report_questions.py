@@ -41,8 +41,10 @@ def test_efficiency_needs_costs() -> None:
 def test_a_whole_that_is_more_than_its_parts() -> None:
     found = answers(tier_report(SIDES))
     assert found[SUM].reading == found[SECONDARY].reading == "Yes"
-    assert ("t0-04-ab differs from t0-01-vanilla by +100.0 points, and its 2 parts (t0-02-a, t0-03-b) "
-            "add up to +50.0 points: +50.0 points [") in found[SUM].basis  # fmt: skip
+    assert (
+        "t0-04-ab differs from t0-01-vanilla by +100.0 points, and its 2 parts (t0-02-a, t0-03-b) "
+        "add up to +50.0 points: +50.0 points ["
+    ) in found[SUM].basis
     assert "Clear differences from the sum: 1 of 1 pair of parts" in found[SECONDARY].basis
 
 

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
 from scylla_gha.config.library import Library
@@ -15,10 +14,10 @@ from scylla_gha.model.plan import Arm
 from scylla_gha.model.scenario import AnswerCondition
 from scylla_gha.skills.evals import eval_parts
 from scylla_gha.skills.prompt_calls import without_calls
-from scylla_gha.skills.report import check_skills
-from scylla_gha.skills.session import SkillPart, SkillRequest
+from scylla_gha.skills.session import SkillPart
 from scylla_gha.skills.suites import placed
 from tests.support.git import shell
+from tests.support.skills import made_parts
 
 ROOT = Path(__file__).parents[2]
 FRONT = "---\nname: tally\ndescription: Sums columns. Use it for totals.\n---\n"
@@ -34,34 +33,7 @@ def write_skill(root: Path, *evals: dict[str, Any], text: str = "Add.") -> Path:
 
 
 def made(root: Path, **options: Any) -> tuple[list[SkillPart], list[str]]:
-    said: list[str] = []
-    values: dict[str, Any] = {
-        "root": root / "skills",
-        "out": root / "runs",
-        "library": Library.here(ROOT),
-        "kinds": ("evals",),
-        "model": "claude-sonnet-5",
-        "agent": "claude-code@2.1.332",
-        "judges": ("claude-opus-5", "claude-sonnet-5"),
-        "repetitions": 3,
-        "base": "",
-        "against": ("none", "base"),
-        "distractors": "repo",
-        "evals": (),
-        "trigger_repetitions": 3,
-        "trigger_turns": 5,
-        "queries": (),
-        "strict": False,
-        "budget_usd": 5.0,
-        "sandbox": "auto",
-        "jobs": 1,
-        "yes": True,
-        "allow_exposed_keys": False,
-    }
-    request = SkillRequest(**{**values, **options})
-    check = check_skills(root / "skills", None, lambda _, __: None)
-    with click.Context(click.Command("skill")):  # locks of folders end with it
-        return list(eval_parts(request, check, said.append)), said
+    return made_parts(eval_parts, "evals", root, **options)
 
 
 @pytest.fixture(autouse=True)

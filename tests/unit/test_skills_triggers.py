@@ -4,20 +4,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
 from scylla_gha.config.library import Library
 from scylla_gha.config.materials import skill_plugin
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.model.trial import Outcome, Trial, Uses
-from scylla_gha.skills.report import check_skills
-from scylla_gha.skills.session import SkillPart, SkillRequest
+from scylla_gha.skills.session import SkillPart
 from scylla_gha.skills.triggers import trial_of, trigger_parts
 from tests.support.git import shell
 from tests.support.records import make_attempt, make_cell, make_trial
 from tests.support.repository import write_tree
-from tests.support.skills import write_evals, write_skill
+from tests.support.skills import made_parts, write_evals, write_skill
 
 ROOT = Path(__file__).parents[2]
 FRONT = "name: {0}\ndescription: Works with {0}. Use it when the user asks for {0}."
@@ -34,33 +32,7 @@ def repository(root: Path, **queries: Any) -> Path:
 
 
 def made(root: Path, **options: Any) -> tuple[list[SkillPart], Said]:
-    said: Said = []
-    values: dict[str, Any] = {
-        "root": root / "skills",
-        "out": root / "runs",
-        "library": Library.here(ROOT),
-        "kinds": ("triggers",),
-        "model": "claude-sonnet-5",
-        "agent": "claude-code@2.1.332",
-        "judges": (),
-        "repetitions": 3,
-        "base": "",
-        "against": ("none", "base"),
-        "distractors": "repo",
-        "evals": (),
-        "trigger_repetitions": 3,
-        "trigger_turns": 5,
-        "queries": (),
-        "strict": False,
-        "budget_usd": 5.0,
-        "sandbox": "auto",
-        "jobs": 1,
-        "yes": True,
-        "allow_exposed_keys": False,
-    }
-    check = check_skills(root / "skills", None, lambda _, __: None)
-    with click.Context(click.Command("skill")):  # locks of folders end with it
-        return list(trigger_parts(SkillRequest(**{**values, **options}), check, said.append)), said
+    return made_parts(trigger_parts, "triggers", root, **options)
 
 
 @pytest.fixture(autouse=True)

@@ -106,9 +106,20 @@ def test_cells_without_a_model_work_where_there_is_nothing_to_steal() -> None:
     *same, last = zip(with_model["steps"], without["steps"], strict=True)
     assert all(one == other for one, other in same)
     given = {name for name, value in last[0]["with"].items() if last[1]["with"].get(name) != value}
-    assert given == {"anthropic-api-key", "anthropic-base-url", "federation-rule", "federation-organization",
-                     "federation-service-account", "fixture-admin-tokens", "fixture-agent-tokens", "openai-api-key",
-                     "gemini-api-key", "openrouter-api-key", "local-api-key", "local-base-url"}  # fmt: skip
+    assert given == {
+        "anthropic-api-key",
+        "anthropic-base-url",
+        "federation-rule",
+        "federation-organization",
+        "federation-service-account",
+        "fixture-admin-tokens",
+        "fixture-agent-tokens",
+        "openai-api-key",
+        "gemini-api-key",
+        "openrouter-api-key",
+        "local-api-key",
+        "local-base-url",
+    }
 
 
 def test_reviewers_are_asked_once_before_all_cells() -> None:

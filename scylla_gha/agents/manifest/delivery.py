@@ -1,7 +1,7 @@
-"""Delivery to an agent CLI with a manifest: searches the texts of its first request for the declared resources.
+"""Check that the first request of an agent CLI with a manifest contains the declared resources.
 
 That works for every model API and every CLI: an instruction file, a skill's description or a part of a prompt that the
-model got is a text in the request. The manifest's patterns find what a CLI has beside the declared treatment.
+model got is a text in the request. The manifest's patterns find what the CLI adds to it.
 """
 
 import re
@@ -42,7 +42,7 @@ def declared_delivery(manifest: AgentManifest, task: AgentTask, workspace: Path)
 
 
 def _texts(manifest: AgentManifest, task: AgentTask, workspace: Path) -> Iterator[tuple[str, str]]:
-    """Yield the declared parts with the texts by which the first request must show them."""
+    """Yield each declared part with the text that the first request must contain for it."""
     resources = task.resources
     for name, texts in resources.descriptions.items():
         yield f"skill {name}", texts[0]
@@ -121,8 +121,8 @@ def _matches(pattern: str | None, texts: Sequence[str]) -> tuple[str, ...]:
     """Return all distinct texts that the first group of a pattern matches."""
     if pattern is None:
         return ()
-    found = (match[1] for text in texts for match in re.finditer(pattern, text, re.MULTILINE))
-    return tuple(dict.fromkeys(name for name in found if name))
+    names = (match[1] for text in texts for match in re.finditer(pattern, text, re.MULTILINE))
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
 def _server_of(manifest: AgentManifest, tool: str) -> str | None:

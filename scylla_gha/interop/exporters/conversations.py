@@ -1,7 +1,7 @@
 """Export conversations as ATIF v1.8 (Harbor's trajectory format) and as logs of Inspect.
 
 ATIF: a document is the conversation of one attempt. A tool's result is in the step with the call. Values for which ATIF
-has no field are left out or put into `extra`, since its models refuse unknown keys.
+has no field are left out or put into `extra`, since its schema rejects unknown keys.
 
 Inspect (`EvalLog`, version 2, JSON): a log per arm; a scenario is a sample, a repetition an epoch. `inspect view` and
 `inspect log convert` read them. A missing cell has no sample, but `total_samples` counts it. A trial that does not
@@ -234,7 +234,7 @@ def _item(item: ItemScore) -> str:
 
 
 def atif_trajectory(work: AttemptRecord, row: Result) -> bytes | None:
-    """Return the document of an attempt of a result's cell; None without steps, since ATIF requires one."""
+    """Return an attempt as an ATIF document; None without steps, since ATIF requires at least one."""
     attempt, trajectory = work.attempt, work.trajectory
     if attempt is None or trajectory is None or not trajectory.steps:
         return None

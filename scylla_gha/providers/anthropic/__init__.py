@@ -18,10 +18,11 @@ from multidict import CIMultiDict
 
 from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.model.traffic import ModelInfo
-from scylla_gha.providers.anthropic.request import apply_settings, lower_max_tokens, name_model, parse_request
+from scylla_gha.providers.anthropic.request import apply_settings, lower_max_tokens, parse_request
 from scylla_gha.providers.anthropic.response import MessageUsage, join_split
 from scylla_gha.providers.base import ApiStyle, Circumstances, ModelRequest, RateLimit
 from scylla_gha.providers.credentials import CredentialError, Credentials, Federation, TokenSource
+from scylla_gha.providers.json_requests import name_model
 from scylla_gha.retry_after import decimal_number, retry_after_seconds
 
 _RULE: Final = "ANTHROPIC_FEDERATION_RULE_ID"

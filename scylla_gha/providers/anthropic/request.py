@@ -229,12 +229,6 @@ def _allowed(content: Body, name: str, value: JsonValue) -> bool:
     return not isinstance(budget, int) or (isinstance(value, int) and value > budget)
 
 
-def name_model(request: ModelRequest, model: str) -> ModelRequest:
-    """Return the request with the id of its model in place of an alias; its digest does not change."""
-    content = cast("Body", parse_object(request.body))
-    return replace(request, body=orjson.dumps({**content, "model": model}), model=model)
-
-
 def lower_max_tokens(request: ModelRequest, max_tokens: int) -> ModelRequest:
     """Return the request with an answer of at most `max_tokens`, and its thinking within that."""
     before = request.terms.max_tokens

@@ -1,4 +1,4 @@
-"""The method generateContent: identity, size and cost terms of requests, and tokens, end and calls of responses.
+"""Read generateContent: digest, size and cost terms of requests; tokens, stop reason and calls of responses.
 
 Keys are accepted in both of JSON's spellings for protocol buffers, `maxOutputTokens` and `max_output_tokens`, but not
 twice in one object. Names are those of ai.google.dev/api and of the SDK google-genai 3.6.1 (2026-11-28).
@@ -91,7 +91,7 @@ def parse_request(
 
 
 def _generation(content: Body) -> Body:
-    """Return what is asked: of a count, perhaps a whole request for an answer."""
+    """Return the request for an answer, which a token count may contain in `generateContentRequest`."""
     return _object_of(content, "generateContentRequest") or content
 
 
@@ -101,7 +101,7 @@ def _snake(name: str) -> str:
 
 
 def _spelling(content: Body, name: str) -> str:
-    """Return the spelling of a key that an object has, or else that with capitals.
+    """Return the spelling of a key that an object has; camelCase if it has neither.
 
     Raises:
         InvalidRequestError: it has both.
@@ -170,7 +170,7 @@ def _is_models(content: Body) -> bool:
 
 
 def _new_results(contents: list[Body]) -> Iterator[ToolResult]:
-    """Yield the results of calls after the last answer; a result has its function's name and number, as a call has."""
+    """Yield the results of calls after the last answer; its id is the function's name and number, like a call's."""
     after = itertools.takewhile(lambda content: not _is_models(content), reversed(contents))
     numbers: Counter[str] = Counter()
     for part in (part for content in reversed(list(after)) for part in _parts(content)):
@@ -231,7 +231,7 @@ def cost_terms(content: Body, size: int) -> CostTerms:
 
 
 def _server_tools(content: Body, config: Body, parts: list[Body]) -> Iterator[str]:
-    """Yield the names of what runs, is held or is fetched at the provider."""
+    """Yield the names of the provider's own tools, caches, file sources and non-text outputs."""
     for name in (name for tool in objects(_value_of(content, "tools")) for name in tool):
         if not any(name in {known, _snake(known)} for known in _CLIENT_TOOLS):
             yield _snake(name)
@@ -265,7 +265,7 @@ def _configured(content: Body, settings: dict[str, JsonValue]) -> Body:
 
 
 def name_model(request: ModelRequest, model: str) -> ModelRequest:
-    """Return the request for the model whose alias it names; the model is in the path, which is made from it."""
+    """Replace a model alias by the model's name; the path is later built from it."""
     return replace(request, model=model)
 
 
@@ -339,8 +339,8 @@ class GeminiUsage(AnswerReader):
         for part in objects(inner_object(candidate, "content").get("parts")):
             call = inner_object(part, "functionCall")
             if isinstance(name := call.get("name"), str):
-                place = _call_id(name, self._numbers)
-                self._add_call(place, place, name, inner_object(call, "args"))
+                call_id = _call_id(name, self._numbers)
+                self._add_call(call_id, call_id, name, inner_object(call, "args"))
             self.is_unpriced |= any(part.get(key) for key in _SERVED_PARTS)
         self.is_unpriced |= any(candidate.get(key) for key in _SERVED_METADATA)
         if isinstance(reason := candidate.get("finishReason"), str):

@@ -36,7 +36,7 @@ def has_result(body: Body) -> bool:
 
 
 def is_streamed(path: str, body: Body) -> bool:  # noqa: ARG001 the Protocol's signature
-    """Tell if the answer is asked for as a stream."""
+    """Tell if the request asks for a stream."""
     return "streamGenerateContent" in path
 
 

@@ -22,6 +22,7 @@ from scylla_gha.providers.answers import AnswerReader
 from scylla_gha.providers.anthropic import MessagesStyle
 from scylla_gha.providers.base import ApiStyle, Circumstances, KeyProvider, ModelRequest, RateLimit, parse_object
 from scylla_gha.providers.credentials import Credentials
+from scylla_gha.providers.json_requests import name_model
 from scylla_gha.providers.openai import chat, responses
 from scylla_gha.retry_after import decimal_number, retry_after_seconds
 
@@ -103,7 +104,7 @@ class ResponsesStyle(OpenAIStyle):
     routes: tuple[str, ...] = ("/v1/responses", "/v1/responses/input_tokens")
     with_settings = staticmethod(responses.apply_settings)
     with_max_tokens = staticmethod(responses.lower_max_tokens)
-    with_model = staticmethod(responses.name_model)
+    with_model = staticmethod(name_model)
     join_split = staticmethod(responses.join_split)
 
     def parse(
@@ -125,7 +126,7 @@ class ChatStyle(OpenAIStyle):
 
     name: str = "openai-chat"
     routes: tuple[str, ...] = ("/v1/chat/completions",)
-    with_model = staticmethod(chat.name_model)
+    with_model = staticmethod(name_model)
     join_split = staticmethod(chat.join_split)
 
     def __init__(self, limit_key: str) -> None:

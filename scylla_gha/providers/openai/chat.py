@@ -8,7 +8,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, cast
 
 import orjson
@@ -136,8 +136,8 @@ def _component(message: Body) -> Component:
 def _arguments(message: Body) -> Iterator[str]:
     for call in objects(message.get("tool_calls")):
         function = inner_object(call, "function") or inner_object(call, "custom")
-        given = function.get("arguments", function.get("input"))
-        yield given if isinstance(given, str) else ""
+        arguments = function.get("arguments", function.get("input"))
+        yield arguments if isinstance(arguments, str) else ""
 
 
 def _new_results(messages: list[Body]) -> Iterator[ToolResult]:
@@ -177,7 +177,7 @@ def cost_terms(content: Body, size: int) -> CostTerms:
         use=ServerToolUse(tier=tier_of(content)),
         uses=0,
         tools=frozenset({*_server_tools(content), *_sources(parts)}),
-        fallbacks=tuple(map(str, given)) if isinstance(given := content.get("models"), list) else (),
+        fallbacks=tuple(map(str, models)) if isinstance(models := content.get("models"), list) else (),
         edits=(),
         limitable=True,
     )
@@ -199,8 +199,8 @@ def _sources(parts: list[Body]) -> Iterator[str]:
     """Yield `url_source` and `file_source` for parts that the provider would fetch."""
     for part in parts:
         for name in ("image_url", "video_url", "audio_url"):
-            given = part.get(name)
-            url = given.get("url") if isinstance(given, dict) else given
+            source = part.get(name)
+            url = source.get("url") if isinstance(source, dict) else source
             if isinstance(url, str) and not url.startswith("data:"):
                 yield "url_source"
         file = inner_object(part, "file")
@@ -236,12 +236,6 @@ def _limit_keys(content: Body, usual: str) -> list[str]:
     return [name for name in LIMITS if content.get(name) is not None] or [usual]
 
 
-def name_model(request: ModelRequest, model: str) -> ModelRequest:
-    """Return the request with the id of its model in place of an alias; its digest stays."""
-    content = cast("Body", parse_object(request.body))
-    return replace(request, body=orjson.dumps({**content, "model": model}), model=model)
-
-
 # Most chunks have a piece of text only; these words are of the others.
 _WORDS: Final = re.compile(rb'"(?:usage|error)"\s*:\s*\{|"finish_reason"\s*:\s*"|"(?:tool_calls|refusal)"\s*:\s*[\["]')
 
@@ -257,11 +251,12 @@ class ChatUsage(AnswerReader):
         """Tokens by kind; None if the response did not end, or does not state its usage."""
         if not (self.complete and "prompt_tokens" in self.usage):
             return None
-        given, made = (inner_object(self.usage, f"{kind}_tokens_details") for kind in ("prompt", "completion"))
+        prompt_details = inner_object(self.usage, "prompt_tokens_details")
+        answer_details = inner_object(self.usage, "completion_tokens_details")
         sent, answered = count(self.usage["prompt_tokens"]), count(self.usage.get("completion_tokens"))
         # DeepSeek has a key of its own for what was read from the cache.
-        read = count(given.get("cached_tokens") or self.usage.get("prompt_cache_hit_tokens"))
-        written, reasoning = count(given.get("cache_write_tokens")), made.get("reasoning_tokens")
+        read = count(prompt_details.get("cached_tokens") or self.usage.get("prompt_cache_hit_tokens"))
+        written, reasoning = count(prompt_details.get("cache_write_tokens")), answer_details.get("reasoning_tokens")
         if sent is None or answered is None or read is None or written is None:
             return None
         beside = self._reasoning_beside(sent, answered, count(reasoning) or 0)
@@ -305,21 +300,21 @@ class ChatUsage(AnswerReader):
             self._choice(choice, inner_object(choice, part))
 
     def _choice(self, choice: Body, part: Body) -> None:
-        for place, call in enumerate(objects(part.get("tool_calls"))):
-            self._call(call.get("index", place), call)
+        for number, call in enumerate(objects(part.get("tool_calls"))):
+            self._call(call.get("index", number), call)
         if isinstance(reason := choice.get("finish_reason"), str):
             self._is_finished = True
             self.stop_reason = self.stop_reason or (USES_TOOL if self._blocks else reason)
         if isinstance(part.get("refusal"), str):
             self.stop_reason = "refusal"
 
-    def _call(self, place: object, call: Body) -> None:
+    def _call(self, index: object, call: Body) -> None:
         """Note a call, or a further piece of its arguments."""
         kind = "custom" if "custom" in call else "function"
         function = inner_object(call, kind)
-        if place not in self._blocks:
-            self._add_call(place, call.get("id"), function.get("name"), {})
-        if block := self._blocks.get(place):
+        if index not in self._blocks:
+            self._add_call(index, call.get("id"), function.get("name"), {})
+        if block := self._blocks.get(index):
             block.add(function.get("arguments"))
 
 
@@ -358,11 +353,11 @@ def join_split(body: bytes, spans: Spans) -> bytes:
 
 def _deltas(event: Body) -> Iterator[TextDelta]:
     for choice in objects(event.get("choices")):
-        place, delta = choice.get("index"), inner_object(choice, "delta")
+        index, delta = choice.get("index"), inner_object(choice, "delta")
         for key in ("content", "reasoning_content", "reasoning", "refusal"):
             if isinstance(delta.get(key), str):
-                yield (place, key), delta, key
+                yield (index, key), delta, key
         for call in objects(delta.get("tool_calls")):
             function = inner_object(call, "function")
             if isinstance(function.get("arguments"), str):
-                yield (place, "call", call.get("index")), function, "arguments"
+                yield (index, "call", call.get("index")), function, "arguments"

@@ -6,7 +6,7 @@ Names of keys, items and events are those of the SDK openai 3.57.0 and of develo
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, cast
 
 import orjson
@@ -98,8 +98,8 @@ def parse_request(
 
 def _items(content: Body) -> list[Body]:
     """Return the items of the input; a text is a message of the user."""
-    given = content.get("input")
-    return [{"role": "user", "content": given}] if isinstance(given, str) else objects(given)
+    value = content.get("input")
+    return [{"role": "user", "content": value}] if isinstance(value, str) else objects(value)
 
 
 def _kind(item: Body) -> str:
@@ -131,8 +131,8 @@ def _component(item: Body) -> tuple[Component, int]:
         case str(kind) if kind.endswith("_output"):
             return "tool_output", _output_length(item.get("output"))
         case str(kind) if kind.endswith("_call"):
-            given = item.get("arguments") or item.get("input") or item.get("action") or item.get("operation")
-            return "tool_input", len(given) if isinstance(given, str) else len(orjson.dumps(given))
+            arguments = item.get("arguments") or item.get("input") or item.get("action") or item.get("operation")
+            return "tool_input", len(arguments) if isinstance(arguments, str) else len(orjson.dumps(arguments))
         case _:
             return "conversation", text_length(item.get("summary"))
 
@@ -150,8 +150,8 @@ def _output_texts(output: object) -> Iterator[str]:
 
 def _loaded_tools(items: list[Body]) -> tuple[str, ...]:
     """Return the deferred tools whose definitions a search has put into the conversation."""
-    found = [tool for item in items if _kind(item) == "tool_search_output" for tool in objects(item.get("tools"))]
-    tools = [inner for tool in found for inner in (objects(tool.get("tools")) or [tool])]
+    loaded = [tool for item in items if _kind(item) == "tool_search_output" for tool in objects(item.get("tools"))]
+    tools = [inner for tool in loaded for inner in (objects(tool.get("tools")) or [tool])]
     names = {name for tool in tools if isinstance(name := tool.get("name"), str) and len(name) <= LONGEST_TOOL_NAME}
     return tuple(sorted(names))
 
@@ -256,12 +256,6 @@ def lower_max_tokens(request: ModelRequest, max_tokens: int) -> ModelRequest:
     return with_limit(request, max_tokens, lambda content: {**content, _LIMIT: max_tokens})
 
 
-def name_model(request: ModelRequest, model: str) -> ModelRequest:
-    """Return the request with the id of its model in place of an alias; its digest does not change."""
-    content = cast("Body", parse_object(request.body))
-    return replace(request, body=orjson.dumps({**content, "model": model}), model=model)
-
-
 _ENDS: Final = {"response.completed", "response.incomplete", "response.failed"}
 _SKIPPED: Final = b".delta"
 
@@ -324,8 +318,8 @@ class ResponseUsage(AnswerReader):
     def _ended(self, response: Body) -> None:
         """Read the response at its end; its items were read before, or are in it."""
         if not self._has_items:
-            for place, item in enumerate(objects(response.get("output"))):
-                self._item(place, item)
+            for index, item in enumerate(objects(response.get("output"))):
+                self._item(index, item)
         self._update(response.get("usage"))
         self._update({"service_tier": response.get("service_tier")})
         status = str(response.get("status") or "completed")
@@ -335,20 +329,20 @@ class ResponseUsage(AnswerReader):
         reason = inner_object(response, "incomplete_details").get("reason")
         self.stop_reason = str(reason or self.stop_reason or (USES_TOOL if self._blocks else status))
 
-    def _item(self, place: object, item: Body) -> None:
+    def _item(self, index: object, item: Body) -> None:
         """Record a call of a client's tool, a use of a provider's tool, or a refusal."""
         self._has_items = True
         kind = str(item.get("type"))
         if kind == "web_search_call":
             self.searches += inner_object(item, "action").get("type", "search") == "search"
         elif kind == "custom_tool_call":
-            self._add_call(place, item.get("call_id"), _tool_name(item), {"input": item.get("input")})
+            self._add_call(index, item.get("call_id"), _tool_name(item), {"input": item.get("input")})
         elif kind == "function_call":
-            if call := self._add_call(place, item.get("call_id"), _tool_name(item), {}):
+            if call := self._add_call(index, item.get("call_id"), _tool_name(item), {}):
                 call.add(item.get("arguments"))
         elif kind in {"local_shell_call", "shell_call", "apply_patch_call", "computer_call", "tool_search_call"}:
             arguments = inner_object(item, "action") or inner_object(item, "operation")
-            self._add_call(place, item.get("call_id"), kind.removesuffix("_call"), arguments)
+            self._add_call(index, item.get("call_id"), kind.removesuffix("_call"), arguments)
         elif kind.endswith("_call"):
             self.is_unpriced = True
         elif any(part.get("type") == "refusal" for part in objects(item.get("content"))):
@@ -368,5 +362,5 @@ def join_split(body: bytes, spans: Spans) -> bytes:
 
 def _deltas(event: Body) -> Iterator[TextDelta]:
     if str(event.get("type")).endswith(".delta") and isinstance(event.get("delta"), str):
-        place = (event.get("type"), event.get("item_id"), event.get("content_index"), event.get("summary_index"))
-        yield place, event, "delta"
+        text = (event.get("type"), event.get("item_id"), event.get("content_index"), event.get("summary_index"))
+        yield text, event, "delta"

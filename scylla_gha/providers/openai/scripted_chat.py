@@ -10,7 +10,7 @@ from scylla_gha.providers.base import Body, ToolRequest, objects
 from scylla_gha.providers.scripted_style import ScriptedAnswer
 
 PATHS: Final = re.compile(r"/chat/completions$")
-COUNT_PATHS: Final = re.compile(r"$.")  # there are none
+COUNT_PATHS: Final = re.compile(r"$.")  # matches nothing: this API does not count tokens
 # Counts of all kinds, so that a cost that is computed from them depends on every price.
 USAGE: Final = {
     "prompt_tokens": 35_000,
@@ -33,12 +33,12 @@ def has_result(body: Body) -> bool:
 
 
 def is_streamed(path: str, body: Body) -> bool:  # noqa: ARG001 the Protocol's signature
-    """Tell if the answer is asked for as a stream."""
+    """Tell if the request asks for a stream."""
     return body.get("stream") is True
 
 
 def count() -> dict[str, Any]:
-    """Return nothing: there is no count of tokens."""
+    """Return {}: this API does not count tokens."""
     return {}
 
 

@@ -54,8 +54,8 @@ def events(body: Body, answer: ScriptedAnswer) -> Iterator[str]:
     field, kind = ("arguments", "function_call_arguments") if answer.call else ("text", "output_text")
     text = item["arguments"] if answer.call else content["text"]
     begun = {**item, "status": "in_progress", ("arguments" if answer.call else "content"): "" if answer.call else []}
-    place = {"item_id": item["id"], "output_index": 0}
-    part = {**place, "content_index": 0} if not answer.call else place
+    position = {"item_id": item["id"], "output_index": 0}
+    part = {**position, "content_index": 0} if not answer.call else position
     sent: list[tuple[str, dict[str, Any]]] = [
         ("response.created", {"response": _start(body)}),
         ("response.in_progress", {"response": _start(body)}),

@@ -138,7 +138,7 @@ def blocks_html(blocks: Iterable[Block], label: str) -> str:
 def inline_html(text: str) -> str:
     """Return text as HTML: plain text is escaped; emphasis, code and links of `Markdown` are converted.
 
-    It needs no extra. Links to relative addresses and by HTTP are kept; other links become text.
+    Works without the optional dependencies. HTTP and relative links are kept; others become text.
     """
     if not isinstance(text, Markdown):
         return escape(one_line(text), quote=False)
