@@ -25,7 +25,7 @@ _USAGE = """usage: mcp-call TOOL JSON, such as: mcp-call list_issues '{"owner": 
 
 
 class ServerError(Exception):
-    """The server failed, or the call was invalid."""
+    """Fault of a server, or of the way it was asked."""
 
 
 def main() -> None:
@@ -73,7 +73,7 @@ def _answer(file: str, tool: str, arguments: str) -> "tuple[str, bool]":
 
 
 class _Server:
-    """A running server; entering the context performs the `initialize` handshake."""
+    """A running server, which has been introduced to this client."""
 
     def __init__(self, spec: dict) -> None:  # type: ignore[type-arg]
         self._seconds, self._number = spec["seconds"], 0
@@ -130,10 +130,10 @@ class _Server:
                 return result
         if not self._timer.is_alive():
             raise ServerError(f"no answer within {self._seconds} s")
-        raise ServerError(f"the server ended with exit code {self._process.wait()} before it answered {method}")
+        raise ServerError(f"it ended with exit code {self._process.wait()} before it answered {method}")
 
     def _send(self, message: dict) -> None:  # type: ignore[type-arg]
-        """Write a message. If the server has already ended, the next read reports that."""
+        """Write a message. If the server has ended before it read it, reading its output tells so."""
         stream = self._process.stdin
         if not stream:
             return
@@ -143,7 +143,7 @@ class _Server:
 
 
 def _message(line: str) -> dict:  # type: ignore[type-arg]
-    """Parse a line as a message; return {} for other output, such as a log line."""
+    """Return a line as a message; {} for a line that belongs to standard error."""
     try:
         message = json.loads(line) if line.startswith("{") else {}
     except (ValueError, RecursionError) as error:

@@ -46,7 +46,7 @@ def test_what_a_fixture_cannot_hold_is_left_out_and_counted(tmp_path: Path) -> N
         ("printf y >$(printf 'caf\\351.txt')", "it changes a file with a name that is not UTF-8"),
         ("ln -sf /etc/hosts absolute", "it changes a link that leads out of the repository"),
         ("head -c 2000001 /dev/zero >data.bin", "the files that it changes have more than 2,000,000 bytes in all"),
-        ("printf '' >'tests/test b.py'", "the names of test files have blanks or special characters"),
+        ("printf '' >'tests/test b.py'", "the names of test files contain spaces or special characters"),
         (
             "for n in $(seq 16); do printf $n >$n.txt; done",
             "it changes more than 15 test files, or more than 15 other files",
