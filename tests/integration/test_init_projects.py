@@ -129,9 +129,7 @@ def test_three_equal_failures_end_the_search_and_say_what_helps(tmp_path: Path) 
         commit(root, f"Number {number}", {"slug.py": f"x = {number}\n", f"test_{number}.py": test})
     said = init(root, "--tasks", "2")
     assert said.err.count("trying commit") == 3
-    assert (
-        "3 in a row failed for the same reason; use --setup for a command that installs what the tests need" in said.err
-    )
+    assert "3 in a row failed for the same reason; use --setup COMMAND to install what the tests need" in said.err
     assert (
         "  3 commits: its tests fail with the commit's own code: ModuleNotFoundError: No module named 'undeclared'\n"
         in said.err
