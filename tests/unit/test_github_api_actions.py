@@ -160,7 +160,7 @@ def test_a_page_that_is_too_long_is_cut_and_says_what_is_missing(tmp_path: Path)
     head, _, said = text.partition("\n> **Cut here**: ")
     assert PAGE.startswith(head), "nothing of it is changed"
     lost = len(PAGE.encode()) - len(head.encode())
-    assert said == (f"{lost:,} of {len(PAGE.encode()):,} bytes did not fit into a step summary of 1,048,576. "
+    assert said == (f"{lost:,} of {len(PAGE.encode()):,} bytes did not fit into a step summary of 1,048,576 bytes. "
                     f"These parts are missing: Money; Judges; Time. The whole page is in {WHOLE}.\n")  # fmt: skip
 
 
@@ -193,7 +193,7 @@ def test_what_is_open_is_closed(opened: str, closed: str) -> None:
 def test_a_single_line_without_an_end_leaves_only_what_is_said_of_it() -> None:
     page = fit_summary("x" * (MAX_SUMMARY + 1), MAX_SUMMARY, WHOLE)
     assert page == (f"\n> **Cut here**: {MAX_SUMMARY + 1:,} of {MAX_SUMMARY + 1:,} bytes did not fit into a step "
-                    f"summary of {MAX_SUMMARY:,}. The whole page is in {WHOLE}.\n")  # fmt: skip
+                    f"summary of {MAX_SUMMARY:,} bytes. The whole page is in {WHOLE}.\n")  # fmt: skip
 
 
 def test_many_parts_are_counted_and_long_names_cut() -> None:
