@@ -5,23 +5,26 @@ toolkit.
 """
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.agents.base import Agent, AgentPackage
+from scylla_gha.agents.base import Agent
 from scylla_gha.agents.builtin import NopAgent, Oracle
 from scylla_gha.agents.claude import ClaudeCode
 from scylla_gha.agents.manifest import ManifestAgent
 from scylla_gha.config import did_you_mean
-from scylla_gha.config.library import Library, project_root
+from scylla_gha.config.library import Library, project_root, toolkit_root
 from scylla_gha.errors import ConfigError, ToolError
+from scylla_gha.model.agent_manifest import AgentManifest, CliPackage
 from scylla_gha.model.experiment import Experiment, agent_name
 from scylla_gha.prepare.agent_programs import cli_program
-from scylla_gha.prepare.tools import cache_root, find_program, npm_program
+from scylla_gha.prepare.tools import cache_root, find_program
 
-_WITH_CODE: Final[dict[str, Agent]] = {"oracle": Oracle(), "nop": NopAgent(), "claude-code": ClaudeCode()}
+_BUILT_IN: Final[dict[str, Agent]] = {"oracle": Oracle(), "nop": NopAgent()}
+# CLIs of which a manifest cannot say everything. Their keys have no digest of it, so it is always the toolkit's.
+_WITH_CODE: Final[dict[str, Callable[[AgentManifest], Agent]]] = {"claude-code": ClaudeCode}
 
 
 class AgentMap(Mapping[str, Agent]):
@@ -34,16 +37,16 @@ class AgentMap(Mapping[str, Agent]):
             KeyError: there is no such agent.
             ConfigError: its manifest is not valid.
         """
-        if name in _WITH_CODE:
-            return _WITH_CODE[name]
-        library = _library()
+        if name in _BUILT_IN:
+            return _BUILT_IN[name]
+        library = _toolkit() if name in _WITH_CODE else _library()
         if name not in library.agent_names():
             raise KeyError(name)
         return _manifest_agent(library, name)
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names."""
-        return iter(dict.fromkeys((*_WITH_CODE, *_library().agent_names())))
+        return iter(dict.fromkeys((*_BUILT_IN, *_WITH_CODE, *_library().agent_names())))
 
     def __len__(self) -> int:
         """Return the number of agents."""
@@ -55,8 +58,13 @@ def _library() -> Library:
 
 
 @functools.cache
+def _toolkit() -> Library:
+    return Library((toolkit_root(),))
+
+
+@functools.cache
 def _manifest_agent(library: Library, name: str) -> Agent:
-    return ManifestAgent(library.agent_manifest(name))
+    return _WITH_CODE.get(name, ManifestAgent)(library.agent_manifest(name))
 
 
 AGENTS: Final = AgentMap()
@@ -107,11 +115,8 @@ def find_agent(agent_id: str, *, install: bool) -> InstalledAgent:
     return InstalledAgent(agent, program, version)
 
 
-def _program(package: AgentPackage, version: str | None) -> str:
+def _program(package: CliPackage, version: str | None) -> str:
     """Return the path of an agent's program: install a given version, or find the program on PATH."""
     if version is None:
-        registry, name = ("npm", package.npm) if package.npm else ("pypi", str(package.source and package.source.pypi))
-        return find_program(package.program, name, registry)
-    if package.source is not None:
-        return str(cli_program(package.source, version, cache_root()))
-    return str(npm_program(package.npm, version, package.program, cache_root()))
+        return find_program(package.program, package.id, "npm" if package.npm else "pypi")
+    return str(cli_program(package, version, cache_root()))

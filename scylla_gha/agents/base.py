@@ -9,12 +9,12 @@ from typing import Final, Protocol
 
 from scylla_gha.agents.skill_listing import SkillListing
 from scylla_gha.config.materials import is_undelivered
-from scylla_gha.model.agent_manifest import CliPackage
+from scylla_gha.model.agent_manifest import CliModels, CliPackage
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.scenario import SkillStop
 from scylla_gha.model.traffic import StopRule, ToolWatch, WatchedTraffic
-from scylla_gha.model.trial import Declared, Observed, Outcome, SafetyNetSummary, Trajectory, Uses
+from scylla_gha.model.trial import Declared, Observed, Outcome, SafetyNetSummary, Source, Trajectory, Uses
 from scylla_gha.model.variant import AgentResources, ServerCommand, Treatment
 from scylla_gha.system.process import FinishedProcess
 
@@ -129,28 +129,6 @@ class TranscriptSummary:
     proves_end: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class AgentPackage:
-    """Package of an agent CLI.
-
-    Attributes:
-        npm: name of the npm package; empty: the package is from PyPI.
-        program: name of its program.
-        oldest: oldest supported version.
-        side_models: models that some version requests by itself, whatever model it is started with.
-        aliases: ids of models, by the CLI's short names, that a version without an inventory is expected to request.
-            An alias that is part of the id of the trial's own model means that model.
-        source: package as the manifest describes it, which states how to install it; None: the agent has no manifest.
-    """
-
-    npm: str
-    program: str
-    oldest: tuple[int, ...]
-    side_models: tuple[str, ...] = ()
-    aliases: Mapping[str, str] = field(default_factory=dict)
-    source: CliPackage | None = None
-
-
 def copy_skill(source: Path, target: Path) -> None:
     """Copy a skill's folder without files that are not delivered to agents."""
 
@@ -170,8 +148,12 @@ class Agent(Protocol):
     """An agent CLI, or a built-in agent."""
 
     @property
-    def package(self) -> AgentPackage | None:
+    def package(self) -> CliPackage | None:
         """Package to install it from; None for a built-in agent."""
+
+    @property
+    def models(self) -> CliModels:
+        """Models that it chooses by itself."""
 
     @property
     def uses_model(self) -> bool:
@@ -221,6 +203,10 @@ class Agent(Protocol):
 
     def stated_usd(self, transcript: Path) -> float | None:
         """Return the cost by the CLI's own price list; None if it states none. Results do not use it."""
+
+    @property
+    def delivery_sources(self) -> tuple[Source, ...]:
+        """What shows its treatment in each trial that reaches the model."""
 
     def declare(self, task: AgentTask, workspace: Path) -> Declared | None:
         """Return the treatment in the CLI's own names; None if there is nothing to prove."""

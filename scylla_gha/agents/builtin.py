@@ -13,6 +13,7 @@ from typing import Final
 
 from scylla_gha.agents import mcp_client
 from scylla_gha.agents.base import AgentCommand, AgentTask, ProcessResult, TranscriptSummary
+from scylla_gha.model.agent_manifest import CliModels
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.scenario import SkillStop
 from scylla_gha.model.traffic import ToolWatch, WatchedTraffic
@@ -39,6 +40,8 @@ class NopAgent:
     """Agent that does nothing and succeeds."""
 
     package: Final = None
+    models: Final = CliModels()
+    delivery_sources: Final = ()
     uses_model: Final = False
     digest: Final = None
     circumstances: Final[dict[str, str]] = {}

@@ -119,7 +119,7 @@ def _open_session(
     if runner.gateway is None or package is None:
         return None
     treatment, names = arm_treatment(runner.arm, runner.resources), names_inside(runner.target.sandbox, mounts)
-    aliases = {**package.aliases, **(runner.inventory.aliases if runner.inventory else {})}
+    aliases = {**runner.agent.models.aliases, **(runner.inventory.aliases if runner.inventory else {})}
     repo, home = names[mounts.cwd], names[mounts.home]
     session = Session(
         cell=folder.root.parent.name,
@@ -128,7 +128,7 @@ def _open_session(
         first_request=folder.file(_FIRST_REQUEST),
         watch=runner.agent.watch(runner.resources),
         budget_usd=runner.limits.usd,
-        models=allowed_models(runner.arm, runner.resources, package.side_models, aliases),
+        models=allowed_models(runner.arm, runner.resources, runner.agent.models.side, aliases),
         server_tools=treatment.server_tools,
         budget_tokens=runner.limits.tokens,
         turns=runner.limits.turns,

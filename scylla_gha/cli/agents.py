@@ -85,7 +85,7 @@ def _cli(agent: str) -> layers.AgentCli:
         raise ConfigError(f"--agent {agent}: is not an agent CLI; there are: {', '.join(known)}")
     if version is None:
         raise ConfigError(f"--agent {agent}: an image needs a version; write  {name}@VERSION")
-    return layers.AgentCli.of(package, version)
+    return layers.AgentCli(package, version)
 
 
 @image.command("list")

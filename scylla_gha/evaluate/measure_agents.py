@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from scylla_gha.agents import AGENTS, InstalledAgent, find_agent
-from scylla_gha.agents.base import AgentPackage
 from scylla_gha.attempt import run_attempt
 from scylla_gha.attempt.equip import AgentRunner
 from scylla_gha.config.library import Library, toolkit_root
@@ -25,6 +24,7 @@ from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.settings import GatewaySettings
 from scylla_gha.images import SandboxPool, most_isolated
 from scylla_gha.model import one_line
+from scylla_gha.model.agent_manifest import CliPackage
 from scylla_gha.model.experiment import SandboxWish, TrialLimits, agent_name
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.publication import AgentDifference, AgentUpdate
@@ -42,7 +42,7 @@ from scylla_gha.report.document import clipped
 from scylla_gha.store import read_record
 from scylla_gha.store.run_folder import AttemptFolder
 from scylla_gha.system.process import Cancel
-from scylla_gha.variants import ALWAYS_SEEN, agent_resources, line_hash
+from scylla_gha.variants import agent_resources, line_hash
 
 NO_PROVIDER: Final = GatewaySettings.local("http://127.0.0.1:9")  # the discard port: nothing answers
 _CHARACTERS_PER_TOKEN: Final = 4  # mean for English, code and JSON
@@ -99,8 +99,7 @@ class AgentStart:
     @property
     def aliases(self) -> list[str]:
         """The agent's short names of models, sorted."""
-        package = self.installed.agent.package
-        return sorted(package.aliases) if package else []
+        return sorted(self.installed.agent.models.aliases)
 
     def models(self, library: Library) -> list[str]:
         """Return the ids of the models whose API the agent speaks, sorted."""
@@ -230,9 +229,7 @@ def _observe(start: AgentStart, model: str) -> Sequence[Observed]:
     with start.attempt(start.arm("inventory", model)) as (attempt, folder):
         files = folder.file("transcript.jsonl"), folder.file("first-request.json")
         observations = start.installed.agent.observe(*files)
-    package = start.installed.agent.package
-    needed = {"first request"} if package and package.source else ALWAYS_SEEN
-    if not {observation.source for observation in observations} >= needed:
+    if not {observation.source for observation in observations} >= {*start.installed.agent.delivery_sources}:
         raise ToolError(f"{start.name}: sent no model request with {model}: {attempt.reason}")
     return observations
 
@@ -256,7 +253,7 @@ class UpdateOptions:
     jobs: int
 
 
-def packaged_agents(names: Sequence[str]) -> dict[str, AgentPackage]:
+def packaged_agents(names: Sequence[str]) -> dict[str, CliPackage]:
     """Return the packages of agent CLIs by `name` or `name@version`; without names, of all CLIs.
 
     Raises:
@@ -270,7 +267,7 @@ def packaged_agents(names: Sequence[str]) -> dict[str, AgentPackage]:
 
 
 def measure_update(
-    agent: str, package: AgentPackage, library: Library, options: UpdateOptions, report: Callable[[str], None]
+    agent: str, package: CliPackage, library: Library, options: UpdateOptions, report: Callable[[str], None]
 ) -> AgentUpdate:
     """Measure an agent CLI at its newest version (or `name@version`), and compare it with the stored measurements.
 
@@ -278,7 +275,7 @@ def measure_update(
         ToolError: the registry or the sandbox cannot be used.
     """
     name, pinned = agent_name(agent)
-    version = pinned or newest_version(package.npm, package.source)
+    version = pinned or newest_version(package)
     stored = _newest(library.inventories(), name, version)
     report(f"{name} {version}: compared with {stored.version if stored else 'nothing: no inventory is stored'}")
     update = AgentUpdate(agent=name, version=version, stored=stored.version if stored else None)

@@ -193,4 +193,4 @@ def _agent_cli(arm: Arm | None) -> layers.AgentCli | None:
     if arm is None or arm.model is None or arm.version is None:
         return None
     package = AGENTS[arm.agent].package
-    return None if package is None else layers.AgentCli.of(package, arm.version)
+    return None if package is None else layers.AgentCli(package, arm.version)

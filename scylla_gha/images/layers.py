@@ -16,7 +16,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from scylla_gha.agents.base import AgentPackage
 from scylla_gha.errors import ToolError
 from scylla_gha.images.archive import TITLE, ImageArchive, ImageLayer, assemble_image, mark_complete, write_layer
 from scylla_gha.model import digest
@@ -32,7 +31,7 @@ from scylla_gha.prepare.mcp_packages import (
     node_program,
     programs_folder,
 )
-from scylla_gha.prepare.tools import locked, npm_program, run_uv, tool_folders, write_editable_install
+from scylla_gha.prepare.tools import locked, run_uv, tool_folders, write_editable_install
 from scylla_gha.sandboxes import confine
 from scylla_gha.sandboxes.docker import supervisor
 from scylla_gha.sandboxes.docker.container import AGENT, CONFINE_FILE, SUPERVISOR, SUPERVISOR_FILE
@@ -64,24 +63,16 @@ PYTHON: Final = "3.11"  # Python of all Debian releases that a recipe can name; 
 
 @dataclass(frozen=True, slots=True)
 class AgentCli:
-    """An agent's CLI: a package at a version, its program, and its package in a manifest, if it has one."""
+    """An agent's CLI at a version."""
 
-    package: str
+    package: CliPackage
     version: str
-    program: str
-    source: CliPackage | None = None
-
-    @classmethod
-    def of(cls, package: AgentPackage, version: str) -> "AgentCli":
-        """Return the CLI of a package at a version."""
-        name = package.npm or (package.source.pypi if package.source else None)
-        return cls(name or package.program, version, package.program, package.source)
 
     @property
     def identity(self) -> str:
-        """Package, version, and a digest of what the manifest says of the package."""
-        name = f"{self.package}@{self.version}"
-        return name if self.source is None else f"{name} {digest(self.source.model_dump(mode='json'))[:8]}"
+        """Package and version, with a digest of the package if its installation has options."""
+        name = f"{self.package.id}@{self.version}"
+        return f"{name} {digest(self.package.model_dump(mode='json'))[:8]}" if self.package.install_options else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,14 +197,12 @@ def cli_layer(cli: AgentCli, cache: Path) -> ImageLayer:
     Raises:
         ToolError: the package cannot be installed, or its program does not run in an image.
     """
-    if cli.source is None:
-        folder = npm_program(cli.package, cli.version, cli.program, cache).parent.parent.parent
-        return agent_layer(folder, cli.program, cli.identity, cache)
-    if cli.source.npm:
-        folder = cli_program(cli.source, cli.version, cache).parent.parent.parent
-        return agent_layer(folder, cli.program, cli.identity, cache)
-    requirements = pypi_requirements(cli.source, cli.version)
-    links = {f"/usr/local/bin/{cli.program}": f"{_AGENT}/bin/{cli.program}"}
+    program = cli.package.program
+    if cli.package.npm:
+        folder = cli_program(cli.package, cli.version, cache).parent.parent.parent
+        return agent_layer(folder, program, cli.identity, cache)
+    requirements = pypi_requirements(cli.package, cli.version)
+    links = {f"/usr/local/bin/{program}": f"{_AGENT}/bin/{program}"}
     key = digest([_FORMAT, "agent of pypi", cli.identity, PYTHON, platform.machine(), is_compiled()])
     return _layer(key, cache, lambda into: write_environment(into, _AGENT, requirements, links=links))
 

@@ -23,13 +23,18 @@ PLACEHOLDERS: Final = {
     "prompt_file": "file in HOME with the text of the task",
     "turns": "limit of turns",
     "api_retries": "number of retries that the CLI itself may make",
+    "settings_json": "settings of the treatment, as an object of JSON",
     "text": "text of the system prompt",
     "text_json": "text of the system prompt, as a string of JSON or TOML",
     "text_file": "file in HOME with the text of the system prompt",
     "names": "names of tools: a list in a file, joined by commas in a flag",
     "name": "name of the MCP server, skill or sub-agent",
     "description": "description of the sub-agent",
+    "agent_model": "model of the sub-agent",
     "tools": "tools of the sub-agent, in the CLI's names",
+    "tools_text": "the same, joined by commas and spaces",
+    "agents_json": "all sub-agents by name, as an object of JSON",
+    "plugin": "name of the skill's plug-in",
     "command": "program of the MCP server",
     "args": "arguments of the MCP server, as a list",
     "argv": "program and arguments of the MCP server, as a list",
@@ -89,6 +94,29 @@ class CliPackage(Record):
             raise ValueError("give exactly one of npm and pypi")
         return self
 
+    @property
+    def id(self) -> str:
+        """Name of the package in its registry."""
+        return str(self.npm or self.pypi)
+
+    @property
+    def install_options(self) -> dict[str, JsonValue]:
+        """What decides the installation beside name and version."""
+        return self.model_dump(mode="json", include={"node", "native", "extra", "dates"}, exclude_defaults=True)
+
+
+class CliModels(Record):
+    """Models that the CLI chooses by itself."""
+
+    side: tuple[Text, ...] = Field(
+        default=(), description="Models that some version requests by itself, whatever model it is started with"
+    )
+    aliases: dict[str, Text] = Field(
+        default={},
+        description="Models by their short names, as a version without an inventory is expected to request them; a "
+        "short name that is part of the id of the trial's own model means that model",
+    )
+
 
 class ManifestFile(Record):
     """Content of a file in HOME: `json`, merged with other parts of the same file, or a text."""
@@ -115,6 +143,10 @@ class ServerForm(Record):
         description="Entry of a server",
     )
     flags: tuple[Template, ...] = Field(default=(), description="Flags if there is a server")
+    env: dict[str, Template] = Field(default={}, description="Environment variables if there is a server")
+    project: bool = Field(
+        default=False, description="True: the servers of a repository's .mcp.json are given in the same form"
+    )
     each: tuple[Template, ...] = Field(default=(), description="Flags of each server")
 
 
@@ -122,13 +154,27 @@ class SubAgentForm(Record):
     """Form in which the CLI gets sub-agents: a Markdown file in HOME for each, with front matter and the prompt."""
 
     file: Template = Field(description="Path in HOME, with {name}")
+    project: Text | None = Field(default=None, description="Folder in a repository; null: it reads none there")
     front: dict[str, JsonValue] = Field(
         default={"name": "{name}", "description": "{description}"},
-        description="Front matter; an entry with {tools} is left out if the sub-agent has all tools",
+        description="Front matter; an entry is left out if the sub-agent has no value for it",
     )
-    tools: dict[str, Text] = Field(
-        default={}, description="The CLI's name of each tool that files of sub-agents may name; others are refused"
+    flags: tuple[Template, ...] = Field(
+        default=(),
+        description="Flags with {agents_json} in place of files for a variant that does not read the user's settings",
     )
+    tools: dict[str, Text] | None = Field(
+        default={},
+        description="The CLI's name of each tool that files of sub-agents may name; others are refused. Null: the CLI "
+        "has the names of the files",
+    )
+
+
+class PluginForm(Record):
+    """Form in which the CLI gets the skills of an author's plug-in, so that they have the author's names."""
+
+    folder: Template = Field(description="Folder in HOME, with {plugin}, that has a folder for each skill")
+    start: Additions = Field(description="Additions of each plug-in, with {plugin}")
 
 
 class SkillForm(Record):
@@ -137,6 +183,7 @@ class SkillForm(Record):
     folder: Text = Field(description="Folder in HOME that has a folder for each skill")
     project: Text | None = Field(default=None, description="Folder in a repository; null: it reads none there")
     flags: tuple[Template, ...] = Field(default=(), description="Flags if there is a skill")
+    plugin: PluginForm | None = Field(default=None, description="Form of plug-ins; null: their skills are plain ones")
 
 
 class ManifestTreatment(Record):
@@ -144,8 +191,15 @@ class ManifestTreatment(Record):
 
     system_prompt_replace: Additions | None = None
     system_prompt_append: Additions | None = None
+    setting_sources: Additions | None = None
     tools: Additions | None = None
-    settings: Text | None = Field(default=None, description="JSON file in HOME into which settings are merged")
+    settings: Text | Additions | None = Field(
+        default=None, description="JSON file in HOME into which settings are merged, or additions with {settings_json}"
+    )
+    skill_listing: Additions | None = Field(
+        default=None,
+        description="Additions that list all skills with their descriptions, unless the treatment sets skill_listing",
+    )
     skills: SkillForm | None = None
     agents: SubAgentForm | None = None
     mcp_servers: ServerForm | None = None
@@ -214,6 +268,32 @@ class DeliveryForm(Record):
     )
 
 
+class UseForm(Record):
+    """Calls by which the agent uses declared skills, sub-agents and MCP servers, in the names of the CLI's tools."""
+
+    skills: dict[str, Text] = Field(default={}, description="Tools that load a skill, with the argument of its name")
+    reads_skills: bool = Field(
+        default=False, description="True: there is no such tool, and a skill is used by reading its SKILL.md"
+    )
+    agents: dict[str, Text] = Field(
+        default={}, description="Tools that start a sub-agent, with the argument of its name"
+    )
+    servers: dict[str, Text] = Field(
+        default={}, description="Tools beside the servers' own that ask an MCP server, with the argument of its name"
+    )
+    server_tool: Template | None = Field(
+        default=None, description="Beginning of the names of a server's tools, with {name}; null: unknown"
+    )
+    refused: tuple[Text, ...] = Field(
+        default=(), description="Beginnings of failed results that the CLI itself writes to refuse a call"
+    )
+    expanded: Pattern | None = Field(
+        default=None,
+        description="Regular expression for the start of a text in the first request that has a skill because the "
+        "prompt begins with its name; group 1: the skill",
+    )
+
+
 class AgentManifest(Record):
     """Agent CLI (`config/agent-clis/<name>.yaml`)."""
 
@@ -233,6 +313,7 @@ class AgentManifest(Record):
     prompt: tuple[Template, ...] = Field(
         default=(), description="Last arguments, with {prompt} or {prompt_file}; empty: standard input has the prompt"
     )
+    models: CliModels = CliModels()
     treatment: ManifestTreatment = ManifestTreatment()
     events: tuple[EventRule, ...] = Field(
         default=(), description="Rules for lines of JSON on standard output; empty: it writes text"
@@ -241,6 +322,7 @@ class AgentManifest(Record):
         default=(), description="Rules beside those for all CLIs: exit code 0 is completed, another one agent_error"
     )
     delivery: DeliveryForm = DeliveryForm()
+    uses: UseForm | None = Field(default=None, description="Calls that show uses of resources; null: unknown")
     circumstances: dict[Pattern, str] = Field(
         default={}, description="Texts of requests that differ between equal runs, with constant replacements"
     )

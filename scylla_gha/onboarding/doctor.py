@@ -298,7 +298,7 @@ def _missing_agent() -> Iterator[Finding]:
     try:
         find_agent(_AGENT, install=True)
     except ToolError as error:
-        name = f" {package.npm}" if package else ""
+        name = f" {package.id}" if package else ""
         yield _lack(
             f"agent CLI: {str(error).partition(';')[0]}",
             f"npm install --global{name}, or --agent {_AGENT}@VERSION, which fetches it",

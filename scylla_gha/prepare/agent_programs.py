@@ -22,6 +22,7 @@ from scylla_gha.prepare.tools import (
     link_native,
     make_once,
     newest_npm_version,
+    npm_program,
     run_npm,
     run_uv,
 )
@@ -40,30 +41,28 @@ def cli_program(package: CliPackage, version: str, cache: Path) -> Path:
     Raises:
         ToolError: the package cannot be installed, or has no such program.
     """
+    if package.npm and not package.install_options:
+        return npm_program(package.npm, version, package.program, cache)
     key = digest(
         package.model_dump(mode="json", exclude={"oldest", "dates"}) | {"day": str(package.dates.get(version))}
     )
-    name = f"{package.npm or package.pypi}-{version}-{key[:8]}".replace("/", "+")
+    name = f"{package.id}-{version}-{key[:8]}".replace("/", "+")
     kind, install = ("npm", _install_npm) if package.npm else ("pypi", _install_pypi)
     folder = make_once(cache / kind / name, lambda new: install(package, version, new))
     program = folder / ("node_modules/.bin" if package.npm else "bin") / package.program
     if not program.exists():
-        raise ToolError(f"{package.npm or package.pypi} {version} has no program {package.program!r}")
+        raise ToolError(f"{package.id} {version} has no program {package.program!r}")
     return program
 
 
-def newest_version(npm: str, package: CliPackage | None) -> str:
+def newest_version(package: CliPackage) -> str:
     """Return the newest version of an agent CLI in its registry.
-
-    Args:
-        npm: name of its npm package; empty: it is of PyPI.
-        package: package of its manifest; None: it has none.
 
     Raises:
         ToolError: the registry does not answer.
     """
-    if npm or package is None:
-        return newest_npm_version(npm)
+    if package.npm:
+        return newest_npm_version(package.npm)
     with tempfile.TemporaryDirectory() as folder:
         names, pins = Path(folder, "names"), Path(folder, "pins")
         names.write_text(f"{package.pypi}\n", encoding="utf-8")

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from scylla_gha.agents import AGENTS
 from scylla_gha.agents.base import AgentTask
-from scylla_gha.agents.claude import ClaudeCode
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.plan import Arm
@@ -43,7 +43,7 @@ def equip(name: str) -> None:
     with tempfile.TemporaryDirectory() as home:
         task = AgentTask(prompt="", home=Path(home), patch=Path(home), limits=TrialLimits(safety_net=False),
                          treatment=arm_treatment(arm, resources), resources=resources)  # fmt: skip
-        ClaudeCode().command(task, "claude")
+        AGENTS["claude-code"].command(task, "claude")
 
 
 VARIANTS = Library((toolkit_root(),)).variants()

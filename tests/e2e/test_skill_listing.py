@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.agents.claude import ClaudeCode
+from scylla_gha.agents import AGENTS
 from scylla_gha.agents.skill_listing import ListedSkill
 from scylla_gha.prepare.tools import cache_root
 from tests.support.claude_versions import VERSIONS
@@ -85,7 +85,8 @@ def test_the_prediction_is_what_the_cli_sends(tmp_path: Path, version: str, fact
         env = environment(tmp_path, ANTHROPIC_API_KEY="sk-ant-canary-0123456789", ANTHROPIC_BASE_URL=provider.url)
         env |= {"SCYLLA_CACHE": str(cache_root())}
         said = scylla("evaluate", "greet", "--yes", "--json", "--jobs", "1", "--allow-exposed-keys", cwd=repo, env=env)
-    listing = ClaudeCode.skill_listing
+    listing = AGENTS["claude-code"].skill_listing
+    assert listing is not None
     rules = listing.rules(version)
     assert rules.version == version, "each proved version is measured"
     sent = {body["model"]: sent_list(body) for body in provider.requests if body["model"] in MODELS}

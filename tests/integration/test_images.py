@@ -23,7 +23,7 @@ from tests.support.provider import serve
 
 ROOT = Path(__file__).parents[2]
 TOOLS = {"pytest": "9.2.0", "ruff": "0.17.6"}
-CLAUDE = layers.AgentCli("@anthropic-ai/claude-code", "2.1.332", "claude")
+CLAUDE = layers.AgentCli(Library((ROOT,)).agent_manifest("claude-code").package, "2.1.332")
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.agents.base import AgentPackage
 from scylla_gha.attempt import run_attempt
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.images import SandboxPool
+from scylla_gha.model.agent_manifest import CliPackage
 from scylla_gha.model.experiment import SandboxName
 from scylla_gha.model.mode import Mode, ModeProgram
 from scylla_gha.model.trial import Attempt, Outcome
@@ -31,7 +31,7 @@ programs:
   semver: {npm: semver, version: 7.7.2, node: 22.23.3}
 instructions: Use `mytool`.
 """
-PACKAGE = AgentPackage(npm="@example/shell", program="sh", oldest=(1,))
+PACKAGE = CliPackage(npm="@example/shell", program="sh", oldest="1")
 
 
 def read_mode(root: Path) -> tuple[Mode, Library]:

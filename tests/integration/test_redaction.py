@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.agents.claude import ClaudeCode
+from scylla_gha.agents import AGENTS
 from scylla_gha.evaluate.model_access import RecordingOptions, open_services
 from scylla_gha.evaluate.run_cells import run_cells
 from scylla_gha.model.trial import DiffStat, Outcome, Trial
@@ -66,7 +66,7 @@ def run_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str = SC
     forms.mkdir()
     for name, form in {**FORMS, "transcript.jsonl": transcript()}.items():
         (forms / name).write_bytes(form)
-    agent = ShellAgent(script.replace("FORMS", str(forms)), package=ClaudeCode.package)
+    agent = ShellAgent(script.replace("FORMS", str(forms)), package=AGENTS["claude-code"].package)
     repository = make_repository(tmp_path / "repo", **scenario)
     said = Say(f"Your key is {CANARY}.", pieces=9)
     with serve(lambda _: said) as provider:

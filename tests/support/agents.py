@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from scylla_gha.agents import AGENTS, InstalledAgent
-from scylla_gha.agents.base import AgentCommand, AgentPackage, AgentTask, ProcessResult, TranscriptSummary
+from scylla_gha.agents.base import AgentCommand, AgentTask, ProcessResult, TranscriptSummary
 from scylla_gha.attempt import run_attempt
 from scylla_gha.attempt.equip import AgentRunner
+from scylla_gha.model.agent_manifest import CliModels, CliPackage
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.scenario import SkillStop
 from scylla_gha.model.traffic import ToolWatch, WatchedTraffic
-from scylla_gha.model.trial import Attempt, Declared, Observed, Outcome, Step, ToolCall, Trajectory
+from scylla_gha.model.trial import Attempt, Declared, Observed, Outcome, Source, Step, ToolCall, Trajectory
 from scylla_gha.model.variant import AgentResources, Treatment, Variant
 from scylla_gha.prepare import PreparedScenario, prepare_workspace
 from scylla_gha.sandboxes.base import SandboxTarget
@@ -23,7 +24,7 @@ from scylla_gha.system.process import Cancel
 from tests.support.records import make_model_arm
 from tests.support.repository import make_repository
 
-PACKAGE = AgentPackage(npm="@example/shell", program="sh", oldest=(1,))
+PACKAGE = CliPackage(npm="@example/shell", program="sh", oldest="1")
 
 BUILT_IN = InstalledAgent(AGENTS["nop"], "", "1")
 
@@ -41,9 +42,17 @@ class ShellAgent:
     script: str = "true"
     env: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
-    package: AgentPackage | None = None
+    package: CliPackage | None = None
     declared: Declared | None = None
     seen: tuple[Observed, ...] = ()
+
+    @property
+    def models(self) -> CliModels:
+        return CliModels()
+
+    @property
+    def delivery_sources(self) -> tuple[Source, ...]:
+        return ("start event", "first request")
 
     @property
     def uses_model(self) -> bool:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from scylla_gha.agents import AGENTS
 from scylla_gha.agents.base import AgentCommand, AgentTask, ModelAccess
-from scylla_gha.agents.claude import ClaudeCode
 from scylla_gha.config.materials import materials, read_agent
 from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.model.experiment import TrialLimits
@@ -52,7 +52,7 @@ def command(
         treatment=treatment,
         resources=resources,
     )
-    return ClaudeCode().command(task, "/bin/claude")
+    return AGENTS["claude-code"].command(task, "/bin/claude")
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_a_server_is_told_what_its_folder_is_called_where_the_agent_works(tmp_pa
         resources=AgentResources(mcp_servers={"clock": server}),
         names={tmp_path: "/home/dev"},
     )
-    ClaudeCode().command(task, "claude")
+    AGENTS["claude-code"].command(task, "claude")
     made = json.loads((tmp_path / "mcp.json").read_text())["mcpServers"]["clock"]
     assert (made["command"], made["args"]) == ("/home/dev/team/mcp/clock/run", ["--at=/home/dev/team/mcp/clock"])
 
@@ -272,7 +272,7 @@ def program(folder: Path, script: str) -> str:
     [("echo '2.1.197 (Claude Code)'", "2.1.197"), ("echo 2.1.0", "2.1.0"), ("echo '10.0.3-beta'", "10.0.3")],
 )
 def test_the_version_is_what_it_says(tmp_path: Path, script: str, version: str) -> None:
-    assert ClaudeCode().version(program(tmp_path, script)) == version
+    assert AGENTS["claude-code"].version(program(tmp_path, script)) == version
 
 
 @pytest.mark.parametrize(
@@ -287,13 +287,13 @@ def test_the_version_is_what_it_says(tmp_path: Path, script: str, version: str) 
 )
 def test_a_version_that_is_not_understood_is_refused(tmp_path: Path, script: str, message: str) -> None:
     with pytest.raises(ToolError, match=message):
-        ClaudeCode().version(program(tmp_path, script))
+        AGENTS["claude-code"].version(program(tmp_path, script))
 
 
 def test_a_transcript_is_read_and_decided(tmp_path: Path) -> None:
     transcript = tmp_path / "t"
     transcript.write_bytes((DATA / "hang.jsonl").read_bytes())
     (tmp_path / "t.stderr").write_text("killed\n")
-    reading = ClaudeCode().read(ended_with(transcript, 137))
+    reading = AGENTS["claude-code"].read(ended_with(transcript, 137))
     assert (reading.outcome, reading.turns, reading.version) == (Outcome.AGENT_ERROR, 1, "2.1.197")
     assert reading.reason == "the CLI ended with exit code 137 and no result: killed"

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from scylla_gha.agents import AGENTS
-from scylla_gha.agents.claude.uptake import observed_uses, tool_watch
 from scylla_gha.model.traffic import CallResult, ToolWatch, WatchedCall, WatchedTraffic
 from scylla_gha.model.trial import Uses
 from scylla_gha.model.variant import AgentResources, McpServer, ServerCommand, SubAgent
@@ -63,7 +62,9 @@ def uses(resources: AgentResources, *calls: WatchedCall, **shown: int) -> Uses:
 
 def whole_uses(resources: AgentResources, *calls: WatchedCall, **shown: int) -> Uses:
     texts = {f"skill/{name}": turn for name, turn in shown.items()}
-    return observed_uses(resources, WatchedTraffic(calls=calls, shown=texts), Path("/nowhere/first-request.json"))
+    return AGENTS["claude-code"].uses(
+        resources, WatchedTraffic(calls=calls, shown=texts), Path("/nowhere/first-request.json")
+    )
 
 
 def test_the_first_turn_of_each_resource_is_known_and_of_skills_that_are_not_declared(
@@ -93,7 +94,7 @@ def test_the_call_that_ended_the_session_has_no_result_and_counts_by_its_exact_n
 
 
 def test_each_declared_resource_is_watched_and_counted(resources: AgentResources) -> None:
-    watch = tool_watch(resources)
+    watch = AGENTS["claude-code"].watch(resources)
     assert watch.tools == {
         "Skill": ("skill",),
         "Agent": ("subagent_type",),
@@ -107,7 +108,7 @@ def test_each_declared_resource_is_watched_and_counted(resources: AgentResources
 
 
 def test_without_resources_nothing_is_watched() -> None:
-    assert tool_watch(AgentResources()) == ToolWatch()
+    assert AGENTS["claude-code"].watch(AgentResources()) == ToolWatch()
     assert uses(AgentResources(), made("Skill", skill="commit")) == Uses(counts={})
 
 
@@ -229,7 +230,7 @@ def test_a_skill_of_the_prompt(
 ) -> None:
     request = tmp_path / "first-request.json"
     request.write_text(json.dumps({"messages": messages}))
-    found = observed_uses(resources, WatchedTraffic(), request)
+    found = AGENTS["claude-code"].uses(resources, WatchedTraffic(), request)
     assert found == Uses(
         counts={**NONE, **dict.fromkeys(names, 1)},
         first_turn=1 if names else None,
@@ -237,7 +238,7 @@ def test_a_skill_of_the_prompt(
         turns=dict.fromkeys(names, 1),
     )
     request.write_text("[1")
-    assert observed_uses(resources, WatchedTraffic(), request) == Uses(counts=NONE)
+    assert AGENTS["claude-code"].uses(resources, WatchedTraffic(), request) == Uses(counts=NONE)
 
 
 def test_an_agent_without_such_a_notion_knows_nothing(resources: AgentResources) -> None:

@@ -119,7 +119,7 @@ def test_a_treatment_is_flags_files_and_settings_that_are_merged(tmp_path: Path)
         "x": [1],
         "servers": {"time": {"run": ["clock", "-v"], "with": {"A": "b"}}},
     }
-    assert (home / ".acme/agents/reader.md").read_text() == '---\nname: "reader"\ntools: ["view"]\n---\n\nRead: all.\n'
+    assert (home / ".acme/agents/reader.md").read_text() == '---\nname: "reader"\ntools: ["view"]\n---\nRead: all.\n'
 
 
 def test_a_prompt_that_is_too_long_for_an_argument_is_refused(tmp_path: Path) -> None:

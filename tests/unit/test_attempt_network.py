@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.agents.base import AgentPackage
+from scylla_gha.model.agent_manifest import CliPackage
 from scylla_gha.model.sandbox import HostContact
 from scylla_gha.model.trial import Attempt
 from scylla_gha.store.run_folder import AttemptFolder
@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> AttemptFolder:
 
 
 def work(
-    tmp_path: Path, folder: AttemptFolder, script: str, *hosts: str, package: AgentPackage | None = PACKAGE
+    tmp_path: Path, folder: AttemptFolder, script: str, *hosts: str, package: CliPackage | None = PACKAGE
 ) -> Attempt:
     """Run an agent on the host whose scenario declares these hosts."""
     bench = Bench.make(tmp_path, network={"hosts": hosts})

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.agents.claude import ClaudeCode
+from scylla_gha.agents import AGENTS
 from scylla_gha.config.library import Library, toolkit_root
 from tests.support.claude_versions import NEWEST, VERSIONS
 
@@ -30,14 +30,14 @@ def test_each_inventory_knows_all_models_and_the_short_names_of_models(version: 
     assert inventory is not None
     asked = {name for name, model in library.models().items() if model.provider == "anthropic"}
     assert set(inventory.models) >= asked
-    assert inventory.aliases.keys() == ClaudeCode.package.aliases.keys()
+    assert inventory.aliases.keys() == AGENTS["claude-code"].models.aliases.keys()
     assert {*inventory.deferred_tools} <= {*inventory.tools}
 
 
 def test_short_names_without_an_inventory_are_those_of_the_newest_version() -> None:
     inventory = Library((ROOT,)).inventory("claude-code", NEWEST)
     assert inventory is not None
-    assert inventory.aliases == ClaudeCode.package.aliases
+    assert inventory.aliases == AGENTS["claude-code"].models.aliases
 
 
 def test_two_versions_are_proved() -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scylla_gha.agents.claude import ClaudeCode
+from scylla_gha.agents import AGENTS
 from scylla_gha.config.library import Library, toolkit_root
 from tests.support.ask import ASK
 from tests.support.command import Said, scylla
@@ -115,7 +115,7 @@ def test_each_model_is_looked_at_with_the_users_own_among_them(tmp_path: Path) -
     assert said.out == "i/claude-code-2.1.197.yaml\n"
     models = yaml.safe_load((tmp_path / "i/claude-code-2.1.197.yaml").read_text())["models"]
     assert "m" in models
-    aliases = ClaudeCode.package.aliases
+    aliases = AGENTS["claude-code"].models.aliases
     assert (tmp_path / "started").read_text() == "x\n" * (len(models) + len(aliases))
 
 

@@ -39,7 +39,9 @@ def test_the_list_of_a_tier_says_what_it_is_expected_to_show() -> None:
 def test_a_sub_test_is_shown_with_what_it_inherits_and_the_size_of_its_files() -> None:
     text = printed("show", "T6/01-everything")
     assert "inherits: T1/10-all\n" in text
-    sizes = {kind: int(parts) for kind, parts in re.findall(r"^(\w+): (\d+) parts in [\d,]+ files, ", text, re.MULTILINE)}
+    sizes = {
+        kind: int(parts) for kind, parts in re.findall(r"^(\w+): (\d+) parts in [\d,]+ files, ", text, re.MULTILINE)
+    }
     assert sizes == {"blocks": 19, "mcp": 9, "skills": 61, "agents": 44}, "18 blocks, and that of the verification"
     assert "inherits: best of T0, which is T0/02-core until results decide" in printed("show", "T5/01-best-prompt")
     assert Variant.model_validate_json(printed("show", "T3/07-code-reviewer", "--json")).treatment.agents == (

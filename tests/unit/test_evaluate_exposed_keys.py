@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.agents.base import AgentPackage
 from scylla_gha.errors import RefusedError
 from scylla_gha.evaluate.context import RunContext
 from scylla_gha.evaluate.model_access import RecordingOptions, guard_checks, has_real_key, require_safe_sandbox
+from scylla_gha.model.agent_manifest import CliPackage
 from scylla_gha.providers import HIDDEN_VARIABLES, hide_credentials, provider_environment
 from scylla_gha.sandboxes import SANDBOXES
 from tests.support.agents import ShellAgent
@@ -23,7 +23,7 @@ from tests.support.scripted_claude import write_claude_experiment
 FEDERATED = {"ANTHROPIC_FEDERATION_RULE_ID": "fdrl_1", "ANTHROPIC_ORGANIZATION_ID": "org",
              "ACTIONS_ID_TOKEN_REQUEST_URL": "https://h", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "t"}  # fmt: skip
 KEY, PROVIDER = "sk-canary-0123456789", "https://api.anthropic.com"
-CLI = ShellAgent(package=AgentPackage(npm="@example/shell", program="sh", oldest=(1,)))
+CLI = ShellAgent(package=CliPackage(npm="@example/shell", program="sh", oldest="1"))
 
 
 @pytest.fixture

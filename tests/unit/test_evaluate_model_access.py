@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from scylla_gha.agents import InstalledAgent
-from scylla_gha.agents.base import AgentPackage
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.errors import ToolError
 from scylla_gha.evaluate.context import RunContext
@@ -13,6 +12,7 @@ from scylla_gha.evaluate.model_access import RecordingOptions, open_services, re
 from scylla_gha.evaluate.run_cells import run_cells
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.settings import Session
+from scylla_gha.model.agent_manifest import CliPackage
 from scylla_gha.model.experiment import Experiment
 from tests.support.agents import ShellAgent
 from tests.support.ask import ASK
@@ -23,7 +23,7 @@ from tests.support.provider import Fail, Provider, Say, serve
 from tests.support.records import make_experiment, make_model
 from tests.support.repository import Repository, cache, make_repository
 
-PACKAGE = AgentPackage(npm="@example/shell", program="sh", oldest=(1,))
+PACKAGE = CliPackage(npm="@example/shell", program="sh", oldest="1")
 BUILT_IN, CLI = ShellAgent(), ShellAgent(f"{ASK} dear x", package=PACKAGE)
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 EACH = (100 * 1 + 25 * 10) / 1e6  # USD of one scripted answer at the prices of `make_model`

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.agents.base import AgentPackage
 from scylla_gha.evaluate.context import RunContext
 from scylla_gha.evaluate.model_access import RecordingOptions, open_services, spent_usd
 from scylla_gha.evaluate.run_cells import run_cells
+from scylla_gha.model.agent_manifest import CliPackage
 from scylla_gha.model.trial import Attempt
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.agents import ShellAgent
@@ -19,7 +19,7 @@ from tests.support.provider import Provider, Say, serve
 from tests.support.records import make_model
 from tests.support.repository import Repository, cache, make_repository
 
-CLI = ShellAgent(f"{ASK} dear x", package=AgentPackage(npm="@example/shell", program="sh", oldest=(1,)))
+CLI = ShellAgent(f"{ASK} dear x", package=CliPackage(npm="@example/shell", program="sh", oldest="1"))
 EACH = (100 * 1 + 25 * 10) / 1e6  # USD of one scripted answer at the prices of `make_model`
 FOR_TWO = 1.9 * EACH
 TOKEN = "sk-ant-oat01-canary"  # as subscriptions have them

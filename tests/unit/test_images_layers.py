@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.agents.base import AgentPackage
 from scylla_gha.errors import ToolError
 from scylla_gha.images import layers
 from scylla_gha.images.archive import ImageLayer
@@ -139,13 +138,11 @@ def test_tools_are_files_of_the_layer_whatever_link_mode_the_user_has_set(
 
 
 def test_the_cli_of_a_manifest_is_known_by_all_that_the_manifest_says_of_its_package() -> None:
-    source = CliPackage(npm="@acme/cli", program="acme", oldest="1.0", node="22.23.3")
-    known = layers.AgentCli.of(AgentPackage("@acme/cli", "acme", (1,), source=source), "1.2.3")
-    other = layers.AgentCli.of(AgentPackage("@acme/cli", "acme", (1,)), "1.2.3")
-    assert (known.package, known.program, other.identity) == ("@acme/cli", "acme", "@acme/cli@1.2.3")
+    known = layers.AgentCli(CliPackage(npm="@acme/cli", program="acme", oldest="1.0", node="22.23.3"), "1.2.3")
+    other = layers.AgentCli(CliPackage(npm="@acme/cli", program="acme", oldest="1.0"), "1.2.3")
+    assert (known.package.id, other.identity) == ("@acme/cli", "@acme/cli@1.2.3")
     assert known.identity.startswith("@acme/cli@1.2.3 "), "another Node.js makes another image"
-    of_python = CliPackage(pypi="mini-acme", program="mini", oldest="1.0")
-    assert layers.AgentCli.of(AgentPackage("", "mini", (1,), source=of_python), "1").package == "mini-acme"
+    assert layers.AgentCli(CliPackage(pypi="mini-acme", program="mini", oldest="1.0"), "1").package.id == "mini-acme"
 
 
 def test_an_environment_of_a_cli_has_a_link_on_path(tmp_path: Path) -> None:

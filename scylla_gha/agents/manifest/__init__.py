@@ -6,18 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.agents.base import AgentCommand, AgentPackage, AgentTask, ProcessResult, TranscriptSummary
+from scylla_gha.agents.base import AgentCommand, AgentTask, ProcessResult, TranscriptSummary
 from scylla_gha.agents.manifest.command import manifest_command
 from scylla_gha.agents.manifest.delivery import declared_delivery, observed_delivery
 from scylla_gha.agents.manifest.transcript import claimed_outcome, read_session
+from scylla_gha.agents.skill_listing import SkillListing
+from scylla_gha.agents.uptake import observed_uses, tool_watch
 from scylla_gha.config.library import Library
 from scylla_gha.config.materials import material_path, read_agent
 from scylla_gha.errors import ToolError
-from scylla_gha.model.agent_manifest import AgentManifest
+from scylla_gha.model.agent_manifest import AgentManifest, CliModels, CliPackage, SubAgentForm
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.scenario import SkillStop
-from scylla_gha.model.traffic import ToolWatch, WatchedTraffic
-from scylla_gha.model.trial import Declared, Observed, Trajectory
+from scylla_gha.model.traffic import StopRule, ToolWatch, WatchedTraffic
+from scylla_gha.model.trial import Declared, Observed, Source, Trajectory, Uses
 from scylla_gha.model.variant import AgentResources, Treatment
 from scylla_gha.path_patterns import PathPatterns
 from scylla_gha.system import process
@@ -33,11 +35,14 @@ class ManifestAgent:
     manifest: AgentManifest
 
     @property
-    def package(self) -> AgentPackage:
+    def package(self) -> CliPackage:
         """The manifest's package."""
-        package = self.manifest.package
-        oldest = tuple(int(part) for part in package.oldest.split("."))
-        return AgentPackage(package.npm or "", package.program, oldest, source=package)
+        return self.manifest.package
+
+    @property
+    def models(self) -> CliModels:
+        """The manifest's models."""
+        return self.manifest.models
 
     @property
     def uses_model(self) -> bool:
@@ -45,7 +50,7 @@ class ManifestAgent:
         return True
 
     @property
-    def digest(self) -> str:
+    def digest(self) -> str | None:
         """Digest of the manifest."""
         return self.manifest.digest
 
@@ -55,7 +60,7 @@ class ManifestAgent:
         return tuple(self.manifest.api_styles)
 
     @property
-    def skill_listing(self) -> None:
+    def skill_listing(self) -> SkillListing | None:
         """None: its rules for lists of skills are unknown."""
 
     @property
@@ -64,7 +69,7 @@ class ManifestAgent:
         return self.manifest.treatment.skills.project if self.manifest.treatment.skills else None
 
     @property
-    def prompt_commands(self) -> None:
+    def prompt_commands(self) -> tuple[str, ...] | None:
         """None: a prompt that begins with `/` is plain text."""
 
     def unsupported(self, arm: Arm, roots: Sequence[Path]) -> Iterator[str]:
@@ -88,17 +93,20 @@ class ManifestAgent:
         refused = [part for part, is_set in parts.items() if is_set and getattr(forms, part, None) is None]
         yield from (_YAML_NAMES.get(part, part) for part in refused)
         if treatment.agents and forms.agents:
-            yield from self._unknown_tools(treatment, roots)
+            yield from self._unsupported_in_agents(treatment, roots)
         if arm.variant and treatment.agent_files and forms.agent_files is not None:
             files = (name.partition("/")[2] for name in arm.variant.materials if name.startswith("agent_files/"))
             yield from () if any(map(PathPatterns(forms.agent_files).match, files)) else ("agent_files",)
 
-    def _unknown_tools(self, treatment: Treatment, roots: Sequence[Path]) -> Iterator[str]:
-        """Yield the tools of sub-agents whose names in the CLI the manifest does not state."""
-        known = self.manifest.treatment.agents.tools if self.manifest.treatment.agents else {}
+    def _unsupported_in_agents(self, treatment: Treatment, roots: Sequence[Path]) -> Iterator[str]:
+        """Yield the tools and models of sub-agents that the manifest gives the CLI no way to take."""
+        form = self.manifest.treatment.agents or SubAgentForm(file="")
+        takes_models = any("{agent_model}" in str(value) for value in form.front.values())
         for name in treatment.agents:
-            tools = read_agent(material_path(roots, "agents", name)).tools or ()
-            yield from (f"agents: tool {tool} of {name}" for tool in tools if tool not in known)
+            agent = read_agent(material_path(roots, "agents", name))
+            unknown = (tool for tool in agent.tools or () if form.tools is not None and tool not in form.tools)
+            yield from (f"agents: tool {tool} of {name}" for tool in unknown)
+            yield from (f"agents: model of {name}",) if agent.model and not takes_models else ()
 
     @property
     def circumstances(self) -> Mapping[str, str]:
@@ -123,9 +131,9 @@ class ManifestAgent:
                 f"{program} --version: unknown answer {(text or output.message)[:300]!r}; is this {self.manifest.name}?"
             )
         version = match[1]
-        if tuple(int(part) for part in re.findall(r"\d+", version)) < self.package.oldest:
+        if _numbers(version) < _numbers(self.package.oldest):
             raise ToolError(
-                f"{program} is version {version}, older than {self.manifest.package.oldest}; update it, "
+                f"{program} is version {version}, older than {self.package.oldest}; update it, "
                 f"or pin a version in the experiment: agents: [{self.manifest.name}@VERSION]"
             )
         return version
@@ -152,26 +160,45 @@ class ManifestAgent:
         """Return the messages and tool calls so far."""
         return read_session(self.manifest, transcript).trajectory
 
-    def stated_usd(self, transcript: Path) -> None:
+    def stated_usd(self, transcript: Path) -> float | None:  # noqa: ARG002 the Protocol's signature
         """Return None: the gateway knows the cost."""
+        return None
+
+    @property
+    def delivery_sources(self) -> tuple[Source, ...]:
+        """The first request, and the start event if the CLI writes one."""
+        starts = any(rule.kind == "start" for rule in self.manifest.events)
+        return ("start event", "first request") if starts else ("first request",)
 
     def declare(self, task: AgentTask, workspace: Path) -> Declared:
         """Return the treatment with the texts that the first request must contain."""
-        return declared_delivery(self.manifest, task, workspace)
+        return declared_delivery(self.manifest, task, workspace, self.delivery_sources)
 
     def observe(self, transcript: Path, request: Path) -> tuple[Observed, ...]:
         """Return the treatment that the start event and the first request show."""
         return observed_delivery(self.manifest, read_session(self.manifest, transcript), request)
 
-    def stop_rule(self, resources: AgentResources, stop: SkillStop) -> None:
-        """Return None: calls of skills cannot be recognised."""
+    def stop_rule(self, resources: AgentResources, stop: SkillStop) -> StopRule | None:
+        """Return the calls of the tool for skills with these names, as the CLI accepts them; None: it has no tool."""
+        form = self.manifest.uses
+        if form is None or not form.skills:
+            return None
+        plugins = {name: (f"{plugin}:{name}", f"/{plugin}:{name}") for name, plugin in resources.plugins.items()}
+        names = tuple((name, f"/{name}", *plugins.get(name, ())) for name in stop.skills)
+        tool, argument = next(iter(form.skills.items()))
+        return StopRule(tool=tool, argument=argument, names=names, answers=stop.answers)
 
-    def watch(self, resources: AgentResources) -> ToolWatch:  # noqa: ARG002 the Protocol's signature
-        """Return an empty watch."""
-        return ToolWatch()
+    def watch(self, resources: AgentResources) -> ToolWatch:
+        """Return the calls and texts that show uses of the resources."""
+        return tool_watch(self.manifest, resources)
 
-    def uses(self, resources: AgentResources, watched: WatchedTraffic, request: Path) -> None:
-        """Return None: uses of resources cannot be recognised."""
+    def uses(self, resources: AgentResources, watched: WatchedTraffic, request: Path) -> Uses | None:
+        """Return the uses of the declared resources."""
+        return observed_uses(self.manifest, resources, watched, request)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version))
 
 
 _SHOWN_PARTS: Final = {
@@ -189,11 +216,15 @@ _SHOWN_PARTS: Final = {
 def agent_matrix(library: Library) -> list[tuple[str, ...]]:
     """Return a table of all manifests, with headings: APIs, and the parts of a treatment that each CLI can take."""
     head = ("agent", "measured", "APIs", "turn limit", *_SHOWN_PARTS.values())
-    return [head, *(_matrix_row(library.agent_manifest(name)) for name in library.agent_names())]
+    measured = {name: library.agent_manifest(name) for name in library.agent_names()}
+    versions = {name: [*manifest.package.dates] for name, manifest in measured.items()}
+    for inventory in library.inventories():
+        versions.setdefault(inventory.agent, []).append(inventory.version)
+    return [head, *(_matrix_row(manifest, sorted({*versions[name]})) for name, manifest in measured.items())]
 
 
-def _matrix_row(manifest: AgentManifest) -> tuple[str, ...]:
-    versions = ", ".join(manifest.package.dates) or "-"
+def _matrix_row(manifest: AgentManifest, measured: Sequence[str]) -> tuple[str, ...]:
+    versions = ", ".join(measured) or "-"
     apis = ", ".join(style.rpartition("-")[2] for style in manifest.api_styles)
     turns = "own" if manifest.turns else "gateway"
     parts = ("yes" if getattr(manifest.treatment, part) is not None else "-" for part in _SHOWN_PARTS)

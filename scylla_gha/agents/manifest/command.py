@@ -144,21 +144,36 @@ def _values(task: AgentTask) -> dict[str, object]:
 
 def _add_treatment(start: _Start, manifest: AgentManifest) -> None:
     """Add the parts of the treatment; planning has refused parts that the manifest does not describe."""
-    treatment, resources, forms = start.task.treatment, start.task.resources, manifest.treatment
+    forms = manifest.treatment
+    _add_choices(start, forms)
+    if forms.skills:
+        _add_skills(start, forms.skills)
+    if forms.mcp_servers:
+        _add_servers(start, forms.mcp_servers)
+    if forms.agents and start.task.resources.agents:
+        _add_agents(start, forms.agents)
+
+
+def _add_choices(start: _Start, forms: ManifestTreatment) -> None:
+    """Add the parts that are texts, names or settings."""
+    treatment = start.task.treatment
     if treatment.system_prompt:
         _add_prompt(start, forms, treatment.system_prompt)
+    if treatment.setting_sources is not None:
+        start.add(forms.setting_sources, names=list(treatment.setting_sources))
     if treatment.tools is not None:
         start.add(forms.tools, names=list(treatment.tools))
     if treatment.settings is not None and forms.settings:
-        start.merge(forms.settings, dict(treatment.settings))
-    if forms.skills:
-        _add_skills(start, forms.skills)
-    if forms.agents:
-        for name, agent in resources.agents.items():
-            path = filled(forms.agents.file, {**start.values, "name": name})
-            start.files[path] = _agent_file(forms.agents, agent)
-    if forms.mcp_servers and resources.mcp_servers:
-        _add_servers(start, forms.mcp_servers)
+        _add_settings(start, forms.settings, dict(treatment.settings))
+    if treatment.skill_listing != "default":
+        start.add(forms.skill_listing)
+
+
+def _add_settings(start: _Start, form: str | Additions, settings: dict[str, Any]) -> None:
+    if isinstance(form, str):
+        start.merge(form, settings)
+    else:
+        start.add(form, settings_json=json.dumps(settings))
 
 
 def _add_prompt(start: _Start, forms: ManifestTreatment, prompt: SystemPrompt) -> None:
@@ -171,25 +186,60 @@ def _add_prompt(start: _Start, forms: ManifestTreatment, prompt: SystemPrompt) -
 
 
 def _add_skills(start: _Start, form: SkillForm) -> None:
+    """Copy skills to the user's skills, or into plug-ins named after their authors."""
     folders = start.task.resources.folders.items()
     skills = {Path(key).name: path for key, path in folders if key.startswith("skills/")}
+    plugins = start.task.resources.plugins
     if skills:
         start.add(Additions(flags=form.flags))
+    if form.plugin:
+        for plugin in dict.fromkeys(plugins.values()):
+            start.add(form.plugin.start, plugin=plugin)
     for name, source in skills.items():
-        copy_skill(source, start.task.home / form.folder / name)
+        in_plugin = filled(form.plugin.folder, {"plugin": plugins[name]}) if form.plugin and name in plugins else None
+        copy_skill(source, start.task.home / (in_plugin or form.folder) / name)
+
+
+def _add_agents(start: _Start, form: SubAgentForm) -> None:
+    """Write sub-agents as files, or as flags for a variant that does not read the user's settings.
+
+    Raises:
+        ToolError: the sub-agents are too long for a flag.
+    """
+    agents, sources = start.task.resources.agents, start.task.treatment.setting_sources
+    if not form.flags or sources is None or "user" in sources:
+        for name, agent in agents.items():
+            start.files[filled(form.file, {**start.values, "name": name})] = _agent_file(form, agent)
+        return
+    fields = {name: agent.model_dump(exclude={"name"}, exclude_none=True) for name, agent in agents.items()}
+    text = json.dumps(fields)
+    size = len(text.encode())
+    if size > _MAX_ARGUMENT_BYTES:
+        raise ToolError(
+            f"the flag {form.flags[0]} would have {counted(size, 'byte')}, and Linux allows {_MAX_ARGUMENT_BYTES}; "
+            "add `user` to setting_sources, so that sub-agents are files"
+        )
+    start.add(Additions(flags=form.flags), agents_json=text)
 
 
 def _agent_file(form: SubAgentForm, agent: SubAgent) -> str:
     """Return the Markdown of a sub-agent; JSON values are valid YAML in its front matter."""
-    tools = None if agent.tools is None else [form.tools.get(name, name) for name in agent.tools]
-    values: dict[str, object] = {"name": agent.name, "description": agent.description}
-    values |= {} if tools is None else {"tools": tools}
+    names = form.tools or {}
+    tools = None if agent.tools is None else [names.get(name, name) for name in agent.tools]
+    all_values = {
+        "name": agent.name,
+        "description": agent.description,
+        "agent_model": agent.model,
+        "tools": tools,
+        "tools_text": None if tools is None else ", ".join(tools),
+    }
+    values = {key: value for key, value in all_values.items() if value is not None}
     lines = [
         f"{key}: {json.dumps(filled_json(value, values), ensure_ascii=False)}"
         for key, value in form.front.items()
-        if tools is not None or "{tools}" not in json.dumps(value)
+        if not {*PLACEHOLDER.findall(json.dumps(value))} & (all_values.keys() - values.keys())
     ]
-    return "\n".join(("---", *lines, "---", "", agent.prompt, ""))
+    return "\n".join(("---", *lines, "---", agent.prompt, ""))
 
 
 def _add_servers(start: _Start, form: ServerForm) -> None:
@@ -198,12 +248,14 @@ def _add_servers(start: _Start, form: ServerForm) -> None:
     for name, source in task.resources.folders.items():
         if name.startswith("mcp/"):
             shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    started = task.started_servers(folder)
+    started = {**(task.resources.project_servers if form.project else {}), **task.started_servers(folder)}
+    if not started:
+        return
     servers = {name: {**start.values, **_server_values(name, server)} for name, server in started.items()}
     if form.file is not None:
         entries = {name: filled_json(form.entry, values) for name, values in servers.items()}
         start.merge(form.file, {form.key: entries})
-    start.add(Additions(flags=form.flags))
+    start.add(Additions(flags=form.flags, env=form.env))
     for values in servers.values():
         start.flags += [_flag(flag, values) for flag in form.each]
 

@@ -12,7 +12,7 @@ from typing import Final
 from scylla_gha.agents.base import AgentTask
 from scylla_gha.agents.manifest.transcript import CliSession, value_at
 from scylla_gha.model.agent_manifest import AgentManifest
-from scylla_gha.model.trial import Declared, Observed
+from scylla_gha.model.trial import Declared, Observed, Source
 from scylla_gha.path_patterns import PathPatterns
 from scylla_gha.providers.base import Body, objects, parse_object
 
@@ -21,13 +21,14 @@ _MAX_FILE_BYTES: Final = 1_000_000  # of an instruction file
 _SYSTEM_ROLES: Final = ("system", "developer")
 
 
-def declared_delivery(manifest: AgentManifest, task: AgentTask, workspace: Path) -> Declared:
+def declared_delivery(
+    manifest: AgentManifest, task: AgentTask, workspace: Path, sources: tuple[Source, ...]
+) -> Declared:
     """Return the treatment with the texts that the first request must contain; call it before the agent starts."""
     treatment = task.treatment
     prompt = treatment.system_prompt
     # CLIs add further texts to a prompt that replaces their default one.
     replaced = {"the declared system prompt": prompt.replace} if prompt and prompt.replace else {}
-    starts = any(rule.kind == "start" for rule in manifest.events)
     return Declared(
         model=task.model if manifest.delivery.has_model else None,
         system_prompt=None if replaced else treatment.system_prompt,
@@ -36,7 +37,7 @@ def declared_delivery(manifest: AgentManifest, task: AgentTask, workspace: Path)
         texts={**replaced, **dict(_texts(manifest, task, workspace))},
         usual_tools=treatment.settings is None,
         usual_prompt=False,
-        sources=("start event", "first request") if starts else ("first request",),
+        sources=sources,
         places=(".", *dict.fromkeys(str(name) for path in (workspace, task.home) for name in (path, path.resolve()))),
     )
 

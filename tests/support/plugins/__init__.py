@@ -9,7 +9,7 @@ _HERE = Path(__file__).parent
 _TOOLKIT = Path(scylla_gha.__file__).parents[1]
 _MAPS = {
     "providers": ('"anthropic": Anthropic(),', '"anthropic": Anthropic(), "acme": Acme(), "mirror": Mirror(),'),
-    "agents": ('"claude-code": ClaudeCode()}', '"claude-code": ClaudeCode(), "acme-cli": AcmeCli()}'),
+    "agents": ('"nop": NopAgent()}', '"nop": NopAgent(), "acme-cli": AcmeCli()}'),
 }
 _IMPORTS = {
     "providers": "from scylla_gha.providers.acme import Acme\nfrom scylla_gha.providers.mirror import Mirror\n",

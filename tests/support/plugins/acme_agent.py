@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.agents.base import AgentCommand, AgentPackage, AgentTask, ProcessResult, TranscriptSummary
+from scylla_gha.agents.base import AgentCommand, AgentTask, ProcessResult, TranscriptSummary
+from scylla_gha.model.agent_manifest import CliModels, CliPackage
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.scenario import SkillStop
 from scylla_gha.model.traffic import ToolWatch, WatchedTraffic
@@ -15,7 +16,9 @@ from scylla_gha.model.variant import AgentResources
 class AcmeCli:
     """The `acme` command."""
 
-    package: Final = AgentPackage(npm="@acme/cli", program="acme", oldest=(1,))
+    package: Final = CliPackage(npm="@acme/cli", program="acme", oldest="1")
+    models: Final = CliModels()
+    delivery_sources: Final = ()
     uses_model: Final = True
     digest: Final = None
     circumstances: Final[dict[str, str]] = {}

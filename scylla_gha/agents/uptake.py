@@ -1,6 +1,7 @@
 """Uses of declared skills, MCP servers and sub-agents, by the calls in the provider's answers and their results.
 
-Forms of versions 2.1.197 and 2.1.332, seen in requests (2026-11-28):
+The names of the tools are data of each CLI (`UseForm`). Claude Code's forms, seen in requests of 2.1.197 and 2.1.332
+(2026-11-28):
 
 | what | call in an answer | result in the next request |
 |---|---|---|
@@ -12,6 +13,8 @@ Forms of versions 2.1.197 and 2.1.332, seen in requests (2026-11-28):
 
 A call that the CLI refuses has an error as its result: in `<tool_use_error>`, or `Agent type 'NAME' not found`. If the
 gateway ended the session at the answer with a call, no result can follow, and a call with the exact name counts.
+
+A CLI without a tool for skills gives the model their paths; a skill is used there when the model reads its SKILL.md.
 """
 
 import re
@@ -21,56 +24,59 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha.config.agent_files import front_matter
+from scylla_gha.model.agent_manifest import AgentManifest, UseForm
 from scylla_gha.model.traffic import ToolWatch, WatchedCall, WatchedTraffic
 from scylla_gha.model.trial import Uses
 from scylla_gha.model.variant import AgentResources
 from scylla_gha.providers.base import objects, parse_object
 
-SKILLS_FOLDER: Final = ".claude/skills"
-_ARGUMENTS: Final = {"skill": {"Skill": "skill"}, "agent": {"Agent": "subagent_type", "Task": "subagent_type"}}
-_READ_RESOURCE: Final = "ReadMcpResourceTool"
-_SKILL_FILE: Final = re.compile(r"(?:.+/)?\.claude/skills/([^/]+)/SKILL\.md")
-_AGENT_FILE: Final = re.compile(r"(?:.+/)?\.claude/agents/.+\.md")
+_SKILL_FILE: Final = re.compile(r"[^/]+/SKILL\.md")
 _NAME: Final = re.compile(r"^name:[ \t]*(['\"]?)([^'\"\n]+?)\1[ \t]*$", re.MULTILINE)
 _NOT_IN_TOOL_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
-_REFUSED: Final = ("<tool_use_error>", "Agent type '")
-_EXPANDED: Final = re.compile(r"Base directory for this skill: (?:[^\n]*/)?([^/\n]+)\n")
 _MIN_MARK_CHARACTERS: Final = 10  # of a line by which the text of a skill is recognised
 _LONG_MARK_CHARACTERS: Final = 30
 _MAX_MARK_CHARACTERS: Final = 200
 
 
-def tool_watch(resources: AgentResources) -> ToolWatch:
+def tool_watch(manifest: AgentManifest, resources: AgentResources) -> ToolWatch:
     """Return the calls and texts that show uses of the resources, for the gateway to log."""
-    kinds = {name.partition("/")[0] for name in _declared(resources)}
+    form = manifest.uses
+    if form is None:
+        return ToolWatch()
+    kinds = {name.partition("/")[0] for name in _declared(manifest, resources)}
     tools: dict[str, tuple[str, ...]] = {
-        tool: (argument,) for kind in kinds for tool, argument in _ARGUMENTS.get(kind, {}).items()
+        tool: (argument,) for kind, names in _tools(form).items() if kind in kinds for tool, argument in names.items()
     }
-    servers = _server_prefixes(resources)
-    tools |= {f"{prefix}*": () for prefix in servers}
-    tools |= {_READ_RESOURCE: ("server",)} if servers else {}
-    return ToolWatch(tools=tools, texts=_marks(_skill_files(resources)))
+    tools |= {f"{prefix}*": () for prefix in _server_prefixes(form, resources)}
+    return ToolWatch(tools=tools, texts=_marks(_skill_files(manifest, resources)))
 
 
-def observed_uses(resources: AgentResources, watched: WatchedTraffic, request: Path) -> Uses:
-    """Return the uses of each declared resource.
+def observed_uses(
+    manifest: AgentManifest, resources: AgentResources, watched: WatchedTraffic, request: Path
+) -> Uses | None:
+    """Return the uses of each declared resource; None if the CLI's calls are unknown.
 
     Args:
+        manifest: manifest of the CLI.
         resources: resources of the arm.
         watched: calls and results that the gateway logged.
         request: body of the first request, which may be missing.
     """
-    names = _declared(resources)
+    form = manifest.uses
+    if form is None:
+        return None
+    names = _declared(manifest, resources)
     counts, refused, turns = Counter(dict.fromkeys(names, 0)), Counter[str](), dict[str, int]()
-    by_prompt = [name for skill in _expanded_skills(request) if (name := _match(f"skill/{skill}", names))]
-    for name in by_prompt:
+    by_prompt = [name for skill in _expanded_skills(form, request) if (name := _match(f"skill/{skill}", names))]
+    shown = tuple(name for name in watched.shown if name in counts) if form.reads_skills else ()
+    for name, turn in (*((name, 1) for name in by_prompt), *((name, watched.shown[name]) for name in shown)):
         counts[name] += 1
-        turns[name] = 1
+        turns[name] = max(1, turn)
     for call in watched.calls:
-        name = _resource(call, names, _server_prefixes(resources))
+        name = _resource(form, call, names, _server_prefixes(form, resources))
         if name is None or (call.result is None and not _is_cut_off(call, name)):
             continue
-        if call.result and call.result.failed and _is_refusal(name, call.result.text):
+        if call.result and call.result.failed and _is_refusal(form, name, call.result.text):
             refused.update({name} & counts.keys())
         else:
             counts.update({name} & counts.keys())
@@ -87,48 +93,69 @@ def observed_uses(resources: AgentResources, watched: WatchedTraffic, request: P
     )
 
 
-def _declared(resources: AgentResources) -> tuple[str, ...]:
+def _tools(form: UseForm) -> dict[str, dict[str, str]]:
+    """Return the tools of each kind of resource, with the argument that has the resource's name."""
+    return {"skill": form.skills, "agent": form.agents, "mcp": form.servers}
+
+
+def _declared(manifest: AgentManifest, resources: AgentResources) -> tuple[str, ...]:
     """Return the names of the resources, each once, as `skill/NAME`, `mcp/NAME` or `agent/NAME`."""
-    files = resources.agent_files or {}
-    fronts = (front_matter(file) for path, file in files.items() if _AGENT_FILE.fullmatch(path))
+    folder = manifest.treatment.agents.project if manifest.treatment.agents else None
+    files = _in_folder(folder, resources)
+    fronts = (front_matter(file) for path, file in files.items() if path.endswith(".md"))
     agents = (*resources.agents, *(name[2].strip() for front in fronts if (name := _NAME.search(front))))
-    skills = (f"skill/{name}" for name in _skill_files(resources))
+    skills = (f"skill/{name}" for name in _skill_files(manifest, resources))
     servers = (f"mcp/{name}" for name in _servers(resources))
     return tuple(dict.fromkeys((*skills, *servers, *(f"agent/{name}" for name in agents))))
 
 
-def _skill_files(resources: AgentResources) -> dict[str, Path]:
+def _in_folder(folder: str | None, resources: AgentResources) -> dict[str, Path]:
+    """Return the variant's files in a folder that the CLI reads in a repository, by their paths in that folder.
+
+    The folder may also be in a part of the repository.
+    """
+    if folder is None:
+        return {}
+    parts = ((path, file, f"/{path}".rpartition(f"/{folder}/")) for path, file in (resources.agent_files or {}).items())
+    return {rest: file for _, file, (_, mark, rest) in parts if mark}
+
+
+def _skill_files(manifest: AgentManifest, resources: AgentResources) -> dict[str, Path]:
     folders = resources.folders.items()
     declared = {name.removeprefix("skills/"): path / "SKILL.md" for name, path in folders if name.startswith("skills/")}
-    files = (resources.agent_files or {}).items()
-    return {**{match[1]: file for path, file in files if (match := _SKILL_FILE.fullmatch(path))}, **declared}
+    form = manifest.treatment.skills
+    files = _in_folder(form.project if form else None, resources)
+    own = {path.removesuffix("/SKILL.md"): file for path, file in files.items() if _SKILL_FILE.fullmatch(path)}
+    return {**own, **declared}
 
 
 def _servers(resources: AgentResources) -> tuple[str, ...]:
     return (*resources.mcp_servers, *resources.project_servers)
 
 
-def _server_prefixes(resources: AgentResources) -> dict[str, str]:
+def _server_prefixes(form: UseForm, resources: AgentResources) -> dict[str, str]:
     """Return the servers by the beginnings of their tools' names."""
-    return {f"mcp__{_NOT_IN_TOOL_NAMES.sub('_', name)}__": name for name in _servers(resources)}
+    start = form.server_tool
+    if start is None:
+        return {}
+    return {start.replace("{name}", _NOT_IN_TOOL_NAMES.sub("_", name)): name for name in _servers(resources)}
 
 
-def _resource(call: WatchedCall, names: Collection[str], servers: Mapping[str, str]) -> str | None:
+def _resource(form: UseForm, call: WatchedCall, names: Collection[str], servers: Mapping[str, str]) -> str | None:
     """Return the declared resource, or the skill even if undeclared, that a call uses; None for other calls."""
-    if call.tool == _READ_RESOURCE:
-        return _match(f"mcp/{call.arguments.get('server')}", names)
-    for kind, tools in _ARGUMENTS.items():
+    for kind, tools in _tools(form).items():
         if call.tool in tools:
-            called = _plain_name(call.arguments.get(tools[call.tool], ""))
+            called = call.arguments.get(tools[call.tool], "")
+            called = called if kind == "mcp" else _plain_name(called)
             name = _match(f"{kind}/{called}", names)
             return name or (f"skill/{called}" if kind == "skill" and called else None)
     prefixes = [prefix for prefix in servers if call.tool.startswith(prefix)]
     return f"mcp/{servers[max(prefixes, key=len)]}" if prefixes else None
 
 
-def _is_refusal(resource: str, text: str) -> bool:
+def _is_refusal(form: UseForm, resource: str, text: str) -> bool:
     """Tell if an error comes from the CLI, and not from a server or a sub-agent that ran."""
-    return resource.startswith("skill/") or text.startswith(_REFUSED)
+    return resource.startswith("skill/") or text.startswith(form.refused)
 
 
 def _is_cut_off(call: WatchedCall, resource: str) -> bool:
@@ -173,11 +200,14 @@ def _body_lines(file: Path) -> Iterator[str]:
             yield mark
 
 
-def _expanded_skills(request: Path) -> Iterator[str]:
+def _expanded_skills(form: UseForm, request: Path) -> Iterator[str]:
     """Yield the skills that the CLI put into the first request because the prompt begins with their names."""
+    if form.expanded is None:
+        return
+    pattern = re.compile(form.expanded)
     body = (parse_object(request.read_bytes()) if request.is_file() else None) or {}
     for message in objects(body.get("messages")):
         for block in objects(message.get("content")) if message.get("role") == "user" else ():
             text = block.get("text")
-            if isinstance(text, str) and (name := _EXPANDED.match(text)):
+            if isinstance(text, str) and (name := pattern.match(text)):
                 yield name[1]
