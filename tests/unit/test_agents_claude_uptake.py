@@ -62,9 +62,10 @@ def uses(resources: AgentResources, *calls: WatchedCall, **shown: int) -> Uses:
 
 def whole_uses(resources: AgentResources, *calls: WatchedCall, **shown: int) -> Uses:
     texts = {f"skill/{name}": turn for name, turn in shown.items()}
-    return AGENTS["claude-code"].uses(
-        resources, WatchedTraffic(calls=calls, shown=texts), Path("/nowhere/first-request.json")
-    )
+    watched = WatchedTraffic(calls=calls, shown=texts)
+    result = AGENTS["claude-code"].uses(resources, watched, Path("/nowhere/first-request.json"))
+    assert result is not None
+    return result
 
 
 def test_the_first_turn_of_each_resource_is_known_and_of_skills_that_are_not_declared(
