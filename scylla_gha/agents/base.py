@@ -206,7 +206,7 @@ class Agent(Protocol):
 
     @property
     def delivery_sources(self) -> tuple[Source, ...]:
-        """What shows its treatment in each trial that reaches the model."""
+        """Sources that show its treatment in each trial that reaches the model."""
 
     def declare(self, task: AgentTask, workspace: Path) -> Declared | None:
         """Return the treatment in the CLI's own names; None if there is nothing to prove."""

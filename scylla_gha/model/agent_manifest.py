@@ -101,7 +101,7 @@ class CliPackage(Record):
 
     @property
     def install_options(self) -> dict[str, JsonValue]:
-        """What decides the installation beside name and version."""
+        """Options of the installation beside name and version."""
         return self.model_dump(mode="json", include={"node", "native", "extra", "dates"}, exclude_defaults=True)
 
 
