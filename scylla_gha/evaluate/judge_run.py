@@ -53,9 +53,9 @@ from scylla_gha.model.judgment import (
 )
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.trial import Trial
-from scylla_gha.plan.checks import require_judges
 from scylla_gha.prepare import PreparedScenario
 from scylla_gha.prepare.workspace import Workspace, materialise_diff, scratch, snapshot
+from scylla_gha.providers import provider_name
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store import file_digest, read_record, write_record
 from scylla_gha.store.run_folder import find_judgment, lock_run, traffic_of
@@ -103,7 +103,8 @@ def judge_overrides(
         ConfigError: a file is missing or invalid.
     """
     judges = tuple(library.model_ids(judges).values()) if judges else ()
-    require_judges(judges, library.models() if judges else {}, "--judge")
+    for judge in judges:
+        provider_name(judge, library.models())
     labels = [f"judges {', '.join(judges)}"] if judges else []
     labels += [f"prompt {prompt.name}"] if prompt else []
     labels += [f"rubric {rubric.stem}"] if rubric else []

@@ -31,7 +31,8 @@ from scylla_gha.gateway.settings import (
     Session,
 )
 from scylla_gha.model.traffic import RequestRecord, Role
-from scylla_gha.providers import PROVIDERS
+from scylla_gha.providers import PROVIDERS, own_style
+from scylla_gha.providers.base import ApiStyle
 from scylla_gha.system.process import Cancel, LinkedCancel
 from scylla_gha.system.servers import ServerProcess
 
@@ -197,6 +198,10 @@ class GatewayProcess(ServerProcess):
     def provider_of(self, model: str | None) -> str:
         """Return the name of a model's provider; for an unlisted model, the first provider with access."""
         return self._settings.provider_of(model)
+
+    def style_of(self, model: str) -> ApiStyle:
+        """Return the API style in which judges ask a model."""
+        return own_style(self.provider_of(model))
 
     def dead_ends(self, log_file: Path) -> dict[str, str]:
         """Return the reasons why no request can reach a provider, by provider, from a session's log.

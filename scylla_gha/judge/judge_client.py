@@ -1,19 +1,19 @@
-"""Client that sends a prompt to a judge through the gateway with the anthropic SDK, and reads the reply strictly.
+"""Client that sends a prompt to a judge through the gateway, by the API of the judge's provider, and reads the reply.
 
-Answers are streamed. A stream is read up to a limit and then closed, so an endless answer cannot fill the memory. The
-environment's proxies are not used, since the gateway is local.
+The anthropic SDK sends the requests of all APIs: it tries again after some failures. Answers are streamed. A stream is
+read up to a limit and then closed, so an endless answer cannot fill the memory. The environment's proxies are not used,
+since the gateway is local.
 
 The reply has to be one JSON object, alone or in a code fence. An item is missing, with a reason, if it cannot be read,
 has two answers, or has a number that is out of range or not finite. The value of a subjective item is 1 minus the
 points of its deductions, whatever total the judge states.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, JsonValue, StringConstraints, ValidationError
@@ -23,15 +23,15 @@ from scylla_gha.judge.prompt import JudgePrompt
 from scylla_gha.lenient_json import InvalidJsonError, parse_json, repair_text
 from scylla_gha.model.judgment import TIERS, Deduction, Flag, Judge, JudgeScore, Severity
 from scylla_gha.model.scenario import Item
+from scylla_gha.providers.base import ApiStyle, Body, ModelQuestion
 
 if TYPE_CHECKING:
     from anthropic import Anthropic
-    from anthropic.types import RawMessageStreamEvent
+    from httpx2 import Response
 
-API_STYLE: Final = "anthropic-messages"  # style of the model API through which judges are asked
-_ENDS: Final = ("end_turn", "stop_sequence")
-_REFUSED: Final = "refusal"
-_REJECTED: Final = (400, 413)  # status codes that reject the request itself, such as for its content or length
+_REFUSED: Final = ("refusal", "content_filter")  # the second: a filter of OpenAI's or of a provider of OpenRouter
+_STREAMED: Final = {"X-Stainless-Raw-Response": "stream"}  # the SDK then returns before the body has come
+_REJECTED: Final = (400, 413, 422)  # status codes that reject the request itself, such as for its content or length
 _CUT: Final = "the stream ended before the end of the answer"
 _ERROR_CHARS: Final = 300
 _SILENCE_SECONDS: Final = 600.0  # time without a byte after which a request is abandoned
@@ -48,6 +48,8 @@ _NOT_MET: Final = re.compile(r"\b(?:not|never|isn't|aren't)\s+(?:\w+\s+)?" + _DO
 _NEGATION: Final = re.compile(
     r"\b(?:not|no|never|none|nothing|cannot|\w+n't|fails?|missing|without|neither|nor)\b", re.IGNORECASE
 )
+# Servers of open weights without a reasoning parser pass the model's thinking on as a part of the text.
+_THINKING: Final = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCED: Final = re.compile(r"```(?:json)?[ \t]*\n(.*)\n```", re.DOTALL)
 _EMPTY: Final = {"", "none", "n/a", "na", "null", "no", "nothing"}  # words that models write for an empty field
 
@@ -79,12 +81,15 @@ Send = Callable[[Judge, JudgePrompt], JudgeReply]  # raises JudgeFault
 
 
 @contextmanager
-def open_judge_client(address: str, token: str, *, retries: int = 2) -> Iterator[Send]:
+def open_judge_client(
+    address: str, token: str, style_of: Callable[[str], ApiStyle], *, retries: int = 2
+) -> Iterator[Send]:
     """Provide a function for the block that asks judges through the gateway; any thread may call it.
 
     Args:
         address: base URL of the gateway.
         token: the gateway's key for this trial's judges, never a provider's key.
+        style_of: returns the API style in which a model is asked.
         retries: number of the SDK's retries after 408, 409, 429, 5xx, and connections lost before an answer began.
     """
     import anthropic
@@ -97,56 +102,67 @@ def open_judge_client(address: str, token: str, *, retries: int = 2) -> Iterator
         max_retries=retries,
         http_client=httpx2.Client(trust_env=False),  # the SDK's own client always uses proxies
     ) as client:
-        yield lambda judge, prompt: _send(client, judge, prompt)
+        yield lambda judge, prompt: _send(client, style_of(judge.model), judge, prompt)
 
 
-def _send(client: "Anthropic", judge: Judge, prompt: JudgePrompt) -> JudgeReply:
-    import anthropic
+def _send(client: "Anthropic", style: ApiStyle, judge: Judge, prompt: JudgePrompt) -> JudgeReply:
+    """Ask a judge. A server that rejects the mode for JSON is asked again without it: the prompt asks for JSON too.
+
+    LM Studio rejects it with 400 (github.com/lmstudio-ai/lmstudio-bug-tracker/issues/189), and so do some models of
+    OpenRouter and OpenAI.
+    """
     import httpx2  # the SDK's own transport, whose errors in the middle of a stream it does not wrap
 
-    # The SDK has no argument for it, since its newest models refuse it; the caller knows what a model accepts.
-    extra = {} if judge.temperature is None else {"temperature": judge.temperature}
+    question = ModelQuestion(judge.model, prompt.system, prompt.user, judge.max_tokens, judge.temperature)
+    request, plain = style.ask(question), style.ask(replace(question, is_json=False))
     try:
-        stream = client.messages.create(
-            model=judge.model,
-            max_tokens=judge.max_tokens,
-            system=prompt.system,
-            messages=[{"role": "user", "content": prompt.user}],
-            stream=True,
-            extra_body=extra,
-        )
-    except anthropic.APIStatusError as error:
-        message = f"{judge.model}: the provider answered {error.status_code}: {error.message}"
-        raise JudgeFault(message, rejected=error.status_code in _REJECTED) from error
-    except (anthropic.AnthropicError, httpx2.HTTPError) as error:
-        raise JudgeFault(f"{judge.model}: {error}") from error
+        response = _open(client, judge.model, *request)
+    except JudgeFault as fault:
+        if not fault.rejected or plain == request:
+            raise
+        response = _open(client, judge.model, *plain)
     # An answer has begun, so an error is a fault of this answer, and the judge may be asked again.
     try:
-        with stream as events:
-            return _read(events)
+        with closing(response):
+            return _read(style, response.iter_bytes())
     except httpx2.HTTPError:
         return JudgeReply("", _CUT, cut=True)
-    except anthropic.APIError as error:
-        return JudgeReply("", f"the answer ended by an error: {error.message}"[:_ERROR_CHARS], cut=True)
-    except json.JSONDecodeError as error:
-        return JudgeReply("", f"the provider sent a malformed event: {error}", cut=True)
 
 
-def _read(events: "Iterable[RawMessageStreamEvent]") -> JudgeReply:
-    parts: list[str] = []
-    size = 0
-    stop: str | None = None
-    for event in events:
-        if event.type == "content_block_delta" and event.delta.type == "text_delta":
-            parts.append(event.delta.text)
-            size += len(event.delta.text)
-            if size > REPLY_CHARS:
-                text = repair_text("".join(parts))[:REPLY_CHARS]
-                return JudgeReply(text, f"the answer is longer than {REPLY_CHARS} characters")
-        elif event.type == "message_delta":
-            stop = event.delta.stop_reason
-    fault = _CUT if stop is None else None if stop in _ENDS else f"the answer ended by {stop}"
-    return JudgeReply(repair_text("".join(parts)), fault, refused=stop == _REFUSED, cut=stop is None)
+def _open(client: "Anthropic", model: str, path: str, body: Body) -> "Response":
+    """Send a request; return the response when its head has come."""
+    import anthropic
+    import httpx2
+
+    try:
+        return client.post(path, cast_to=httpx2.Response, body=body, options={"headers": _STREAMED})
+    except anthropic.APIStatusError as error:
+        message = f"{model}: the provider answered {error.status_code}: {error.message}"
+        raise JudgeFault(message, rejected=error.status_code in _REJECTED) from error
+    except (anthropic.AnthropicError, httpx2.HTTPError) as error:
+        raise JudgeFault(f"{model}: {error}") from error
+
+
+def _read(style: ApiStyle, chunks: Iterable[bytes]) -> JudgeReply:
+    """Read an answer up to the maximum length of a reply."""
+    reader = style.usage_reader(streamed=True, reads=lambda _: False, keeps_texts=True)
+    size = pieces = 0
+    for chunk in chunks:
+        reader.feed(chunk)
+        size += sum(map(len, reader.texts[pieces:]))
+        pieces = len(reader.texts)
+        if reader.malformed:
+            return JudgeReply("", "the provider sent a malformed event", cut=True)
+        if size > REPLY_CHARS:
+            text = repair_text("".join(reader.texts))[:REPLY_CHARS]
+            return JudgeReply(text, f"the answer is longer than {REPLY_CHARS} characters")
+    reader.end()
+    stop = reader.stop_reason
+    if reader.error is not None:
+        return JudgeReply("", f"the answer ended by an error: {reader.error}"[:_ERROR_CHARS], cut=True)
+    fault = _CUT if stop is None else None if stop in style.ends else f"the answer ended by {stop}"
+    text = _THINKING.sub("", repair_text("".join(reader.texts)))
+    return JudgeReply(text, fault, refused=stop in _REFUSED, cut=stop is None)
 
 
 class _RawDeduction(BaseModel):

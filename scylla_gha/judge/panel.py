@@ -5,9 +5,8 @@ reached but gave no verdict is asked once more with the diff alone. If its provi
 is sent without the agent's work: if it is accepted, the agent's text was the cause, and the judge counts as having
 refused.
 
-Judges are asked for JSON in plain text, since newer models reject a forced tool call, and some models do not accept a
-schema. A value that is missing after the last request stays missing. The judges of each trial have their own gateway
-session, with a budget and a request log.
+Judges may be models of any provider, each asked by its own API (`judge_client.py`). A value that is missing after the
+last request stays missing. The judges of each trial have their own gateway session, with a budget and a request log.
 
 Controls test a judge: the same question again, items in reverse order, and known answers of a scenario. Each judge is
 controlled separately, so that another panel with the same judge reuses the result. Results never change a score.
@@ -114,7 +113,7 @@ class GatewayPanel:
         """
         handle = self.gateway.open(session.model_copy(update={"models": tuple(judge.model for judge in self.judges)}))
         try:
-            with open_judge_client(handle.url, handle.token) as send:
+            with open_judge_client(handle.url, handle.token, self.gateway.style_of) as send:
                 yield Panel(self.judges, self.wording, send)
         finally:
             self.gateway.close(handle)

@@ -1,7 +1,7 @@
 """Checks of a plan and notes on it: its models and their providers, its budgets, its power, and its gate.
 
-Keys, prices and records name models by id; an alias is replaced first. Agents and judges must speak the API of each
-model's provider.
+Keys, prices and records name models by id; an alias is replaced first. Agents must speak the API of each model's
+provider.
 """
 
 import datetime
@@ -16,7 +16,6 @@ from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.config.model_names import LOCAL_PROVIDER, SDK_PROVIDER, nearest_models, sdk_models
 from scylla_gha.counting import dollars
 from scylla_gha.errors import ConfigError, RefusedError
-from scylla_gha.judge.judge_client import API_STYLE
 from scylla_gha.model import slug
 from scylla_gha.model.experiment import Experiment, agent_name
 from scylla_gha.model.plan import Arm, Plan
@@ -110,7 +109,7 @@ def used_providers(experiment: Experiment, library: Library) -> list[str]:
 
 
 def require_spoken_models(arms: Iterable[Arm], experiment: Experiment, models: Mapping[str, ModelInfo]) -> None:
-    """Check that the agent of each arm speaks the API of its model's provider.
+    """Check that the agent of each arm speaks the API of its model's provider; judges may have any provider.
 
     Raises:
         ConfigError: an agent does not speak the API, or there is no such provider.
@@ -127,7 +126,8 @@ def require_spoken_models(arms: Iterable[Arm], experiment: Experiment, models: M
                 f"speaks {' and '.join(spoken)}; choose another model, or an agent that can ask {provider} "
                 f"({', '.join(names) or 'none yet'})"
             )
-    require_judges(experiment.judges, models, source)
+    for judge in experiment.judges:
+        provider_name(judge, models)
 
 
 def require_supported_parts(arms: Iterable[Arm], sources: ConfigSources, source: str) -> None:
@@ -148,32 +148,11 @@ def require_supported_parts(arms: Iterable[Arm], sources: ConfigSources, source:
         )
 
 
-def require_judges(judges: Iterable[str], models: Mapping[str, ModelInfo], source: str) -> None:
-    """Check that models can be judges: their provider must speak the judges' API.
-
-    Args:
-        judges: model ids of the judges.
-        models: those of `config/models/`.
-        source: option or experiment that names them, for the message.
-
-    Raises:
-        ConfigError: a model cannot be a judge, or there is no such provider.
-    """
-    for judge in judges:
-        provider = provider_name(judge, models)
-        styles = PROVIDERS[provider].styles
-        if API_STYLE not in styles:
-            raise ConfigError(
-                f"{source}: {judge} cannot be a judge: its provider {provider} speaks {' and '.join(styles)}, but "
-                f"judges use {API_STYLE}; choose another model"
-            )
-
-
 def model_notes(plan: Plan, library: Library, today: datetime.date) -> tuple[str, ...]:
     """Return notes on the models of a plan's arms and judges: unknown prices, retirement, small budgets.
 
     Raises:
-        ConfigError: neither config/models/ nor the SDK knows a model, or an agent or judge cannot speak its API.
+        ConfigError: neither config/models/ nor the SDK knows a model, or an agent cannot speak its API.
     """
     names = check_models(plan.arms, plan.experiment, library)
     if not names:
@@ -187,7 +166,7 @@ def check_models(arms: Sequence[Arm], experiment: Experiment, library: Library) 
     """Return the models of arms and judges.
 
     Raises:
-        ConfigError: neither config/models/ nor the SDK knows one of them, or an agent or judge cannot speak its API.
+        ConfigError: neither config/models/ nor the SDK knows one of them, or an agent cannot speak its API.
     """
     names = list(dict.fromkeys([*(arm.model for arm in arms if arm.model), *experiment.judges]))
     if names:

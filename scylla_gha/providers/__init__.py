@@ -17,7 +17,7 @@ from scylla_gha.config.model_names import LOCAL_PROVIDER, SDK_PROVIDER
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.providers.anthropic import Anthropic
-from scylla_gha.providers.base import Provider
+from scylla_gha.providers.base import ApiStyle, Provider
 from scylla_gha.providers.gemini import Gemini
 from scylla_gha.providers.openai import LocalServer, OpenAI, OpenRouter
 
@@ -112,6 +112,11 @@ def shared_style(styles: Iterable[str], provider: str) -> str | None:
         provider: name of the provider.
     """
     return next((style for style in styles if style in PROVIDERS[provider].styles), None)
+
+
+def own_style(provider: str) -> ApiStyle:
+    """Return the API style in which the toolkit itself asks a provider's models, such as judges: the first one."""
+    return next(iter(PROVIDERS[provider].styles.values()))
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -57,10 +57,13 @@ class AnswerReader(ABC):
         usage: the usage that the response states, in the style's own words.
         complete: False if the stream ended before its last event.
         malformed: an event, or a whole body, is not a JSON object.
+        keeps_texts: pieces of a streamed answer's text are kept in `texts`.
     """
 
     streamed: bool
     reads: Callable[[str], bool]
+    keeps_texts: bool = False
+    texts: list[str] = field(default_factory=list)
     usage: Body = field(default_factory=dict)
     error: str | None = None
     complete: bool = False
@@ -81,6 +84,7 @@ class AnswerReader(ABC):
         if len(self._rest) > _MAX_BYTES:
             self._rest.clear()
             self._overlong = True
+            self.malformed |= self.keeps_texts
 
     def end(self) -> None:
         """Handle the end of the response."""
@@ -106,6 +110,10 @@ class AnswerReader(ABC):
         """Read an event of a stream; empty if it is malformed."""
 
     @abstractmethod
+    def _texts(self, event: Body) -> Iterable[str]:
+        """Return the pieces of the answer's text in an event, without its thinking."""
+
+    @abstractmethod
     def _whole(self, answer: Body) -> None:
         """Read a whole body; empty if it is malformed."""
 
@@ -122,10 +130,12 @@ class AnswerReader(ABC):
                 self._event_name = bytes(line[6:].strip()) if line.startswith(b"event:") else b""
             elif line.startswith(_LAST_LINES):
                 self._event({"type": LAST})
-            elif not self._skips(line):
+            elif self.keeps_texts or not self._skips(line):
                 event = parse_object(line[5:], keep_non_finite=True) or {}  # NaN: a count is stated but unknown
                 self.malformed |= not event
                 self._event(event)
+                if self.keeps_texts:
+                    self.texts.extend(self._texts(event))
 
     def _add_call(self, key: object, call: object, tool: object, arguments: Body) -> CallBlock | None:
         """Store a call of a client's tool; return None if it has no id or name. Only needed arguments are kept."""

@@ -168,6 +168,23 @@ class ModelRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelQuestion:
+    """A question that the toolkit itself asks a model, without tools.
+
+    Attributes:
+        temperature: None: the model uses its own.
+        is_json: the answer should be one JSON object; where the API has a mode for that, it is asked for.
+    """
+
+    model: str
+    system: str
+    user: str
+    max_tokens: int
+    temperature: float | None = None
+    is_json: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class RateLimit:
     """Rate limits as the head of a response states them; `status` is None if there is no response.
 
@@ -195,7 +212,8 @@ class UsageReader(Protocol):
         complete: its last event, or the whole body, was read.
         malformed: an event or the body was not a JSON object.
         error: the type of the error that it reports.
-        stop_reason: `tool_use` if the model asked for a tool.
+        stop_reason: `tool_use` if the model asked for a tool, `refusal` if it refused.
+        texts: pieces of the answer's text, without its thinking; empty if they are not kept.
     """
 
     streamed: bool
@@ -203,6 +221,7 @@ class UsageReader(Protocol):
     malformed: bool
     error: str | None
     stop_reason: str | None
+    texts: list[str]
 
     def feed(self, chunk: bytes) -> None:
         """Read the next bytes."""
@@ -230,11 +249,13 @@ class ApiStyle(Protocol):
         name: its name, by which agents state the styles that they speak.
         routes: paths of POST requests, as patterns of aiohttp: `{model}` is a part that differs.
         list_routes: paths of GET requests for lists of models, which the gateway answers itself.
+        ends: stop reasons of answers that the model ended by itself.
     """
 
     name: str
     routes: tuple[str, ...]
     list_routes: tuple[str, ...]
+    ends: frozenset[str]
 
     def url(self, base_url: str, target: str, model: str) -> str:
         """Return where a request is sent.
@@ -286,8 +307,17 @@ class ApiStyle(Protocol):
     def rate_limit(self, status: int, headers: Mapping[str, str], body: bytes = b"") -> RateLimit:
         """Read the rate limits from a response's status and headers, and from the body of an error."""
 
-    def usage_reader(self, *, streamed: bool, reads: Callable[[str], bool]) -> UsageReader:
-        """Return a reader for one response; `reads` tells if the arguments of a tool's calls are needed."""
+    def ask(self, question: ModelQuestion) -> tuple[str, Body]:
+        """Return path and body of a request that asks a question and wants the answer as a stream."""
+
+    def usage_reader(self, *, streamed: bool, reads: Callable[[str], bool], keeps_texts: bool = False) -> UsageReader:
+        """Return a reader for one response.
+
+        Args:
+            streamed: the response is a stream.
+            reads: tells if the arguments of a tool's calls are needed.
+            keeps_texts: keep the text of a streamed answer.
+        """
 
     def client_filter(self, request: ModelRequest) -> Callable[[bytes], bytes] | None:
         """Return a function that removes from an answer's bytes what the client did not ask for; None: nothing.

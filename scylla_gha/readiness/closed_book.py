@@ -105,7 +105,7 @@ def stored_answers(items: ItemSet, model: str, folder: Path) -> dict[str, str]:
 def _client(gateway: GatewayProcess, session: Session) -> Iterator[Send]:
     handle = gateway.open(session)
     try:
-        with open_judge_client(handle.url, handle.token) as send:
+        with open_judge_client(handle.url, handle.token, gateway.style_of) as send:
             yield send
     finally:
         gateway.close(handle)

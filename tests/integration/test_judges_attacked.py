@@ -17,6 +17,7 @@ from scylla_gha.judge.prompt import render_prompt
 from scylla_gha.judge.score import consensus, score_categories, score_items, total_score
 from scylla_gha.model.judgment import PROMPT_BYTES, CheckResult, Judge, JudgeAnswer
 from scylla_gha.model.scenario import Category, Rubric
+from scylla_gha.providers import own_style
 from tests.support.panel import TASK, WORDING, fault, make_blind, make_item, patch, raw, reply
 from tests.support.provider import Body, Say, serve, user_texts
 
@@ -92,7 +93,10 @@ def judged(
     """The score of an answer, computed as for any trial, and what the judges were sent."""
     checks = (CheckResult(id="runs", holds=False, value=0.0, evidence=output),)
     blind = make_blind(items=ITEMS, diff=diff, message=message, tree=tree, checks=checks)
-    with serve(script) as provider, open_judge_client(provider.url, "dummy", retries=0) as send:
+    with (
+        serve(script) as provider,
+        open_judge_client(provider.url, "dummy", lambda _: own_style("anthropic"), retries=0) as send,
+    ):
         answers = ask_panel(Panel(tuple(Judge(name) for name in JUDGES), WORDING, send), blind)
     agreed = consensus(ITEMS, answers)
     assert agreed.error is None
@@ -228,7 +232,10 @@ def test_no_text_makes_a_request_longer_than_the_money_that_is_kept_for_it(wide:
         items=ITEMS, diff=patch("hello.py", WIDE[wide]), message="".join(WIDE[wide]), tree=[long_name] * 1_000
     )
     prompt = render_prompt(dataclasses.replace(blind, diff_alone=alone), WORDING)
-    with serve(lambda _: Say("none")) as provider, open_judge_client(provider.url, "dummy", retries=0) as send:
+    with (
+        serve(lambda _: Say("none")) as provider,
+        open_judge_client(provider.url, "dummy", lambda _: own_style("anthropic"), retries=0) as send,
+    ):
         send(Judge("careful"), prompt)
     assert len(provider.raw[0]) <= (150_000 if alone else PROMPT_BYTES)
     assert prompt.cut

@@ -9,6 +9,7 @@ from scylla_gha.judge.judge_client import open_judge_client
 from scylla_gha.judge.panel import Panel, ask, ask_panel
 from scylla_gha.judge.score import Consensus, consensus
 from scylla_gha.model.judgment import Judge, JudgeAnswer
+from scylla_gha.providers import own_style
 from tests.support.panel import WORDING, make_blind, make_item, raw, reply
 from tests.support.provider import Body, Fail, Provider, Say, serve, user_texts
 
@@ -16,11 +17,12 @@ MODELS = ("claude-opus-5", "claude-sonnet-5", "claude-haiku-4-5")
 BLIND = make_blind(items=[make_item("Q1", "binary"), make_item("Q2")])
 GOOD = reply(raw("Q1", score=1), raw("Q2"))
 FOREVER = 1_000_000
+STYLE = own_style("anthropic")
 
 
 def judged(say: Callable[[Body], Say | Fail], models: Sequence[str] = MODELS) -> tuple[list[JudgeAnswer], list[Body]]:
     """Return the answers of judges that are scripted by what they were really sent; and that."""
-    with serve(say) as provider, open_judge_client(provider.url, "dummy", retries=0) as send:
+    with serve(say) as provider, open_judge_client(provider.url, "dummy", lambda _: STYLE, retries=0) as send:
         answers = ask_panel(Panel(tuple(Judge(name) for name in models), WORDING, send), BLIND)
         assert keys(provider) == {"Bearer dummy"}
         return list(answers), provider.requests
@@ -95,7 +97,7 @@ def test_nobody_there_is_no_answer() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{free.getsockname()[1]}"
-        with open_judge_client(address, "dummy", retries=0) as send:
+        with open_judge_client(address, "dummy", lambda _: STYLE, retries=0) as send:
             answer = ask(Panel((), WORDING, send), Judge("claude-opus-5"), BLIND)
     assert answer.error == "claude-opus-5: Connection error."
 
@@ -130,7 +132,10 @@ def test_an_unreadable_item_is_read_on_the_second_request() -> None:
 
 
 def test_temperature_is_sent_where_it_is_set() -> None:
-    with serve(lambda _: Say(GOOD)) as provider, open_judge_client(provider.url, "dummy", retries=0) as send:
+    with (
+        serve(lambda _: Say(GOOD)) as provider,
+        open_judge_client(provider.url, "dummy", lambda _: STYLE, retries=0) as send,
+    ):
         ask(Panel((), WORDING, send), Judge("claude-haiku-4-5", temperature=0.0, max_tokens=8192), BLIND)
     assert (provider.requests[0]["temperature"], provider.requests[0]["max_tokens"]) == (0.0, 8192)
 
@@ -140,7 +145,10 @@ def test_the_environment_gives_neither_key_nor_address_nor_proxy(monkeypatch: py
         monkeypatch.setenv(name, "canary")
     for name in ("ANTHROPIC_BASE_URL", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    with serve(lambda _: Say(GOOD)) as provider, open_judge_client(provider.url, "dummy", retries=0) as send:
+    with (
+        serve(lambda _: Say(GOOD)) as provider,
+        open_judge_client(provider.url, "dummy", lambda _: STYLE, retries=0) as send,
+    ):
         answer = ask(Panel((), WORDING, send), Judge("claude-opus-5"), BLIND)
     assert (answer.error, keys(provider)) == (None, {"Bearer dummy"})
     assert "canary" not in str(provider.headers)

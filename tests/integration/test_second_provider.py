@@ -178,7 +178,7 @@ def test_an_agent_that_cannot_speak_the_models_api_is_refused(house: House) -> N
     ) in said.err
     write_acme_experiment(house.root, judges=("acme-1", "claude-opus-5"))
     said = house.run("plan", "greet")
-    assert "acme-1 cannot be a judge: its provider acme speaks openai-chat, but judges use" in said.err
+    assert said.code == 0, "a judge may be a model of any provider"
 
 
 def test_doctor_names_the_key_that_a_workflow_lacks_for_the_experiments_models(house: House) -> None:

@@ -110,14 +110,17 @@ class ModelApis:
     headers: list[dict[str, str]] = field(default_factory=list)
     targets: list[str] = field(default_factory=list)
     answer: ScriptedAnswer = HELLO
+    edit: Callable[[str], str] = lambda event: event  # what is sent for an event of a stream
     ended: threading.Event = field(default_factory=threading.Event)
 
 
 @contextmanager
-def serving(*faults: Fault, answer: ScriptedAnswer = HELLO) -> Iterator[ModelApis]:
+def serving(
+    *faults: Fault, answer: ScriptedAnswer = HELLO, edit: Callable[[str], str] = lambda event: event
+) -> Iterator[ModelApis]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.daemon_threads = True
-    apis = ModelApis(f"http://127.0.0.1:{server.server_address[1]}", list(faults), answer=answer)
+    apis = ModelApis(f"http://127.0.0.1:{server.server_address[1]}", list(faults), answer=answer, edit=edit)
     server.apis = apis  # type: ignore[attr-defined]
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
@@ -159,12 +162,13 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, json.dumps(style.whole(body, apis.answer)), "application/json")
 
     def _stream(self, events: list[str], fault: Fault | None) -> None:
+        edit = self.server.apis.edit  # type: ignore[attr-defined]
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
         for event in events[: fault.cut_after if fault else None]:
-            data = event.encode()
+            data = edit(event).encode()
             self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
             time.sleep(0.005)
         if fault is None:

@@ -18,7 +18,7 @@ from multidict import CIMultiDict
 
 from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.model.traffic import ModelInfo
-from scylla_gha.providers.anthropic.request import apply_settings, lower_max_tokens, parse_request
+from scylla_gha.providers.anthropic.request import apply_settings, ask, lower_max_tokens, parse_request
 from scylla_gha.providers.anthropic.response import MessageUsage, join_split
 from scylla_gha.providers.base import ApiStyle, Circumstances, ModelRequest, RateLimit
 from scylla_gha.providers.credentials import CredentialError, Credentials, Federation, TokenSource
@@ -55,6 +55,8 @@ class MessagesStyle:
     name: str = "anthropic-messages"
     routes: tuple[str, ...] = ("/v1/messages", "/v1/messages/count_tokens")
     list_routes: tuple[str, ...] = ()  # Claude Code asks for none
+    ends: frozenset[str] = frozenset({"end_turn", "stop_sequence"})
+    ask = staticmethod(ask)
     with_settings = staticmethod(apply_settings)
     with_max_tokens = staticmethod(lower_max_tokens)
     with_model = staticmethod(name_model)
@@ -107,9 +109,9 @@ class MessagesStyle:
         is_refusal = is_too_many or (status == _OVERLOADED and seconds is not None)
         return RateLimit(status, is_refusal, seconds, exhausted_seconds(headers), account)
 
-    def usage_reader(self, *, streamed: bool, reads: Callable[[str], bool]) -> MessageUsage:
+    def usage_reader(self, *, streamed: bool, reads: Callable[[str], bool], keeps_texts: bool = False) -> MessageUsage:
         """Return a reader for one response, and for the arguments of the calls of tools that `reads` accepts."""
-        return MessageUsage(streamed=streamed, reads=reads)
+        return MessageUsage(streamed=streamed, reads=reads, keeps_texts=keeps_texts)
 
     def client_filter(self, request: ModelRequest) -> None:
         """Return None: all of an answer is passed on."""

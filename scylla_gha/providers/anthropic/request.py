@@ -21,6 +21,7 @@ from scylla_gha.providers.base import (
     Circumstances,
     ConversationDigests,
     CostTerms,
+    ModelQuestion,
     ModelRequest,
     ToolResult,
     objects,
@@ -100,6 +101,22 @@ def parse_request(
         loaded_tools=_loaded_tools(content),
         results=() if counting else tuple(_new_results(shown)),
     )
+
+
+def ask(question: ModelQuestion) -> tuple[str, Body]:
+    """Return path and body of a request that asks a question.
+
+    JSON is asked for by the prompt alone: newer models refuse a forced tool call, and some accept no schema.
+    """
+    body: Body = {
+        "model": question.model,
+        "max_tokens": question.max_tokens,
+        "system": question.system,
+        "messages": [{"role": "user", "content": question.user}],
+        "stream": True,
+    }
+    # Newest models refuse a temperature; the caller knows what a model accepts.
+    return "/v1/messages", body if question.temperature is None else {**body, "temperature": question.temperature}
 
 
 def _words_in(text: bytes) -> set[bytes]:

@@ -55,6 +55,9 @@ class MessageUsage(AnswerReader):
     def _skips(self, line: bytes | bytearray) -> bool:
         return line.startswith(_SKIPPED) and not (self._open_block is not None and line.startswith(_DELTAS))
 
+    def _texts(self, event: Body) -> Iterator[str]:
+        return (str(delta[key]) for _, delta, key in _deltas(event) if key == "text")
+
     def _event(self, event: Body) -> None:
         match event.get("type"):
             case "content_block_start" | "content_block_delta" | "content_block_stop":

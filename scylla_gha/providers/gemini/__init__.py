@@ -56,6 +56,8 @@ class GeminiStyle:
 
     name: str = "gemini"
     routes: tuple[str, ...] = (f"{_VERSION}/models/{{model}}:{{method}}",)
+    ends: frozenset[str] = frozenset({"STOP"})
+    ask = staticmethod(generate_content.ask)
     list_routes: tuple[str, ...] = (f"{_VERSION}/models", f"{_VERSION}/models/{{model}}")
     with_settings = staticmethod(generate_content.apply_settings)
     with_max_tokens = staticmethod(generate_content.lower_max_tokens)
@@ -111,9 +113,9 @@ class GeminiStyle:
         is_refusal = status == HTTPStatus.TOO_MANY_REQUESTS and not is_of_day
         return RateLimit(status, is_refusal, stated if seconds is None else seconds)
 
-    def usage_reader(self, *, streamed: bool, reads: Callable[[str], bool]) -> GeminiUsage:
+    def usage_reader(self, *, streamed: bool, reads: Callable[[str], bool], keeps_texts: bool = False) -> GeminiUsage:
         """Return a reader for one response, and for the arguments of the calls of tools that `reads` accepts."""
-        return GeminiUsage(streamed=streamed, reads=reads)
+        return GeminiUsage(streamed=streamed, reads=reads, keeps_texts=keeps_texts)
 
     def client_filter(self, request: ModelRequest) -> None:
         """Return None: all of an answer is passed on."""

@@ -26,6 +26,7 @@ from scylla_gha.providers.base import (
     ConversationDigests,
     CostTerms,
     InvalidRequestError,
+    ModelQuestion,
     ModelRequest,
     Spans,
     ToolResult,
@@ -88,6 +89,21 @@ def parse_request(
         probing=_limit_of(content) == 1,
         results=() if is_counting else tuple(_new_results(contents)),
     )
+
+
+def ask(question: ModelQuestion) -> tuple[str, Body]:
+    """Return path and body of a request that asks a question."""
+    config = {
+        _LIMIT: question.max_tokens,
+        **({"responseMimeType": "application/json"} if question.is_json else {}),
+        **({} if question.temperature is None else {"temperature": question.temperature}),
+    }
+    body: Body = {
+        "systemInstruction": {"parts": [{"text": question.system}]},
+        "contents": [{"role": "user", "parts": [{"text": question.user}]}],
+        _CONFIG: config,
+    }
+    return f"/v1beta/models/{question.model}:{_STREAM}?alt=sse", body
 
 
 def _generation(content: Body) -> Body:
@@ -308,6 +324,9 @@ class GeminiUsage(AnswerReader):
 
     def _skips(self, line: bytes | bytearray) -> bool:  # noqa: ARG002 any chunk may state the usage
         return False
+
+    def _texts(self, event: Body) -> Iterator[str]:
+        return (str(part[key]) for _, part, key in _deltas(event) if part.get("thought") is not True)
 
     def _parse_whole(self, body: bytearray) -> Body:
         """Parse a body: an answer, or the list of chunks that a stream without `alt=sse` is."""

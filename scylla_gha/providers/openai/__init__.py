@@ -20,7 +20,16 @@ from scylla_gha.lenient_json import inner_object
 from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.providers.answers import AnswerReader
 from scylla_gha.providers.anthropic import MessagesStyle
-from scylla_gha.providers.base import ApiStyle, Circumstances, KeyProvider, ModelRequest, RateLimit, parse_object
+from scylla_gha.providers.base import (
+    ApiStyle,
+    Body,
+    Circumstances,
+    KeyProvider,
+    ModelQuestion,
+    ModelRequest,
+    RateLimit,
+    parse_object,
+)
 from scylla_gha.providers.credentials import Credentials
 from scylla_gha.providers.json_requests import name_model
 from scylla_gha.providers.openai import chat, responses
@@ -93,7 +102,7 @@ class OpenAIStyle(ABC):
         return RateLimit(status, is_refusal, seconds, exhausted_seconds(headers))
 
     @abstractmethod
-    def usage_reader(self, *, streamed: bool, reads: Callable[[str], bool]) -> AnswerReader:
+    def usage_reader(self, *, streamed: bool, reads: Callable[[str], bool], keeps_texts: bool = False) -> AnswerReader:
         """Return a reader for one response."""
 
 
@@ -102,6 +111,8 @@ class ResponsesStyle(OpenAIStyle):
 
     name: str = "openai-responses"
     routes: tuple[str, ...] = ("/v1/responses", "/v1/responses/input_tokens")
+    ends: frozenset[str] = frozenset({"completed"})
+    ask = staticmethod(responses.ask)
     with_settings = staticmethod(responses.apply_settings)
     with_max_tokens = staticmethod(responses.lower_max_tokens)
     with_model = staticmethod(name_model)
@@ -113,9 +124,11 @@ class ResponsesStyle(OpenAIStyle):
         """Parse a request for a response or for a count of tokens."""
         return responses.parse_request(body, hide, circumstances, counting=path.endswith("/input_tokens"))
 
-    def usage_reader(self, *, streamed: bool, reads: Callable[[str], bool]) -> responses.ResponseUsage:
+    def usage_reader(
+        self, *, streamed: bool, reads: Callable[[str], bool], keeps_texts: bool = False
+    ) -> responses.ResponseUsage:
         """Return a reader for one response, and for the arguments of the calls of tools that `reads` accepts."""
-        return responses.ResponseUsage(streamed=streamed, reads=reads)
+        return responses.ResponseUsage(streamed=streamed, reads=reads, keeps_texts=keeps_texts)
 
     def client_filter(self, request: ModelRequest) -> None:
         """Return None: all of an answer is passed on."""
@@ -126,6 +139,7 @@ class ChatStyle(OpenAIStyle):
 
     name: str = "openai-chat"
     routes: tuple[str, ...] = ("/v1/chat/completions",)
+    ends: frozenset[str] = frozenset({"stop"})
     with_model = staticmethod(name_model)
     join_split = staticmethod(chat.join_split)
 
@@ -153,9 +167,15 @@ class ChatStyle(OpenAIStyle):
         """Return the request with an answer of at most `max_tokens`."""
         return chat.lower_max_tokens(request, max_tokens, self._limit_key)
 
-    def usage_reader(self, *, streamed: bool, reads: Callable[[str], bool]) -> chat.ChatUsage:
+    def ask(self, question: ModelQuestion) -> tuple[str, Body]:
+        """Return path and body of a request that asks a question."""
+        return chat.ask(question, self._limit_key)
+
+    def usage_reader(
+        self, *, streamed: bool, reads: Callable[[str], bool], keeps_texts: bool = False
+    ) -> chat.ChatUsage:
         """Return a reader for one response, and for the arguments of the calls of tools that `reads` accepts."""
-        return chat.ChatUsage(streamed=streamed, reads=reads)
+        return chat.ChatUsage(streamed=streamed, reads=reads, keeps_texts=keeps_texts)
 
     def client_filter(self, request: ModelRequest) -> chat.UsageEventFilter | None:
         """Return a filter of the event with the usage, if the client did not ask for it."""

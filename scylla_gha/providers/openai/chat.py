@@ -25,6 +25,7 @@ from scylla_gha.providers.base import (
     ConversationDigests,
     CostTerms,
     InvalidRequestError,
+    ModelQuestion,
     ModelRequest,
     Spans,
     ToolResult,
@@ -98,6 +99,19 @@ def parse_request(body: bytes, hide: Callable[[bytes], bytes], circumstances: Ci
         results=tuple(_new_results(messages)),
         hides_usage=hides_usage,
     )
+
+
+def ask(question: ModelQuestion, limit_key: str) -> tuple[str, Body]:
+    """Return path and body of a request that asks a question."""
+    body: Body = {
+        "model": question.model,
+        "messages": [{"role": "system", "content": question.system}, {"role": "user", "content": question.user}],
+        limit_key: question.max_tokens,
+        "stream": True,
+        **({"response_format": {"type": "json_object"}} if question.is_json else {}),
+        **({} if question.temperature is None else {"temperature": question.temperature}),
+    }
+    return "/v1/chat/completions", body
 
 
 def _asking_for_usage(content: Body) -> bytes:
@@ -279,6 +293,9 @@ class ChatUsage(AnswerReader):
 
     def _skips(self, line: bytes | bytearray) -> bool:
         return not _WORDS.search(line)
+
+    def _texts(self, event: Body) -> Iterator[str]:
+        return (str(delta[key]) for _, delta, key in _deltas(event) if key == "content")
 
     def _event(self, event: Body) -> None:
         if event.get("type") == LAST:

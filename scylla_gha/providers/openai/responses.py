@@ -22,6 +22,7 @@ from scylla_gha.providers.base import (
     Circumstances,
     ConversationDigests,
     CostTerms,
+    ModelQuestion,
     ModelRequest,
     Spans,
     ToolResult,
@@ -94,6 +95,24 @@ def parse_request(
         loaded_tools=_loaded_tools(items),
         results=() if counting else tuple(_new_results(items)),
     )
+
+
+def ask(question: ModelQuestion) -> tuple[str, Body]:
+    """Return path and body of a request that asks a question.
+
+    The mode for JSON needs the word "json" in the input, where `instructions` do not count, so the system prompt is a
+    message (github.com/BigDawnGhost/wenyi/pull/66, 2026-07-14). The provider does not store the response.
+    """
+    body: Body = {
+        "model": question.model,
+        "input": [{"role": "system", "content": question.system}, {"role": "user", "content": question.user}],
+        _LIMIT: question.max_tokens,
+        "stream": True,
+        "store": False,
+        **({"text": {"format": {"type": "json_object"}}} if question.is_json else {}),
+        **({} if question.temperature is None else {"temperature": question.temperature}),
+    }
+    return "/v1/responses", body
 
 
 def _items(content: Body) -> list[Body]:
@@ -296,6 +315,10 @@ class ResponseUsage(AnswerReader):
 
     def _skips(self, line: bytes | bytearray) -> bool:
         return self._event_name.endswith(_SKIPPED) or line.startswith(b"data: [")
+
+    def _texts(self, event: Body) -> Iterator[str]:
+        is_text = event.get("type") == "response.output_text.delta"
+        return (str(holder[key]) for _, holder, key in _deltas(event) if is_text)
 
     def _event(self, event: Body) -> None:
         kind = event.get("type")
