@@ -172,6 +172,7 @@ def _plan_facts(plan: Plan) -> dict[str, Any]:
         "question": plan.experiment.question,
         "change": plan.change,
         "estimate": plan.estimate,
+        "judge_providers": {name: plan.providers[name] for name in plan.experiment.judges if name in plan.providers},
         "paired_by": "modes" if plan.family == "modes" else "baseline",
         "replayed": plan.replayed,
         "not_possible": plan.not_possible,
@@ -191,8 +192,25 @@ def _warnings(
         *refused_artifact_warnings(intake),
         *report_warnings(plan, arms, counts, analysed=analysis is not None),
         *control_warnings(controls),
+        *_panel_warnings(plan),
         *analysis_warnings(plan, analysis),
     )
+
+
+def _panel_warnings(plan: Plan) -> Iterator[str]:
+    """Yield warnings about judges that may prefer the judged work: their own model, or one of their provider."""
+    judges = plan.experiment.judges
+    models = dict.fromkeys(arm.model for arm in plan.arms if arm.model)
+    for judge in judges:
+        if judge in models:
+            yield f"judge {judge} is also a judged model: it may prefer its own work. Choose another judge."
+    providers, judged = ({plan.providers.get(name) for name in names} for names in (judges, models))
+    if len(judges) > 1 and len(providers) == 1 and None not in providers and providers & judged:
+        yield (
+            f"All judges are models of {plan.providers[judges[0]]}, as "
+            f"{'the judged models are' if providers == judged else 'some of the judged models are'}: they may prefer "
+            "answers like their own. Add a judge of another provider."
+        )
 
 
 def _count(plan: Plan, rows: Iterable[Result]) -> RowCounts:

@@ -153,6 +153,12 @@ class Plan(Record):
     sandbox: SandboxName = Field(default="host", description="Sandbox of all agents and checks")
     check_images: dict[str, str] = Field(default={}, description="Digests of the images for checks, by scenario")
     judging: dict[str, str] = Field(default={}, description="Digests of checks, rubric and judges, by scenario")
+    providers: dict[str, str] = Field(
+        default={},
+        exclude_if=lambda providers: not providers,
+        description="Providers of the models of judges and arms, by model, or the first part of an id such as "
+        "`qwen/qwen3`; empty: there are no judges",
+    )
     notes: tuple[str, ...] = Field(
         default=(),
         description="Notes about models and about detectable effects",

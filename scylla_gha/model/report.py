@@ -191,6 +191,11 @@ class Report(Record):
         exclude_if=lambda tasks: not tasks,
         description="Tasks that a mode's tools cannot do, so that they are not compared",
     )
+    judge_providers: dict[str, str] = Field(
+        default={},
+        exclude_if=lambda providers: not providers,
+        description="Providers of the judges, by judge; empty: no judges, or written by an older version",
+    )
     warnings: tuple[str, ...]
     notes: tuple[str, ...] = Field(
         default=(),

@@ -27,7 +27,15 @@ from scylla_gha.plan.cells import (
     unproved_notes,
 )
 from scylla_gha.plan.changed_arms import change_diff, change_note, skill_notes, unread_notes
-from scylla_gha.plan.checks import alias_notes, check_models, choice_notes, model_notes, power_notes, with_model_ids
+from scylla_gha.plan.checks import (
+    alias_notes,
+    check_models,
+    choice_notes,
+    model_notes,
+    panel_providers,
+    power_notes,
+    with_model_ids,
+)
 from scylla_gha.plan.estimate import History, PastCost
 from scylla_gha.plan.reuse_results import changed_skill_notes, judging_of, stored_rows
 from scylla_gha.plan.selection import CellSelection, best_sub_tests, select
@@ -110,6 +118,7 @@ class Planning:
         facts = {
             "not_before": _oldest(self.request.experiment, now),
             "judging": judging_of(plan, library),
+            "providers": panel_providers(plan, library),
             "name_only_skills": name_only_skills(plan, ConfigSources.of(library, head)),
             "change": change_diff(library, Library.here(head)) if head else "",
         }

@@ -130,6 +130,19 @@ def require_spoken_models(arms: Iterable[Arm], experiment: Experiment, models: M
         provider_name(judge, models)
 
 
+def panel_providers(plan: Plan, library: Library) -> dict[str, str]:
+    """Return who made each model of judges and arms: its provider, or the first part of an id such as `qwen/qwen3`.
+
+    It is empty without judges.
+
+    Raises:
+        ConfigError: a model has no provider.
+    """
+    models, judges = library.models(), plan.experiment.judges
+    names = dict.fromkeys((*judges, *(arm.model for arm in plan.arms if arm.model))) if judges else {}
+    return {name: name.partition("/")[0] if "/" in name else provider_name(name, models) for name in names}
+
+
 def require_supported_parts(arms: Iterable[Arm], sources: ConfigSources, source: str) -> None:
     """Check that each agent can take all parts of its arms' treatments.
 

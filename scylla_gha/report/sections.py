@@ -257,7 +257,7 @@ def judges(view: ReportView) -> Section:
     no_alpha = f"{counted(unknown, 'scenario')} without an alpha: all scores are equal."
     return section(
         "Judges",
-        Markdown("\n".join(filter(None, (_agreement_words(agreement), _decisive_words(agreement))))),
+        Markdown("\n".join(filter(None, (_agreement_words(agreement, view), _decisive_words(agreement))))),
         outcomes.agreement_measures(agreement),
         *table_after("Differences between judges:", outcomes.judge_pairs(agreement)),
         *table_after("Alpha of each scenario, least agreement first:", alphas),
@@ -266,8 +266,10 @@ def judges(view: ReportView) -> Section:
     )
 
 
-def _agreement_words(agreement: Agreement) -> str:
-    scored = f"{counted(len(agreement.judges), 'judge')} scored {counted(agreement.trials, 'trial')}."
+def _agreement_words(agreement: Agreement, view: ReportView) -> str:
+    providers = list(dict.fromkeys(view.report.judge_providers.values()))
+    of = f" of {counted(len(providers), 'provider')} ({', '.join(providers)})" if providers else ""
+    scored = f"{counted(len(agreement.judges), 'judge')}{of} scored {counted(agreement.trials, 'trial')}."
     alpha, text = agreement.alpha, outcomes.alpha_text(agreement)
     if alpha is None:
         return f"{scored} Agreement is unknown: the scores are all equal, or too few."

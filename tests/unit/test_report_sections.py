@@ -212,6 +212,11 @@ def test_what_agreement_means_is_said_in_words(given: dict[str, Any], expected: 
     assert expected in said(**given)
 
 
+def test_a_panel_of_several_providers_is_said_to_be_one() -> None:
+    report = full_report().model_copy(update={"judge_providers": {"a": "anthropic", "b": "openai", "c": "gemini"}})
+    assert "3 judges of 3 providers (anthropic, openai, gemini) scored" in "\n".join(section(report, "Judges"))
+
+
 def test_who_is_more_generous_is_named() -> None:
     assert "(the second is more generous)" in said()
 
