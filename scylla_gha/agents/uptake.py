@@ -99,14 +99,24 @@ def _tools(form: UseForm) -> dict[str, dict[str, str]]:
 
 
 def _declared(manifest: AgentManifest, resources: AgentResources) -> tuple[str, ...]:
-    """Return the names of the resources, each once, as `skill/NAME`, `mcp/NAME` or `agent/NAME`."""
+    """Return the names of the resources, each once, as `skill/NAME`, `mcp/NAME` or `agent/NAME`.
+
+    Kinds whose calls are unknown are left out, so that their uses are unknown and not 0.
+    """
+    form = manifest.uses or UseForm()
+    known = {"skill": form.skills or form.reads_skills, "agent": form.agents, "mcp": form.server_tool}
+    names = _names(manifest, resources)
+    return tuple(name for name in dict.fromkeys(names) if known[name.partition("/")[0]])
+
+
+def _names(manifest: AgentManifest, resources: AgentResources) -> Iterator[str]:
     folder = manifest.treatment.agents.project if manifest.treatment.agents else None
     files = _in_folder(folder, resources)
     fronts = (front_matter(file) for path, file in files.items() if path.endswith(".md"))
     agents = (*resources.agents, *(name[2].strip() for front in fronts if (name := _NAME.search(front))))
-    skills = (f"skill/{name}" for name in _skill_files(manifest, resources))
-    servers = (f"mcp/{name}" for name in _servers(resources))
-    return tuple(dict.fromkeys((*skills, *servers, *(f"agent/{name}" for name in agents))))
+    yield from (f"skill/{name}" for name in _skill_files(manifest, resources))
+    yield from (f"mcp/{name}" for name in _servers(resources))
+    yield from (f"agent/{name}" for name in agents)
 
 
 def _in_folder(folder: str | None, resources: AgentResources) -> dict[str, Path]:
@@ -146,10 +156,15 @@ def _resource(form: UseForm, call: WatchedCall, names: Collection[str], servers:
     for kind, tools in _tools(form).items():
         if call.tool in tools:
             called = call.arguments.get(tools[call.tool], "")
-            called = called if kind == "mcp" else _plain_name(called)
-            name = _match(f"{kind}/{called}", names)
-            return name or (f"skill/{called}" if kind == "skill" and called else None)
-    prefixes = [prefix for prefix in servers if call.tool.startswith(prefix)]
+            if kind == "mcp":
+                return _match(f"mcp/{called}", names) or _server_of(called, servers)
+            name = _match(f"{kind}/{_plain_name(called)}", names)
+            return name or (f"skill/{_plain_name(called)}" if kind == "skill" and called else None)
+    return _server_of(call.tool, servers)
+
+
+def _server_of(tool: str, servers: Mapping[str, str]) -> str | None:
+    prefixes = [prefix for prefix in servers if tool.startswith(prefix)]
     return f"mcp/{servers[max(prefixes, key=len)]}" if prefixes else None
 
 

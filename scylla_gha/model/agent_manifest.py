@@ -80,6 +80,11 @@ class CliPackage(Record):
         description="Path of the program in the optional npm package for this platform, if the package's own script "
         "would place it; null: the program works without that script",
     )
+    path: tuple[Text, ...] = Field(
+        default=(),
+        exclude_if=lambda folders: not folders,
+        description="Folders of npm packages, as patterns below node_modules, with programs that the CLI finds on PATH",
+    )
     extra: dict[str, ExactVersion] = Field(
         default={}, description="Further packages of the same registry that the program needs"
     )
@@ -102,7 +107,7 @@ class CliPackage(Record):
     @property
     def install_options(self) -> dict[str, JsonValue]:
         """Options of the installation beside name and version."""
-        return self.model_dump(mode="json", include={"node", "native", "extra", "dates"}, exclude_defaults=True)
+        return self.model_dump(mode="json", include={"node", "native", "path", "extra", "dates"}, exclude_defaults=True)
 
 
 class CliModels(Record):
@@ -279,7 +284,9 @@ class UseForm(Record):
         default={}, description="Tools that start a sub-agent, with the argument of its name"
     )
     servers: dict[str, Text] = Field(
-        default={}, description="Tools beside the servers' own that ask an MCP server, with the argument of its name"
+        default={},
+        description="Tools beside the servers' own that ask an MCP server, with the argument that has its name or that "
+        "of one of its tools",
     )
     server_tool: Template | None = Field(
         default=None, description="Beginning of the names of a server's tools, with {name}; null: unknown"

@@ -31,7 +31,7 @@ from scylla_gha.store import write_text
 _LAUNCHER: Final = """\
 #!/bin/sh
 folder=$(dirname "$(readlink -f "$0")")
-exec "$folder/../{node}/bin/node" "$folder/{script}" "$@"
+{path}exec {program} "$@"
 """
 
 
@@ -80,16 +80,20 @@ def _install_npm(package: CliPackage, version: str, folder: Path) -> None:
     run_npm(folder, "install", "--force", *before, *pins, installs=", ".join(pins))
     if package.native is not None:
         link_native(folder / "node_modules", package.program, package.native)
-    if package.node:
-        _write_launcher(folder / "node_modules", package.program, node_package(package.node))
+    if package.node or package.path:
+        _write_launcher(folder / "node_modules", package)
 
 
-def _write_launcher(modules: Path, program: str, node: str) -> None:
-    """Replace the link to a script of Node.js by a script that starts it with the Node.js beside it."""
-    link = modules / ".bin" / program
-    script = os.path.relpath(link.resolve(), link.parent)
+def _write_launcher(modules: Path, package: CliPackage) -> None:
+    """Replace the link to the program by a script that starts it, with the Node.js and the folders beside it."""
+    link = modules / ".bin" / package.program
+    target = f'"$folder/{os.path.relpath(link.resolve(), link.parent)}"'
+    node = f'"$folder/../{node_package(package.node)}/bin/node" ' if package.node else ""
+    folders = [path for pattern in package.path for path in sorted(modules.glob(pattern))]
+    names = "".join(f"$folder/{os.path.relpath(path, link.parent)}:" for path in folders)
+    path = f'PATH="{names}$PATH" ' if names else ""
     link.unlink()
-    write_text(link, _LAUNCHER.format(node=node, script=script))
+    write_text(link, _LAUNCHER.format(path=path, program=node + target))
     link.chmod(0o755)
 
 

@@ -28,16 +28,17 @@ STYLES: Final[Sequence[ScriptedStyle]] = (messages, scripted_responses, scripted
 
 class _Server(ThreadingHTTPServer):
     command: str = _COMMAND
+    call: ToolRequest | None = None
 
 
 @contextmanager
-def scripted_provider(command: str = _COMMAND) -> Iterator[str]:
+def scripted_provider(command: str = _COMMAND, call: ToolRequest | None = None) -> Iterator[str]:
     """Serve scripted answers of all API styles on this machine; yield the base URL, without a version.
 
-    Agents are asked to run the `command` in their shell.
+    Agents are asked for the `call`, or to run the `command` in their shell.
     """
     server = _Server(("127.0.0.1", 0), _Handler)
-    server.command = command
+    server.command, server.call = command, call
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:
@@ -47,11 +48,18 @@ def scripted_provider(command: str = _COMMAND) -> Iterator[str]:
         server.server_close()
 
 
-def next_answer(style: ScriptedStyle, body: Body, command: str = _COMMAND) -> ScriptedAnswer:
-    """Return the answer to a request: a use of the shell if it is offered and was not used yet, else a text."""
+def next_answer(
+    style: ScriptedStyle, body: Body, command: str = _COMMAND, asked: ToolRequest | None = None
+) -> ScriptedAnswer:
+    """Return the answer to a request: a use of a tool if it is offered and was not used yet, else a text.
+
+    The tool is that of `asked`, or a shell.
+    """
     if style.has_result(body):
         return ScriptedAnswer()
     schemas = dict(style.offered(body))
+    if asked:
+        return ScriptedAnswer(call=asked if asked.tool in schemas else None)
     shell = next((name for name in _SHELLS if name in schemas), None)
     call = ToolRequest("scripted", shell, _arguments(schemas[shell], command)) if shell else None
     return ScriptedAnswer(call=call)
@@ -79,7 +87,7 @@ class _Handler(BaseHTTPRequestHandler):
             if style.COUNT_PATHS.search(path):
                 return self._send(200, json.dumps(style.count()))
             if style.PATHS.search(path):
-                answer = next_answer(style, body, self.server.command)
+                answer = next_answer(style, body, self.server.command, self.server.call)
                 if style.is_streamed(path, body):
                     return self._send(200, "".join(style.events(body, answer)), "text/event-stream")
                 return self._send(200, json.dumps(style.whole(body, answer)))
