@@ -8,7 +8,8 @@ import pytest
 
 from scylla_gha.providers.base import ToolRequest
 from scylla_gha.providers.scripted import scripted_provider
-from tests.support.agent_clis import FILES, MANIFESTS, attempts, evaluate
+from tests.support.agent_clis import FILES, MANIFESTS, attempts, evaluate, pinned
+from tests.support.command import scylla
 from tests.support.git import shell
 from tests.support.provider import Body, Say, serve, tool_results
 from tests.support.repository import write_tree
@@ -82,3 +83,22 @@ def test_a_skill_is_used_by_its_tool_or_by_reading_it(
         said = evaluate(tmp_path, name, url, variants=("T1/02-skill",))
     assert said.code == 0, said.err
     assert counts(tmp_path) == {"skill/greeting": 1}
+
+
+def test_a_skill_is_measured_with_another_agent(tmp_path: Path) -> None:
+    labels = {"Write the deploy notes.": True, "What is 2 + 2?": False}
+    queries = [{"query": text, "should_trigger": label} for text, label in labels.items()]
+    skill = "---\nname: deploy\ndescription: Use when the user asks for deploy notes.\n---\nWrite NOTES.md.\n"
+    write_tree(tmp_path, {"deploy/SKILL.md": skill, "deploy/evals/trigger-eval.json": json.dumps(queries)})
+
+    def answer(body: Body) -> Say:
+        asked = json.dumps(body["messages"][-1])
+        return Say("I use it.", "skill", {"skill": "deploy"}) if "Write the deploy notes." in asked else Say("4")
+
+    with serve(answer) as provider:
+        env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-ant-canary-0123456789"}
+        options = ("--agent", pinned("qwen-code"), "--yes", "--only", "triggers", "--trigger-repetitions", "1")
+        said = scylla("skill", "deploy", *options, cwd=tmp_path, env=env)
+    assert said.code == 0, said.err
+    assert "deploy: Fires on 1 of 1 ask and on 0 of 1 other." in said.out
+    assert len(provider.requests) == 2, "nothing is paid after the decision"

@@ -254,6 +254,7 @@ def test_parts_without_a_line_are_named(tmp_path: Path) -> None:
         system_prompt=SystemPrompt(replace=""),
         skills=("s",),
         agents=("reader",),
+        setting_sources=("project",),
         skill_listing="default",
         agent_files=("CLAUDE.md",),
     )
@@ -262,7 +263,7 @@ def test_parts_without_a_line_are_named(tmp_path: Path) -> None:
     assert list(agent(tmp_path).unsupported(arm, (tmp_path,))) == [
         "system_prompt.replace",
         "skills",
-        "skill_listing",
+        "setting_sources",
         "agents: tool Bash of reader",
         "agent_files",
     ]

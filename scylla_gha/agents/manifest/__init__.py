@@ -88,7 +88,6 @@ class ManifestAgent:
             "mcp_servers": bool(treatment.mcp_servers or (mode and mode.mcp_servers)),
             "agent_files": bool(treatment.agent_files),
             "setting_sources": treatment.setting_sources is not None,
-            "skill_listing": treatment.skill_listing == "default",
         }
         refused = [part for part, is_set in parts.items() if is_set and getattr(forms, part, None) is None]
         yield from (_YAML_NAMES.get(part, part) for part in refused)
