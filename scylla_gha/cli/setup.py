@@ -290,11 +290,12 @@ def doctor(repository: str | None, environment: str, branch: str, *, as_json: bo
 
 
 def _here() -> "Iterator[Finding]":
-    """Yield the findings that need no network."""
+    """Yield the findings that need no network beyond this machine and the address of the user's own model server."""
     from scylla_gha.onboarding.doctor import (
         caller_findings,
         machine_findings,
         mode_findings,
+        model_server_findings,
         providers_in_use,
         readiness_findings,
         repositories_findings,
@@ -304,6 +305,7 @@ def _here() -> "Iterator[Finding]":
 
     library, environ = options.library(), provider_environment()
     yield from machine_findings()
+    yield from model_server_findings(library, environ)
     yield from mode_findings(library)
     yield from repositories_findings(library, environ)
     yield from readiness_findings(environ)

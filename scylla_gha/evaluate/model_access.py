@@ -11,12 +11,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 from urllib.parse import urlsplit
 
 import click
 
-from scylla_gha.agents import InstalledAgent
+from scylla_gha.agents import AGENTS, InstalledAgent
 from scylla_gha.config.library import Library
+from scylla_gha.config.model_names import LOCAL_PROVIDER
 from scylla_gha.counting import counted, dollars
 from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import RefusedError, ToolError
@@ -26,9 +28,10 @@ from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.gateway.settings import GatewaySettings, ProviderAccess
 from scylla_gha.github_com import fixture_environment
 from scylla_gha.hub.client import HubProcess
+from scylla_gha.judge.judge_client import API_STYLE
 from scylla_gha.model.experiment import Experiment, agent_name
 from scylla_gha.model.plan import Cell, Estimate, Plan
-from scylla_gha.model.traffic import Role
+from scylla_gha.model.traffic import ModelInfo, Role
 from scylla_gha.plan import past_costs
 from scylla_gha.plan.budget import CellBudget
 from scylla_gha.plan.checks import with_model_ids
@@ -40,7 +43,10 @@ from scylla_gha.providers import (
     missing_key_text,
     provider_environment,
     provider_name,
+    shared_style,
 )
+from scylla_gha.providers.local_servers import ModelNeed, ModelServer, address_advice, require_served
+from scylla_gha.providers.openai import LocalServer
 from scylla_gha.redaction import Redactor
 from scylla_gha.redaction.patterns import secrets_in
 from scylla_gha.sandboxes import SANDBOXES
@@ -48,6 +54,7 @@ from scylla_gha.sandboxes.base import Sandbox
 from scylla_gha.store.run_folder import JUDGE_TRAFFIC, RunFolder, require_log_digests, traffic_of
 
 _NO_LIMIT = float("inf")
+_PANEL: Final = "the judge panel"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +131,10 @@ def require_credentials(
 ) -> None:
     """Check that there is a key for each provider whose models the agents or the judges of an experiment use.
 
+    A server of the user's own is asked for its models.
+
     Raises:
-        ToolError: there is neither a key nor a recording.
+        ToolError: there is neither a key nor a recording, or the user's own server lacks something.
         ConfigError: a model has no provider.
     """
     if recording.replay is not None:
@@ -133,7 +142,7 @@ def require_credentials(
     models, experiment, environ = library.models(), with_model_ids(experiment, library), provider_environment()
     asking = [name for name, installed in agents.items() if installed.agent.uses_model]
     users = {name: experiment.models_of(agent_name(name)[0]) for name in asking}
-    users |= {"the judge panel": experiment.judges} if experiment.judges else {}
+    users |= {_PANEL: experiment.judges} if experiment.judges else {}
     uses = [(who, model, provider_name(model, models)) for who, names in users.items() for model in names]
     faults = [
         missing_key_text(
@@ -146,7 +155,29 @@ def require_credentials(
         if (variable := missing_key(provider, environ))
     ]
     if faults:
-        raise ToolError("\n".join(f"{fault}, or give --replay" for fault in faults))
+        advice = f"; {address_advice()}" if any(LocalServer.base_url_variable in fault for fault in faults) else ""
+        raise ToolError("\n".join(f"{fault}, or give --replay" for fault in faults) + advice)
+    _require_local_models(uses, models, environ)
+
+
+def _require_local_models(
+    uses: list[tuple[str, str, str]], models: Mapping[str, ModelInfo], environ: Mapping[str, str]
+) -> None:
+    """Check the user's own server, which is asked for its list of models: `uses` are user, model and provider.
+
+    Raises:
+        ToolError: it does not answer, lacks a model, or does not serve the API of an agent or of judges.
+    """
+    styles: dict[str, dict[str, None]] = {}
+    for who, model, provider in uses:
+        if provider == LOCAL_PROVIDER:
+            spoken = AGENTS[agent_name(who)[0]].api_styles if who != _PANEL else (API_STYLE,)
+            style = shared_style(spoken, provider)  # planning refuses a model that its agent cannot ask
+            styles.setdefault(model, {}).update({style: None} if style else {})
+    access = ProviderAccess.of(LOCAL_PROVIDER, environ) if styles else None
+    if access:
+        needs = [ModelNeed(model, models[model].context_tokens, tuple(used)) for model, used in styles.items()]
+        require_served(ModelServer(access.base_url, access.bearer), needs)
 
 
 @contextmanager

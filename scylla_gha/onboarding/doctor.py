@@ -13,17 +13,22 @@ from typing import Final, Literal
 from scylla_gha.agents import AGENTS, find_agent
 from scylla_gha.config.installed_packages import installation
 from scylla_gha.config.library import Library
+from scylla_gha.config.model_names import LOCAL_PROVIDER
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, FixtureError, GitHubError, SandboxError, ToolError
+from scylla_gha.gateway.settings import ProviderAccess
 from scylla_gha.github_api.access import REPOSITORY
 from scylla_gha.github_com import fixture_environment, token_variable
 from scylla_gha.github_com.accounts import site_of
 from scylla_gha.mining.repository import checkout_of, origin_of
+from scylla_gha.model import slug
 from scylla_gha.model.mode import Mode
 from scylla_gha.onboarding.toolkit import Toolkit, host_and_name, toolkits_called
 from scylla_gha.plan.checks import used_providers
 from scylla_gha.prepare.tools import SYSTEM_PATH
 from scylla_gha.providers import PROVIDERS, missing_key, shared_style
+from scylla_gha.providers.local_servers import ModelServer, ServedModel, listed, local_servers
+from scylla_gha.providers.openai import LocalServer
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.docker.engine import connect
 from scylla_gha.system import process
@@ -36,6 +41,7 @@ _READINESS: Final = "readiness"  # id of findings
 _PACKAGES: Final = ("tree_sitter", "tree_sitter_python", "numpy", "scipy")
 _AGENT: Final = "claude-code"
 _SCRIPTS: Final = ("node", "npm")
+_MODELS: Final = "models"  # id of findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +194,45 @@ def _listeners() -> set[Path]:
         with contextlib.suppress(OSError):  # the process has ended
             words += path.read_bytes().decode(errors="replace").split("\0")[:2]
     return {Path(word) for word in words if word.endswith("/bin/Runner.Listener")}
+
+
+def model_server_findings(library: Library, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield findings about the model server that the environment names, or those at this machine's usual ports.
+
+    Args:
+        library: its models' files show which served models can be used.
+        environ: environment variables, which may contain the server's key.
+    """
+    variable = LocalServer.base_url_variable
+    access = ProviderAccess.of(LOCAL_PROVIDER, environ)
+    if access is None:
+        for program, server, models in local_servers():
+            what = f"a server answers at {server.base_url}, the port of {program}: {listed(models)}"
+            yield Finding(_MODELS, "optional", what, f"export {variable}={server.base_url}; {_use_of(models, library)}")
+        return
+    try:
+        models = ModelServer(access.base_url, access.bearer).models()
+    except ToolError as error:
+        yield Finding(_MODELS, "problem", str(error), f"unset {variable}, if you need no server of your own")
+        return
+    what = f"{variable} is {access.base_url}: {listed(models)}"
+    lacks_file = not any(model.id in library.models() for model in models)
+    yield Finding(_MODELS, "optional" if lacks_file else "ok", what, _use_of(models, library))
+
+
+def _use_of(models: Iterable[ServedModel], library: Library) -> str:
+    """Return how to use the first model that has a file, or else how to write the file of the first model."""
+    known = library.models()
+    model = next((model for model in models if model.id in known), None)
+    if model is not None:
+        return f"scylla-gha evaluate hello-local --model {model.id}"
+    model = next(iter(models), None)
+    if model is None:
+        return "load a model into it"
+    window = model.context_tokens or "NUMBER"
+    text = rf"id: {model.id}\nprovider: {LOCAL_PROVIDER}\ncontext_tokens: {window}\n"
+    file = f"config/models/{slug(model.id)}.yaml"
+    return f"mkdir -p config/models; printf '{text}' > {file}; scylla-gha evaluate hello-local --model {model.id}"
 
 
 def providers_in_use(library: Library) -> list[str]:
