@@ -28,7 +28,6 @@ from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.gateway.settings import GatewaySettings, ProviderAccess
 from scylla_gha.github_com import fixture_environment
 from scylla_gha.hub.client import HubProcess
-from scylla_gha.judge.judge_client import API_STYLE
 from scylla_gha.model.experiment import Experiment, agent_name
 from scylla_gha.model.plan import Cell, Estimate, Plan
 from scylla_gha.model.traffic import ModelInfo, Role
@@ -171,7 +170,8 @@ def _require_local_models(
     styles: dict[str, dict[str, None]] = {}
     for who, model, provider in uses:
         if provider == LOCAL_PROVIDER:
-            spoken = AGENTS[agent_name(who)[0]].api_styles if who != _PANEL else (API_STYLE,)
+            agent = AGENTS.get(agent_name(who)[0])  # None: the judge panel, which speaks every API
+            spoken = agent.api_styles if agent else PROVIDERS[provider].styles
             style = shared_style(spoken, provider)  # planning refuses a model that its agent cannot ask
             styles.setdefault(model, {}).update({style: None} if style else {})
     access = ProviderAccess.of(LOCAL_PROVIDER, environ) if styles else None
