@@ -21,6 +21,7 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
+from scylla_gha.counting import counted
 from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import ToolError
 from scylla_gha.lenient_json import inner_object
@@ -48,7 +49,7 @@ class ServedModel:
 
 @dataclass(frozen=True, slots=True)
 class ModelNeed:
-    """What an experiment needs of a server: a model, its context window, and API styles in which it is asked."""
+    """Need of an experiment: a served model, its context window, and API styles in which it is asked."""
 
     model: str
     context_tokens: int
@@ -162,7 +163,7 @@ def require_served(server: ModelServer, needs: Iterable[ModelNeed]) -> None:
         window = served[need.model].context_tokens
         if window is not None and window < need.context_tokens:
             raise ToolError(
-                f"{server.base_url} serves {need.model} with a context window of {window} tokens, but its file in "
+                f"{server.base_url} serves {need.model} with a context window of {counted(window, 'token')}, but its file in "
                 f"config/models/ has context_tokens: {need.context_tokens}; start the server with a larger window "
                 "(Ollama: OLLAMA_CONTEXT_LENGTH, llama.cpp: --ctx-size divided by --parallel, vLLM: --max-model-len), "
                 "or lower the number"
@@ -177,7 +178,7 @@ def require_served(server: ModelServer, needs: Iterable[ModelNeed]) -> None:
 
 def listed(models: Iterable[ServedModel]) -> str:
     """Return the ids of models for a message, with their context windows."""
-    names = [f"{m.id} ({m.context_tokens} tokens)" if m.context_tokens else m.id for m in models]
+    names = [f"{m.id} ({counted(m.context_tokens, 'token')})" if m.context_tokens else m.id for m in models]
     more = len(names) - _LISTED
     return (", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")) or "no model"
 

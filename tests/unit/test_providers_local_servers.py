@@ -45,7 +45,8 @@ def server(port: int, end: str = "/v1") -> ModelServer:
 def library(root: Path, *, window: int = 2048) -> Library:
     folder = root / "config" / "models"
     folder.mkdir(parents=True)
-    (folder / "small.yaml").write_text(f"id: small\nprovider: local\ncontext_tokens: {window}\n")
+    for name in ("small", "unloaded"):
+        (folder / f"{name}.yaml").write_text(f"id: {name}\nprovider: local\ncontext_tokens: {window}\n")
     return Library((root,))
 
 
@@ -115,13 +116,13 @@ def test_an_address_without_a_server_says_what_to_start(address: str) -> None:
 
 def asked(root: Path, monkeypatch: pytest.MonkeyPatch, port: int, **given: Any) -> None:
     monkeypatch.setenv(ADDRESS, f"http://127.0.0.1:{port}/v1")
-    experiment = make_experiment(agents=("nop",), models=(), judges=("small",))
+    experiment = make_experiment(agents=("nop",), models=(), judges=("small", "unloaded"))
     agents = {"nop": InstalledAgent(ShellAgent(), "", "1")}
     require_credentials(agents, experiment, library(root, **given), RecordingOptions())
 
 
 def test_the_judges_model_is_checked_before_anything_is_spent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serve(LLAMA) as port:
+    with serve(OLLAMA) as port:
         asked(tmp_path / "fits", monkeypatch, port)
         with pytest.raises(ToolError, match="start the server with a larger window"):
             asked(tmp_path / "large", monkeypatch, port, window=32768)
