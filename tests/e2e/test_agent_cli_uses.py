@@ -101,4 +101,5 @@ def test_a_skill_is_measured_with_another_agent(tmp_path: Path) -> None:
         said = scylla("skill", "deploy", *options, cwd=tmp_path, env=env)
     assert said.code == 0, said.err
     assert "deploy: Fires on 1 of 1 ask and on 0 of 1 other." in said.out
-    assert len(provider.requests) == 2, "nothing is paid after the decision"
+    (path,) = tmp_path.glob("runs/skill-deploy-triggers/*write-the-deploy-notes*/trial.json")
+    assert json.loads(path.read_text())["attempts"][-1]["requests"] == 1, "nothing is paid after the decision"
