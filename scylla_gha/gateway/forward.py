@@ -351,8 +351,8 @@ class ForwardedRequest:
         return web.Response(status=upstream.status, headers=to_client(upstream.headers), body=body)
 
     def _unreached(self, error: Exception) -> web.Response:
-        """Log that no answer came. Without a connection the request was free; otherwise its cost is unknown."""
-        is_free = isinstance(error, aiohttp.ClientConnectorError)
+        """Log that no answer came. A request that was not sent was free; otherwise its cost is unknown."""
+        is_free = isinstance(error, aiohttp.ClientConnectorError | CredentialError)
         self.entry.is_lost |= not is_free
         self.entry.fail(None, UNREACHABLE, is_free=is_free)
         message = f"{self._access.base_url} cannot be reached: {error}"

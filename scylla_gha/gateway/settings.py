@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Final, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from scylla_gha.egress_proxy import NETWORK_LOG, EgressPolicy
+from scylla_gha.egress_proxy import NETWORK_LOG, EgressPolicy, is_loopback
 from scylla_gha.errors import ConfigError
 from scylla_gha.gateway.evidence import UNREACHABLE
 from scylla_gha.model import Record, Text
@@ -35,14 +36,18 @@ class ProviderAccess(Record):
 
     @classmethod
     def of(cls, provider: str, environ: Mapping[str, str]) -> Self | None:
-        """Return the access to a provider that an environment gives; None if it gives none."""
+        """Return the access to a provider that an environment gives; None if it gives none.
+
+        Raises:
+            ConfigError: the address is not one, or a key would be sent to it unencrypted.
+        """
         if missing_key(provider, environ) is not None:
             return None
         api = PROVIDERS[provider]
         credentials = api.credentials(environ)
         keys = (name for name in api.credential_variables if environ.get(name))
         variables = (*keys, *api.federation_variables, api.base_url_variable)
-        return cls(
+        access = cls(
             provider=provider,
             upstream=environ.get(api.base_url_variable, ""),
             variable=variables[0],
@@ -50,6 +55,26 @@ class ProviderAccess(Record):
             bearer=credentials.bearer,
             federation=credentials.federation,
         )
+        access._require_safe_address()
+        return access
+
+    def _require_safe_address(self) -> None:
+        variable = self.api.base_url_variable
+        try:
+            parts = urlsplit(self.base_url)
+            host = parts.hostname
+        except ValueError:
+            parts, host = urlsplit(""), None
+        if parts.scheme not in {"http", "https"} or not host:
+            raise ConfigError(
+                f"{variable}: {self.base_url!r} is not an address; write it with http:// or https://, such as "
+                "https://api.example.com/v1"
+            )
+        if parts.scheme == "http" and not is_loopback(host) and (self.secrets or self.federation):
+            raise ConfigError(
+                f"{variable}: {self.base_url} would get the value of {self.variable} unencrypted; use https, or reach "
+                "the server by an address of this machine, such as a tunnel of ssh -L; or unset the key"
+            )
 
     @property
     def api(self) -> Provider:

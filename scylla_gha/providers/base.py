@@ -242,6 +242,16 @@ class UsageReader(Protocol):
         """Use of server tools and service tiers: costs in addition to tokens, and factors of the token price."""
 
 
+@dataclass(frozen=True, slots=True)
+class ListedModel:
+    """A model in a provider's own list, with what the list states: limits, and prices in USD per million tokens."""
+
+    id: str
+    context_tokens: int | None = None
+    max_output_tokens: int | None = None
+    prices: Mapping[str, float] = field(default_factory=dict)
+
+
 class ApiStyle(Protocol):
     """A form of requests and responses, such as the Messages API. Several providers may serve it.
 
@@ -265,6 +275,12 @@ class ApiStyle(Protocol):
             target: path and query of the client's request.
             model: id of the requested model.
         """
+
+    def list_target(self, after: str | None) -> str:
+        """Return path and query of a page of the provider's list of models; `after` is from the page before it."""
+
+    def read_list(self, page: Body) -> tuple[list[ListedModel], str | None] | None:
+        """Read a page of a list of models, and what the next page is asked with; None if it is not such a page."""
 
     def session_token(self, headers: Mapping[str, str], query: Mapping[str, str]) -> str:
         """Return the dummy key of a client's request, or an empty string."""

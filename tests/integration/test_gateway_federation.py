@@ -53,6 +53,8 @@ def test_without_a_token_the_request_fails_and_says_why(tmp_path: Path, rule: st
         given = federation(provider, rule, token)
         with hosted(tmp_path, provider.url, api_key=None, federation=given) as host:
             reply = ask(host.open(), question())
+    (answer,) = host.answered()
+    assert answer.usd == 0.0, "nothing was sent, so it cost nothing"
     assert reply.status >= 500
     assert "ANTHROPIC_FEDERATION_RULE_ID" in reply.error["message"]
     assert (provider.requests, token in reply.error["message"]) == ([], False)

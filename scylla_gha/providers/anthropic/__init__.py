@@ -11,16 +11,17 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import orjson
 from multidict import CIMultiDict
 
 from scylla_gha.egress_proxy import is_loopback
+from scylla_gha.lenient_json import whole_number
 from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.providers.anthropic.request import apply_settings, ask, lower_max_tokens, parse_request
 from scylla_gha.providers.anthropic.response import MessageUsage, join_split
-from scylla_gha.providers.base import ApiStyle, Circumstances, ModelRequest, RateLimit
+from scylla_gha.providers.base import ApiStyle, Body, Circumstances, ListedModel, ModelRequest, RateLimit, objects
 from scylla_gha.providers.credentials import CredentialError, Credentials, Federation, TokenSource
 from scylla_gha.providers.json_requests import name_model
 from scylla_gha.retry_after import decimal_number, retry_after_seconds
@@ -65,6 +66,25 @@ class MessagesStyle:
     def url(self, base_url: str, target: str, model: str) -> str:  # noqa: ARG002 the Protocol's signature
         """Return the address with the client's path. `/v1` at its end, as in addresses of other APIs, is left out."""
         return base_url.removesuffix("/v1") + target
+
+    def list_target(self, after: str | None) -> str:
+        """Return path and query of a page with up to 1,000 models (type `ModelInfo` of the SDK anthropic 2.12)."""
+        return f"/v1/models?{urlencode({'limit': 1000, **({'after_id': after} if after else {})})}"
+
+    def read_list(self, page: Body) -> tuple[list[ListedModel], str | None] | None:
+        """Read a page of the list; newer servers state the limits of a model."""
+        if not isinstance(page.get("data"), list):
+            return None
+        models = [
+            ListedModel(
+                str(model.get("id")),
+                whole_number(model.get("max_input_tokens")),
+                whole_number(model.get("max_tokens")),
+            )
+            for model in objects(page["data"])
+        ]
+        last = page.get("last_id") if page.get("has_more") else None
+        return models, last if isinstance(last, str) else None
 
     def session_token(self, headers: Mapping[str, str], query: Mapping[str, str]) -> str:  # noqa: ARG002 the same
         """Return the key in `x-api-key` or `authorization`."""

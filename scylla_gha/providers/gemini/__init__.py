@@ -8,18 +8,19 @@ import secrets
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Final
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import orjson
 from multidict import CIMultiDict
 
-from scylla_gha.lenient_json import InvalidJsonError, inner_object, parse_json
+from scylla_gha.lenient_json import InvalidJsonError, inner_object, parse_json, whole_number
 from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.providers.base import (
     ApiStyle,
     Body,
     Circumstances,
     KeyProvider,
+    ListedModel,
     ModelRequest,
     RateLimit,
     objects,
@@ -67,9 +68,30 @@ class GeminiStyle:
     def url(self, base_url: str, target: str, model: str) -> str:
         """Return the address for a model and the client's method, without a key that the client had in its query."""
         parts = urlsplit(target)
+        if ":" not in parts.path:
+            return base_url.removesuffix(_VERSION) + target
         method = parts.path.rpartition(":")[2]
         query = "?alt=sse" if parse_qs(parts.query).get("alt") == ["sse"] else ""
         return f"{base_url.removesuffix(_VERSION)}{_VERSION}/models/{quote(model, safe='')}:{method}{query}"
+
+    def list_target(self, after: str | None) -> str:
+        """Return path and query of a page with up to 1,000 models (ai.google.dev/api/models, 2026-11-28)."""
+        return f"{_VERSION}/models?{urlencode({'pageSize': 1000, **({'pageToken': after} if after else {})})}"
+
+    def read_list(self, page: Body) -> tuple[list[ListedModel], str | None] | None:
+        """Read a page of the list; names begin with `models/`."""
+        if not isinstance(page.get("models"), list):
+            return None
+        models = [
+            ListedModel(
+                str(model.get("name")).removeprefix("models/"),
+                whole_number(model.get("inputTokenLimit")),
+                whole_number(model.get("outputTokenLimit")),
+            )
+            for model in objects(page["models"])
+        ]
+        token = page.get("nextPageToken")
+        return models, token if isinstance(token, str) and token else None
 
     def session_token(self, headers: Mapping[str, str], query: Mapping[str, str]) -> str:
         """Return the key in `x-goog-api-key`, in the query's `key`, or as a bearer token."""

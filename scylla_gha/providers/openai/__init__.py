@@ -4,6 +4,7 @@ Sources: developers.openai.com/api/docs (guides, rate limits; reference, headers
 (2026-11-28).
 """
 
+import math
 import re
 import secrets
 from abc import ABC, abstractmethod
@@ -16,7 +17,7 @@ import orjson
 from multidict import CIMultiDict
 from pydantic import JsonValue
 
-from scylla_gha.lenient_json import inner_object
+from scylla_gha.lenient_json import inner_object, whole_number
 from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.providers.answers import AnswerReader
 from scylla_gha.providers.anthropic import MessagesStyle
@@ -25,9 +26,11 @@ from scylla_gha.providers.base import (
     Body,
     Circumstances,
     KeyProvider,
+    ListedModel,
     ModelQuestion,
     ModelRequest,
     RateLimit,
+    objects,
     parse_object,
 )
 from scylla_gha.providers.credentials import Credentials
@@ -48,6 +51,14 @@ _SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _MAX_EXHAUSTED_SECONDS: Final = 60.0  # limits are refilled all the time: some is free long before the reset
 NO_CREDIT: Final = "insufficient_quota"  # code of a 429 that waiting does not help
 _TOKEN_BYTES: Final = 96
+# Keys of OpenRouter's prices, in USD per token (openrouter.ai/docs/models, 2026-11-28).
+_PRICES: Final = {
+    "input": "prompt",
+    "output": "completion",
+    "cache_read": "input_cache_read",
+    "cache_write_5m": "input_cache_write",
+}
+_MILLION: Final = 1_000_000
 _ROUTER_KEY_BYTES: Final = 32
 
 
@@ -64,6 +75,18 @@ class OpenAIStyle(ABC):
         if urlsplit(base_url).path:
             return base_url + target.removeprefix("/v1")
         return base_url + target
+
+    def list_target(self, after: str | None) -> str:
+        """Return path and query of the list; OpenRouter's link to the next page has its query."""
+        return f"/v1/models{f'?{after}' if after else ''}"
+
+    def read_list(self, page: Body) -> tuple[list[ListedModel], str | None] | None:
+        """Read a page of the list. OpenAI states ids alone, OpenRouter limits and prices, vLLM the context."""
+        if not isinstance(page.get("data"), list):
+            return None
+        following = inner_object(page, "links").get("next")
+        query = urlsplit(following).query if isinstance(following, str) else ""
+        return [_listed(model) for model in objects(page["data"])], query or None
 
     def session_token(self, headers: Mapping[str, str], query: Mapping[str, str]) -> str:  # noqa: ARG002 the same
         """Return the bearer token."""
@@ -180,6 +203,26 @@ class ChatStyle(OpenAIStyle):
     def client_filter(self, request: ModelRequest) -> chat.UsageEventFilter | None:
         """Return a filter of the event with the usage, if the client did not ask for it."""
         return chat.UsageEventFilter() if request.hides_usage else None
+
+
+def _listed(model: Body) -> ListedModel:
+    pricing, top = inner_object(model, "pricing"), inner_object(model, "top_provider")
+    stated = ((kind, _price(pricing.get(key))) for kind, key in _PRICES.items())
+    return ListedModel(
+        str(model.get("id")),
+        whole_number(model.get("context_length", model.get("max_model_len"))),
+        whole_number(top.get("max_completion_tokens")),
+        {kind: usd * _MILLION for kind, usd in stated if usd is not None},
+    )
+
+
+def _price(text: object) -> float | None:
+    """Return a price, which is a number or a text; None for others, such as -1 of a router whose price depends."""
+    try:
+        usd = float(text) if isinstance(text, str | int | float) else -1.0
+    except ValueError:
+        return None
+    return usd if 0 <= usd < math.inf else None
 
 
 def error_code(body: bytes) -> str:
