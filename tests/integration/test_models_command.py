@@ -31,7 +31,7 @@ ADDRESSES = {
 }
 KEY = "list-canary-0123456789"
 Page = Callable[[str, dict[str, list[str]]], tuple[int, Any]]
-OURS = Library([ROOT]).models()
+OURS = Library((ROOT,)).models()
 
 
 @dataclass
