@@ -48,7 +48,7 @@ class AttemptTraffic:
         subscription: True if a subscription paid, so that amounts in USD are list prices.
         network: hosts that the agent contacted; None if there was no session.
         uses: uses of the declared resources; None: unknown.
-        kept_waiting: seconds at the attempt's end in which the provider sent no byte of an answer.
+        kept_waiting: seconds at the attempt's end in which the provider sent no byte of the awaited answer.
     """
 
     account: TrafficSummary
@@ -220,7 +220,7 @@ def _silent_provider(case: _Case) -> TranscriptSummary | None:
     seconds = case.traffic.kept_waiting
     if not case.finished.timed_out or seconds < min(_WAIT_SHARE * case.finished.seconds, _WAIT_SECONDS):
         return None
-    reason = f"{case.summary.reason}, when a request had been without an answer for {seconds:.0f} s"
+    reason = f"{case.summary.reason}, when the provider had sent nothing for {seconds:.0f} s"
     return _with(case, Outcome.PROVIDER_ERROR, reason, retryable=True)
 
 

@@ -25,6 +25,8 @@ _TOO_MANY: Final = str(HTTPStatus.TOO_MANY_REQUESTS.value)
 _ACCESS_STATUSES: Final = frozenset({"401", "402", "403", "404"})
 # Statuses that a request can cause: it asks for a file or a model that does not exist, or is not allowed.
 _REQUEST_STATUSES: Final = frozenset({"403", "404"})
+_OF_ANSWER: Final = ("status", "error", "fault", "first_byte_seconds", "silent_seconds")
+_CLOSING_SECONDS: Final = 10.0  # between the end of a client's connections and the known end of the client
 
 
 class ProviderEvidence(Record):
@@ -42,7 +44,9 @@ class ProviderEvidence(Record):
     )
     is_lasting: bool = Field(default=False, description="True if the next session would meet the same fault")
     silent_since: datetime.datetime | None = Field(
-        default=None, description="Time when a streamed request that got no byte was sent; None: no such request"
+        default=None,
+        description="Time of the last byte for a streamed request that was waiting for more of its answer, or when it "
+        "was sent if no byte came; None: no such request",
     )
     limited_seconds: float = Field(
         default=0.0,
@@ -125,12 +129,17 @@ def is_whole(answer: ResponseRecord) -> bool:
 
 
 def _as_seen(answer: ResponseRecord, request: RequestRecord, until: datetime.datetime | None) -> ResponseRecord:
-    """Return the answer as the client saw it before it ended at `until`: empty if the answer began later."""
+    """Return the answer as the client saw it before it ended at `until`: empty if the answer began later.
+
+    An answer that the client left before its end is not a silence of the provider.
+    """
     if until is None or not _has_begun(answer):
         return answer
-    began = request.at + datetime.timedelta(seconds=answer.waited_seconds + (answer.first_byte_seconds or 0.0))
-    unseen = {"status": None, "complete": False, "error": None, "fault": None, "first_byte_seconds": None}
-    return answer if began <= until else answer.model_copy(update=unseen)
+    sent = request.at + datetime.timedelta(seconds=answer.waited_seconds)
+    if sent + datetime.timedelta(seconds=answer.first_byte_seconds or 0.0) > until:
+        return answer.model_copy(update=dict.fromkeys(_OF_ANSWER) | {"complete": False})
+    has_left = sent + datetime.timedelta(seconds=answer.seconds + _CLOSING_SECONDS) < until
+    return answer.model_copy(update={"silent_seconds": None}) if has_left else answer
 
 
 def _has_begun(answer: ResponseRecord) -> bool:
@@ -146,8 +155,9 @@ def _is_waiting(answer: ResponseRecord) -> bool:
 
 
 def _silent_since(request: RequestRecord, answer: ResponseRecord) -> datetime.datetime | None:
-    """Return the time at which the request was sent, if it was still waiting for its first byte at the end."""
-    is_waiting = _is_waiting(answer) and answer.error is None and not answer.crowded
-    if not (is_waiting and request.streamed):
+    """Return the time of the last byte, or else of the request, if it was still waiting for a byte at the end."""
+    is_silent = _is_waiting(answer) or (answer.silent_seconds is not None and answer.fault is None)
+    if not is_silent or answer.error is not None or answer.crowded or not request.streamed:
         return None
-    return request.at + datetime.timedelta(seconds=answer.waited_seconds)
+    passed = 0.0 if answer.silent_seconds is None else answer.seconds - answer.silent_seconds
+    return request.at + datetime.timedelta(seconds=answer.waited_seconds + passed)

@@ -326,6 +326,7 @@ class ForwardedRequest:
                     chunks.append(chunk)
                 began = time.monotonic()
                 await answer.write(wanted(chunk))
+                self.entry.passed_on()
                 stalled += time.monotonic() - began
             is_whole = True
             await answer.write(wanted(b""))

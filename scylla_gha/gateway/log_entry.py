@@ -57,6 +57,7 @@ class RequestLogEntry:
     _received: int = 0
     _sent_at: float = field(default_factory=time.monotonic)
     _first_byte: float | None = None
+    _passed_on_at: float | None = None
     _is_request_written: bool = False
     _is_closed: bool = False
 
@@ -102,7 +103,7 @@ class RequestLogEntry:
     def sent(self) -> None:
         """Start the clock of a new try, and drop the answer of an earlier try."""
         self._sent_at = time.monotonic()
-        self._first_byte = None
+        self._first_byte = self._passed_on_at = None
         self.status = self.error = None
         self._received = 0
         self.usage = self.style.usage_reader(streamed=False, reads=self.session.reads)
@@ -115,12 +116,17 @@ class RequestLogEntry:
 
     def feed(self, chunk: bytes) -> None:
         """Read the next bytes of the answer; after the last event of a stream the entry is closed."""
+        self._passed_on_at = None
         if self._first_byte is None:
             self._first_byte = time.monotonic() - self._sent_at
         self._received += len(chunk)
         self.usage.feed(chunk)
         if self.usage.complete:
             self.close()
+
+    def passed_on(self) -> None:
+        """Record that the client has the bytes so far: from now on, the provider is silent."""
+        self._passed_on_at = time.monotonic()
 
     def refuse(self, status: int, error: str) -> None:
         """Record that the gateway itself refuses the request."""
@@ -171,6 +177,7 @@ class RequestLogEntry:
             waited_seconds=round(self.waited, 6),
             first_byte_seconds=None if self._first_byte is None else round(self._first_byte, 6),
             seconds=round(time.monotonic() - self._sent_at, 6),
+            silent_seconds=self._silence(),
         )
         self._write_answer(answer, calls)
         self.session.token_counter.add(tokens, self.characters)
@@ -191,6 +198,12 @@ class RequestLogEntry:
         if not self._is_request_written:
             self._is_request_written = True
             self.session.log.write(self.record)
+
+    def _silence(self) -> float | None:
+        """Return the seconds without a byte until now of an answer that has begun and not ended."""
+        if self._passed_on_at is None or self.usage.complete:
+            return None
+        return round(time.monotonic() - self._passed_on_at, 6)
 
     def _charged(self, tokens: Tokens | None) -> float | None:
         """Return a high guess of the USD to charge for a request of unknown cost."""

@@ -364,6 +364,12 @@ class ResponseRecord(Record):
         default=None, description="Time in seconds from the last try to the first byte; None: no answer"
     )
     seconds: float = Field(description="Time in seconds from the last try to the end of the answer")
+    silent_seconds: float | None = Field(
+        default=None,
+        exclude_if=lambda seconds: seconds is None,
+        description="Time in seconds without a byte at the end of an incomplete answer; None: the answer is complete, "
+        "did not begin, or the client did not read it",
+    )
 
     @property
     def usage(self) -> Usage:

@@ -57,12 +57,16 @@ def next_answer(
     """
     if style.has_result(body):
         return ScriptedAnswer()
-    schemas = dict(style.offered(body))
     if asked:
-        return ScriptedAnswer(call=asked if asked.tool in schemas else None)
-    shell = next((name for name in _SHELLS if name in schemas), None)
-    call = ToolRequest("scripted", shell, _arguments(schemas[shell], command)) if shell else None
-    return ScriptedAnswer(call=call)
+        return ScriptedAnswer(call=asked if asked.tool in dict(style.offered(body)) else None)
+    return ScriptedAnswer(call=shell_call(style, body, command))
+
+
+def shell_call(style: ScriptedStyle, body: Body, command: str, name: str = "scripted") -> ToolRequest | None:
+    """Return a use of the shell that a request offers, with this id; None if it offers none."""
+    schemas = dict(style.offered(body))
+    shell = next((tool for tool in _SHELLS if tool in schemas), None)
+    return ToolRequest(name, shell, _arguments(schemas[shell], command)) if shell else None
 
 
 def _arguments(schema: Body, command: str) -> Body:

@@ -1,17 +1,21 @@
 """Experiments with agent CLIs that have a manifest, at the versions with which their manifests were measured."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from scylla_gha.agents import AGENTS
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.model.agent_manifest import AgentManifest
-from scylla_gha.providers.scripted import scripted_provider
+from scylla_gha.providers import PROVIDERS
+from scylla_gha.providers.base import Body, ToolRequest
+from scylla_gha.providers.scripted import next_answer
+from scylla_gha.providers.scripted_style import ScriptedAnswer, ScriptedStyle
+from tests.support.claude_versions import NEWEST
 from tests.support.command import Said, scylla
+from tests.support.engine import found_by
 from tests.support.materials import SERVER
-from tests.support.provider import Body, Say, serve, tool_results
+from tests.support.model_apis import Script
 from tests.support.repository import write_tree
 
 LIBRARY = Library((toolkit_root(),))
@@ -24,6 +28,7 @@ MODELS = {
     "gemini": ("gemini-3.8-flash", "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY"),
     "openai-chat": ("gpt-5.5", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
 }
+CLIS = tuple(sorted({"claude-code", *MANIFESTS}))
 STYLES = [(name, style) for name, manifest in sorted(MANIFESTS.items()) for style in manifest.api_styles]
 OPENAI_MODEL = """\
 id: gpt-5.5
@@ -35,17 +40,17 @@ price:
 """
 WRITE = "printf 'print(\"Hello, World!\")\\n' > hello.py && python3 hello.py"
 SUBMIT = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
-SHELLS = ("run_shell_command", "bash", "Bash", "shell", "exec_command")
+EDIT = 'hello.py\n```\nprint("Hello, World!")\n```\n'
 EXPERIMENT = """\
 id: probe
 question: What becomes of this?
 scenarios: [001-hello-world]
 agents: [{agent}]
 variants: [{variants}]
-models: [{model}]
+models: [{models}]
 repetitions: 1
 baseline: {baseline}
-sandbox: bubblewrap
+sandbox: {sandbox}
 limits: {{timeout_seconds: {seconds}, api_retries: 0, provider_retries: 0, rate_limit_seconds: 1{limits}}}
 retry: {{attempts: 1, backoff_seconds: 0}}
 """
@@ -76,56 +81,45 @@ PART = {
 
 
 def pinned(name: str) -> str:
-    """The agent at the newest version that its manifest was measured with."""
+    """The agent at the newest version that its manifest, or for Claude Code its inventory, was measured with."""
+    if name not in MANIFESTS:
+        return f"{name}@{NEWEST}"
     return f"{name}@{max(MANIFESTS[name].package.dates, key=lambda version: MANIFESTS[name].package.dates[version])}"
 
 
 def takes(name: str, sub_test: str) -> bool:
     """Whether the CLI can take the treatment of a sub-test."""
+    if name not in MANIFESTS:
+        return sub_test != "01-instructions"  # its own file is CLAUDE.md
     own = MANIFESTS[name].treatment
     if sub_test in PART:
         return getattr(own, PART[sub_test]) is not None
     return sub_test == "00-none" or bool({"AGENTS.md", "/AGENTS.md"} & {*(own.agent_files or ())})
 
 
-def diligent(body: Body) -> Say:
-    """Write the file by the CLI's own shell tool, or in the answer if it has no tools; end when it is written."""
-    if not body.get("tools"):
-        return Say('hello.py\n```\nprint("Hello, World!")\n```\n')
-    if tool_results(body):
-        is_mini = "COMPLETE_TASK" in json.dumps(body["messages"])
-        return Say("I end.", "bash", {"command": SUBMIT}) if is_mini else Say("Done.")
-    shell = next(tool for tool in body["tools"] if tool.get("name") in SHELLS)
-    schema = shell["input_schema"]
-    values = {"boolean": False, "number": 10, "integer": 10}
-    others = {
-        name: values.get(schema["properties"][name].get("type"), "Write the file")
-        for name in schema.get("required", ())
-        if name != "command"
-    }
-    return Say("I write it.", shell["name"], {"command": WRITE, **others})
+def diligent(name: str) -> Script:
+    """Write the file by the CLI's own shell, or in an answer to a CLI without tools; then end."""
+    is_mini = name == "mini-swe-agent"
+
+    def script(style: ScriptedStyle, body: Body, _: str = "") -> ScriptedAnswer:
+        answer = next_answer(style, body, WRITE)
+        if answer.call:
+            return answer
+        if not style.has_result(body):
+            return ScriptedAnswer(EDIT)
+        return ScriptedAnswer("I end.", ToolRequest("submit", "bash", {"command": SUBMIT})) if is_mini else answer
+
+    return script
 
 
 def style(name: str) -> str:
     """The API style of a CLI's models in tests of treatments and faults."""
-    return next(style for style in MODELS if style in MANIFESTS[name].api_styles)
+    return next(style for style in MODELS if style in AGENTS[name].api_styles)
 
 
-@contextmanager
-def working_provider(name: str, api_style: str = "") -> Iterator[str]:
-    """Serve a model that lets the CLI write the file; yield the address. aider has no tools, and gets a text."""
-    if (api_style or style(name)) == "anthropic-messages":
-        with serve(diligent) as provider:
-            yield provider.url
-    else:
-        submits = f"{WRITE.partition(' && ')[0]} && {SUBMIT}"
-        with scripted_provider(submits if name == "mini-swe-agent" else WRITE) as url:
-            yield url
-
-
-def arm(name: str, variant: str, api_style: str = "") -> str:
+def arm(name: str, variant: str, model: str = "") -> str:
     """The id of an arm."""
-    return f"{variant.lower().replace('/', '-')}.{name}.{MODELS[api_style or style(name)][0]}"
+    return f"{variant.lower().replace('/', '-')}.{name}.{model or MODELS[style(name)][0]}"
 
 
 def evaluate(
@@ -137,25 +131,44 @@ def evaluate(
     seconds: int = 100,
     limits: str = "",
     api_style: str = "",
+    sandbox: str = "bubblewrap",
+    models: tuple[str, ...] = (),
+    options: tuple[str, ...] = (),
 ) -> Said:
     """Evaluate an agent in a folder, with the provider at an address."""
-    write_experiment(root, name, variants, seconds, limits, api_style)
+    write_experiment(
+        root, name, variants, seconds=seconds, limits=limits, api_style=api_style, sandbox=sandbox, models=models
+    )
     _, address, key = MODELS[api_style or style(name)]
-    env = {address: url, key: "sk-ant-canary-0123456789"}
-    return scylla("evaluate", "probe.yaml", "--yes", "--json", cwd=root, env=env)
+    env = {address: url, key: "sk-ant-canary-0123456789", **(found_by() if sandbox == "docker" else {})}
+    return scylla("evaluate", "probe.yaml", "--yes", "--json", *options, cwd=root, env=env)
 
 
 def write_experiment(
-    root: Path, name: str, variants: tuple[str, ...], seconds: int = 100, limits: str = "", api_style: str = ""
+    root: Path,
+    name: str,
+    variants: tuple[str, ...],
+    *,
+    seconds: int = 100,
+    limits: str = "",
+    api_style: str = "",
+    sandbox: str = "bubblewrap",
+    models: tuple[str, ...] = (),
 ) -> None:
-    """Write the experiment of an agent."""
+    """Write the experiment of an agent, with one model, or with models of its API that have these names."""
+    used = api_style or style(name)
+    provider = next(provider for provider, kind in PROVIDERS.items() if used in kind.styles)
+    for model in models:
+        text = OPENAI_MODEL.replace("gpt-5.5", model).replace("openai", provider)
+        write_tree(root, {f"config/models/{model}.yaml": text})
     text = EXPERIMENT.format(
         agent=pinned(name),
         variants=", ".join(variants),
-        model=MODELS[api_style or style(name)][0],
-        baseline=arm(name, variants[0], api_style),
+        models=", ".join(models or [MODELS[used][0]]),
+        baseline=arm(name, variants[0], model=models[0] if models else MODELS[used][0]),
         seconds=seconds,
         limits=limits,
+        sandbox=sandbox,
     )
     write_tree(root, {"probe.yaml": text, "config/models/gpt-5.5.yaml": OPENAI_MODEL})
 
@@ -172,9 +185,9 @@ def write_treatments(root: Path) -> Path:
     return write_tree(root, {**FILES, "config/tiers/T1.yaml": tier})
 
 
-def attempts(root: Path) -> dict[str, dict[str, Any]]:
+def attempts(root: Path, run: str = "probe") -> dict[str, dict[str, Any]]:
     """The last attempt of each arm's trial, by the arm's id."""
-    paths = sorted(root.glob("runs/probe/*/trial.json"))
+    paths = sorted(root.glob(f"runs/{run}/*/trial.json"))
     return {path.parent.name.split("--")[1]: json.loads(path.read_text())["attempts"][-1] for path in paths}
 
 

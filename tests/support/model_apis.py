@@ -4,6 +4,7 @@ The same cases for each style: what a request is, where its key is, and what one
 """
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from typing import Any
 from scylla_gha.model.traffic import ModelPrice, Tokens
 from scylla_gha.providers.base import Body
 from scylla_gha.providers.scripted import STYLES
-from scylla_gha.providers.scripted_style import ScriptedAnswer
+from scylla_gha.providers.scripted_style import ScriptedAnswer, ScriptedStyle
 
 HELLO = ScriptedAnswer("Hello, Mars.")
 RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
@@ -23,7 +24,10 @@ RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
 
 @dataclass(frozen=True)
 class Fault:
-    """A failure in the place of an answer: a status, a stream that is cut after some events, or silence."""
+    """A failure in the place of an answer: a status, an answer that is cut after some events, or silence.
+
+    With `cut_after` and `hangs`, the answer begins, and the silence follows.
+    """
 
     status: int | None = None
     headers: dict[str, str] = field(default_factory=dict)
@@ -31,6 +35,10 @@ class Fault:
     details: tuple[Body, ...] = ()
     cut_after: int | None = None
     hangs: bool = False
+    hangs_up: bool = False  # the connection ends without an answer
+
+
+Script = Callable[[ScriptedStyle, Body, str], ScriptedAnswer | Fault]  # the text is the model
 
 
 @dataclass(frozen=True)
@@ -102,7 +110,7 @@ CASES = [RESPONSES, CHAT, GEMINI]
 
 @dataclass
 class ModelApis:
-    """A running server. It fails by `faults`, one for each request, and then answers."""
+    """A running server. It fails by `faults`, one for each request, and then answers, by its script if it has one."""
 
     url: str
     faults: list[Fault] = field(default_factory=list)
@@ -111,16 +119,28 @@ class ModelApis:
     targets: list[str] = field(default_factory=list)
     answer: ScriptedAnswer = HELLO
     edit: Callable[[str], str] = lambda event: event  # what is sent for an event of a stream
+    script: Script | None = None
     ended: threading.Event = field(default_factory=threading.Event)
+
+    def next_answer(self, style: ScriptedStyle, body: Body, path: str) -> ScriptedAnswer | Fault:
+        """Return what the next request gets."""
+        if self.script is not None:
+            in_path = re.search(r"/models/([^/:]+):", path)
+            return self.script(style, body, in_path[1] if in_path else str(body.get("model")))
+        return self.faults.pop(0) if self.faults else self.answer
 
 
 @contextmanager
 def serving(
-    *faults: Fault, answer: ScriptedAnswer = HELLO, edit: Callable[[str], str] = lambda event: event
+    *faults: Fault,
+    answer: ScriptedAnswer = HELLO,
+    edit: Callable[[str], str] = lambda event: event,
+    script: Script | None = None,
 ) -> Iterator[ModelApis]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.daemon_threads = True
-    apis = ModelApis(f"http://127.0.0.1:{server.server_address[1]}", list(faults), answer=answer, edit=edit)
+    url = f"http://127.0.0.1:{server.server_address[1]}"
+    apis = ModelApis(url, list(faults), answer=answer, edit=edit, script=script)
     server.apis = apis  # type: ignore[attr-defined]
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
@@ -147,39 +167,53 @@ class _Handler(BaseHTTPRequestHandler):
         apis.targets.append(self.path)
         path = self.path.partition("?")[0]
         style = next(style for style in STYLES if style.PATHS.search(path) or style.COUNT_PATHS.search(path))
-        fault = apis.faults.pop(0) if apis.faults else None
-        if fault is not None and fault.status is not None:
+        following = apis.next_answer(style, body, path)
+        fault = following if isinstance(following, Fault) else Fault()
+        answer = apis.answer if isinstance(following, Fault) else following
+        if fault.status is not None:
             error = {"message": "scripted", "type": fault.code, "code": fault.code, "details": list(fault.details)}
-            self._send(fault.status, json.dumps({"error": error}), "application/json", fault.headers)
-        elif fault is not None and fault.hangs:
-            apis.ended.wait(60)
-            self.close_connection = True
+            self._send(fault.status, json.dumps({"error": error}), fault.headers)
+        elif fault.hangs_up or (fault.hangs and fault.cut_after is None):
+            self._end(fault)
         elif style.COUNT_PATHS.search(path):
-            self._send(200, json.dumps(style.count()), "application/json")
+            self._send(200, json.dumps(style.count()))
         elif style.is_streamed(path, body):
-            self._stream(list(style.events(body, apis.answer)), fault)
+            self._stream(list(style.events(body, answer)), fault)
         else:
-            self._send(200, json.dumps(style.whole(body, apis.answer)), "application/json")
+            self._send(200, json.dumps(style.whole(body, answer)), cut=fault)
 
-    def _stream(self, events: list[str], fault: Fault | None) -> None:
+    def _stream(self, events: list[str], fault: Fault) -> None:
         edit = self.server.apis.edit  # type: ignore[attr-defined]
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
-        for event in events[: fault.cut_after if fault else None]:
+        for event in events[: fault.cut_after]:
             data = edit(event).encode()
             self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
             time.sleep(0.005)
-        if fault is None:
+        if fault.cut_after is None:
             self.wfile.write(b"0\r\n\r\n")
         else:
-            self.close_connection = True
+            self._end(fault)
 
-    def _send(self, status: int, text: str, kind: str, headers: dict[str, str] | None = None) -> None:
+    def _send(self, status: int, text: str, headers: dict[str, str] | None = None, cut: Fault = Fault()) -> None:
         content = text.encode()
         self.send_response(status)
-        for name, value in {"content-type": kind, "content-length": str(len(content)), **(headers or {})}.items():
+        kept = {"content-type": "application/json", "content-length": str(len(content))}
+        for name, value in {**kept, **(headers or {})}.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(content)
+        if cut.cut_after is None:
+            self.wfile.write(content)
+        else:
+            self.wfile.write(content[: len(content) // 2])
+            self._end(cut)
+
+    def _end(self, fault: Fault) -> None:
+        """End the connection, after a silence if the fault has one."""
+        if fault.hangs:
+            apis: ModelApis = self.server.apis  # type: ignore[attr-defined]
+            self.wfile.flush()
+            apis.ended.wait(600)
+        self.close_connection = True

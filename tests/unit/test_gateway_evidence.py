@@ -124,6 +124,20 @@ def test_silence_is_a_streamed_request_without_any_byte() -> None:
     assert proved(SILENT, {}).silent_since is None
 
 
+def test_silence_in_the_middle_of_an_answer_is_the_providers_if_the_client_stayed_to_the_end() -> None:
+    begun = {"status": 200, "complete": False, "first_byte_seconds": 0.5, "seconds": 40.0, "waited_seconds": 2.0}
+    paused = {**begun, "silent_seconds": 37.0}
+    assert proved({}, paused).silent_since == NOW + datetime.timedelta(seconds=5)
+    assert proved({}, begun).silent_since is None, "the client did not read it"
+    assert proved({}, paused, streamed=False).silent_since is None
+    assert proved({}, {**paused, "fault": "a cut answer"}).silent_since is None
+    assert proved(paused, {}).silent_since is None, "a later answer came"
+    asked = [RequestRecord(number=1, at=NOW, role="agent", model="m", digest="d", characters={}, turn=1, streamed=True)]
+    answer = _answered(1, {"source": "live", "usd": None, **paused})
+    stayed, left = (provider_evidence(asked, [answer], NOW + datetime.timedelta(seconds=s)) for s in (45, 60))
+    assert (stayed.silent_since, left.silent_since) == (NOW + datetime.timedelta(seconds=5), None)
+
+
 CUT: dict[str, Any] = {"complete": False}
 
 
