@@ -33,7 +33,7 @@ from tests.support.engine import an_engine
 
 PAGE = Path(__file__).parents[2] / "docs/agents.md"
 CASES = [case for run in FAULT_RUNS for case in run.cases]
-SESSIONS = ("on", "installed", "manifest", "plain run", "in Docker", "replays", "unsupported")
+SESSIONS = ("on", "installed", "manifest and code", "plain run", "in Docker", "replays", "unsupported")
 TREATMENTS = (*PROVED, *(f"misplaced {name}" for name, sub_test in PROVED.items() if sub_test in TAKEN_AWAY))
 FAULTS = tuple(f"{case.title}: `{case.outcome}`" for case in CASES)
 PARTS = {
@@ -120,10 +120,10 @@ def installed_megabytes(name: str) -> int:
 
 
 def lines_of_definition(name: str) -> int:
-    """Return the number of lines of the manifest, or of the code of a CLI without one."""
-    manifest = toolkit_root() / "config/agent-clis" / f"{name}.yaml"
+    """Return the number of lines of the manifest, and of the code of a CLI that has code."""
     code = (Path(__file__).parents[2] / "scylla_gha/agents" / name.partition("-")[0]).glob("*.py")
-    return sum(len(path.read_text().splitlines()) for path in ([manifest] if manifest.exists() else code))
+    files = [toolkit_root() / "config/agent-clis" / f"{name}.yaml", *code]
+    return sum(len(path.read_text().splitlines()) for path in files)
 
 
 def row_of(cells: Sequence[str]) -> str:
