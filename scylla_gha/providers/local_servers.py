@@ -163,8 +163,8 @@ def require_served(server: ModelServer, needs: Iterable[ModelNeed]) -> None:
         window = served[need.model].context_tokens
         if window is not None and window < need.context_tokens:
             raise ToolError(
-                f"{server.base_url} serves {need.model} with a context window of {counted(window, 'token')}, but its file in "
-                f"config/models/ has context_tokens: {need.context_tokens}; start the server with a larger window "
+                f"{server.base_url} serves {need.model} with a context window of {counted(window, 'token')}, but its "
+                f"file in config/models/ has context_tokens: {need.context_tokens}; start the server with a larger window "
                 "(Ollama: OLLAMA_CONTEXT_LENGTH, llama.cpp: --ctx-size divided by --parallel, vLLM: --max-model-len), "
                 "or lower the number"
             )

@@ -91,7 +91,7 @@ def test_servers_are_searched_at_usual_ports_and_others_are_passed_over() -> Non
             {"GET /v1/models": {"data": [{"id": "other"}]}},
             "has no model small; it has other. Name one of them by",
         ),
-        (OLLAMA, "with a context window of 4096 tokens, but its file in config/models/ has context_tokens: 8192"),
+        (OLLAMA, "with a context window of 4,096 tokens, but its file in config/models/ has context_tokens: 8192"),
         ({**LLAMA, "POST /v1/messages": 404}, "does not serve /v1/messages, the API anthropic-messages"),
     ],
 )
@@ -134,7 +134,7 @@ def test_doctor_checks_the_server_that_is_named(tmp_path: Path) -> None:
         url = f"http://127.0.0.1:{port}/v1"
         (right,) = model_server_findings(known, {ADDRESS: url})
         (new,) = model_server_findings(Library(()), {ADDRESS: url})
-    assert (right.state, right.what) == ("ok", f"{ADDRESS} is {url}: small (8192 tokens)")
+    assert (right.state, right.what) == ("ok", f"{ADDRESS} is {url}: small (8,192 tokens)")
     assert right.mend == "scylla-gha evaluate hello-local --model small"
     assert new.state == "optional"
     assert r"printf 'id: small\nprovider: local\ncontext_tokens: 8192\n' > config/models/small.yaml" in new.mend
