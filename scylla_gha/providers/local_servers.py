@@ -89,11 +89,9 @@ class ModelServer:
                 f"{self.base_url} answers GET {_LIST} with status {status} and no list of models, so it is no server "
                 f"of the APIs of OpenAI or Anthropic; correct {LocalServer.base_url_variable}"
             )
-        listed = [model for model in objects(content["data"]) if isinstance(model.get("id"), str)]
-        windows = {model["id"]: _window(model) for model in listed}
-        if not all(windows.values()):
-            windows |= self._loaded_windows()
-        return [ServedModel(model["id"], windows[model["id"]]) for model in listed]
+        windows = {name: _window(model) for model in objects(content["data"]) for name in _names(model)}
+        loaded = {} if all(windows.values()) else self._loaded_windows()
+        return [ServedModel(name, window or loaded.get(name)) for name, window in windows.items()]
 
     def speaks(self, style: str) -> bool:
         """Tell if the server has the route of an API style; an empty request shows it, which no model answers."""
@@ -164,9 +162,9 @@ def require_served(server: ModelServer, needs: Iterable[ModelNeed]) -> None:
         if window is not None and window < need.context_tokens:
             raise ToolError(
                 f"{server.base_url} serves {need.model} with a context window of {counted(window, 'token')}, but its "
-                f"file in config/models/ has context_tokens: {need.context_tokens}; start the server with a larger window "
-                "(Ollama: OLLAMA_CONTEXT_LENGTH, llama.cpp: --ctx-size divided by --parallel, vLLM: --max-model-len), "
-                "or lower the number"
+                f"file in config/models/ has context_tokens: {need.context_tokens}; start the server with a larger "
+                "window (Ollama: OLLAMA_CONTEXT_LENGTH, llama.cpp: --ctx-size divided by --parallel, vLLM: "
+                "--max-model-len), or lower the number"
             )
     for style in dict.fromkeys(style for need in needs for style in need.styles):
         if not server.speaks(style):
@@ -181,6 +179,13 @@ def listed(models: Iterable[ServedModel]) -> str:
     names = [f"{m.id} ({counted(m.context_tokens, 'token')})" if m.context_tokens else m.id for m in models]
     more = len(names) - _LISTED
     return (", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")) or "no model"
+
+
+def _names(model: Body) -> Iterator[str]:
+    """Yield the id of a list's entry, and its other names, which llama.cpp has."""
+    aliases = model.get("aliases")
+    names = [model.get("id"), *(aliases if isinstance(aliases, list) else ())]
+    yield from (name for name in names if isinstance(name, str))
 
 
 def _window(model: Body) -> int | None:
