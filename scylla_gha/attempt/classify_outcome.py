@@ -196,6 +196,8 @@ def _unproved_end(case: _Case) -> TranscriptSummary | None:
         return _with(case, Outcome.SANDBOX_ERROR, f"the CLI sent no request to the model; {summary.reason}")
     if account.evidence.is_unanswered:
         return _with(case, Outcome.AGENT_ERROR, "the last request got no whole answer, and the CLI reports success")
+    if account.evidence.is_cut:
+        return _with(case, Outcome.AGENT_ERROR, "the last answer was cut at its limit of tokens (max_tokens)")
     return None
 
 

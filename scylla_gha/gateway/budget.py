@@ -134,7 +134,7 @@ class Conversation:
     def _turn(self, digests: ConversationDigests) -> int | None:
         self._main = self._main or digests
         is_same_session = bool(digests.session) and digests.session == self._main.session
-        if digests.opening != self._main.opening and not is_same_session:
+        if self._main.opening not in (digests.opening, *digests.shorter) and not is_same_session:
             return None
         if digests.messages not in self._turns:
             self.turns += 1

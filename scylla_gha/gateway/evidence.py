@@ -16,7 +16,7 @@ from pydantic import Field
 
 from scylla_gha.model import Record
 from scylla_gha.model.traffic import RequestRecord, ResponseRecord
-from scylla_gha.providers.base import USES_TOOL
+from scylla_gha.providers.base import CUT_BY_LIMIT, USES_TOOL
 
 UNREACHABLE: Final = "unreachable"
 CLIENT_GONE: Final = "client_gone"
@@ -54,6 +54,9 @@ class ProviderEvidence(Record):
     )
     is_unanswered: bool = Field(
         default=False, description="True if the last request of the main conversation got no whole answer"
+    )
+    is_cut: bool = Field(
+        default=False, description="True if the last answer of the main conversation reached its limit of tokens"
     )
     wants_tool: bool = Field(
         default=False, description="True if the last answer of the main conversation asked for a tool"
@@ -113,6 +116,7 @@ def provider_evidence(
         silent_since=_silent_since(requests[after[-1].number], after[-1]) if after else None,
         limited_seconds=final.waited_seconds if final and not provoked else 0.0,
         is_unanswered=bool(after),
+        is_cut=bool(turns) and not after and turns[-1].stop_reason in CUT_BY_LIMIT,
         wants_tool=bool(turns) and turns[-1].stop_reason == USES_TOOL,
     )
 

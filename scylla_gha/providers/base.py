@@ -20,6 +20,7 @@ _EVENT_END: Final = b"\n\n"
 _ROUNDING_TOKENS: Final = 1e-6  # of a token: sums of floats are not exact
 _TOKENS_PER_USE: Final = 10_000  # a guess: tokens that one use of a provider's tool adds to the prompt
 _DEFAULT_MAX_OUTPUT_TOKENS: Final = 128_000  # of a model whose own limit is not known
+CUT_BY_LIMIT: Final = frozenset({"max_tokens", "length", "max_output_tokens", "MAX_TOKENS"})  # stop reasons, by style
 USES_TOOL: Final = "tool_use"  # stop reason of an answer that calls a tool, in all styles
 _TOKEN_BYTES: Final = 36
 MIN_LOWERED_TOKENS: Final = 8_192  # a limit is not lowered below this: a shorter answer is useless to an agent
@@ -102,9 +103,12 @@ class ConversationDigests:
     """Digests that tell conversations apart: of the first message, of session and system prompt, of all messages.
 
     `client` is of the client's session alone, which its sub-agents share; empty if the request states none.
+    `shorter` are digests of the first message's beginnings: a client that keeps no answer without a tool call, such as
+    mini-swe-agent, adds what it says about the answer to the messages before it.
     """
 
     opening: bytes = b""
+    shorter: tuple[bytes, ...] = ()
     session: bytes = b""
     client: bytes = b""
     messages: bytes = b""

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import orjson
 from pydantic import JsonValue
@@ -16,6 +16,7 @@ LONGEST_TOOL_NAME: Final = 128  # characters, as the APIs allow
 LONGEST_RESULT: Final = 64 * 1024  # characters of a tool's result that are kept while a request is handled
 BYTES_PER_TOKEN: Final = 2  # of a prompt, at least
 FULL_CONTEXT: Final = 1 << 40  # tokens of a prompt of unknown size: more than any model accepts
+_BEGINNINGS: Final = 16  # of a conversation's first messages, whose digests are kept
 _NO_MODEL: Final = "the request is not a JSON object with a model"
 
 
@@ -110,6 +111,11 @@ def keyed_hash(value: object) -> bytes:
     Digests are compared within the gateway's process only, and a client that wants an equal one can send equal text.
     """
     return hash(orjson.dumps(value)).to_bytes(8, "little", signed=True)
+
+
+def beginnings(opening: list[Any]) -> tuple[bytes, ...]:
+    """Return the digests of a list's first item, first two items and so on, without that of the whole list."""
+    return tuple(keyed_hash(opening[:end]) for end in range(1, min(len(opening), _BEGINNINGS)))
 
 
 def text_length(content: object) -> int:

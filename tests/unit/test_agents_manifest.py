@@ -203,6 +203,7 @@ def test_all_forms_of_events_are_one_conversation(tmp_path: Path) -> None:
         ([{"type": "end", "status": "error", "kind": "safety"}], 0, "", "refused", "end of the kind safety"),
         ([INIT], 7, "", "budget_exceeded", ""),
         ([INIT], 1, "out of steps", "budget_exceeded", "out of steps"),
+        ([INIT], 1, "Traceback\nit is out of steps now\nBye", "budget_exceeded", "it is out of steps now"),
         ([], 127, "not found", "agent_error", "not found"),
     ],
 )

@@ -121,6 +121,16 @@ CASES: dict[int, Outcome] = {
 }
 
 
+def test_an_answer_that_was_cut_at_its_limit_is_not_the_end_of_a_session_unless_the_cli_proves_its_end() -> None:
+    cut = ProviderEvidence(answers=1, has_begun=True, is_cut=True)
+    end = classified(UNPROVED, requests=1, evidence=cut)
+    assert (end.outcome, end.reason) == (
+        Outcome.AGENT_ERROR,
+        "the last answer was cut at its limit of tokens (max_tokens)",
+    )
+    assert ruled(DONE, requests=1, evidence=cut) is Outcome.COMPLETED
+
+
 @pytest.mark.parametrize("number", sorted(CASES))
 def test_each_row_that_is_ruled_has_a_case_that_ends_as_it_says(number: int) -> None:
     assert CASES[number] is OUTCOMES[number]

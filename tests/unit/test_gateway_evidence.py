@@ -187,3 +187,9 @@ def test_whether_the_main_conversation_wanted_to_go_on() -> None:
     assert [proved(wants).wants_tool, proved(wants, done).wants_tool] == [True, False]
     assert not proved(wants, turn=None).wants_tool, "another conversation"
     assert proved(wants, counting=True) == ProviderEvidence(), "counts of tokens prove nothing"
+
+
+@pytest.mark.parametrize("reason", ["length", "max_tokens", "max_output_tokens", "MAX_TOKENS"])
+def test_whether_the_last_answer_of_the_main_conversation_was_cut_at_its_limit(reason: str) -> None:
+    cut, done = {"stop_reason": reason}, {"stop_reason": "end_turn"}
+    assert [proved(cut).is_cut, proved(done, cut).is_cut, proved(cut, done).is_cut] == [True, True, False]

@@ -85,6 +85,15 @@ def test_tokens_of_all_kinds_are_counted_until_the_budget_is_spent() -> None:
     assert TokenCounter(None, 10**9).refusal() is None
 
 
+def test_a_client_that_leaves_out_an_answer_without_a_call_stays_in_its_conversation() -> None:
+    conversation = Conversation(turn_limit=2)
+    contents = ["a", [text("a"), text("Use a tool")], [text("b"), text("a")], [text("a"), text("Use it, please")]]
+    asked = [{"model": "m", "messages": [{"role": "user", "content": content}]} for content in contents]
+    counts = [conversation.count(parse_request(json.dumps(body).encode(), bytes).conversation) for body in asked]
+    assert [turn for turn, _ in counts] == [1, 2, None, 3]
+    assert counts[-1][1] is not None, "the limit of turns holds"
+
+
 def test_a_turn_that_is_sent_again_without_an_end_is_refused() -> None:
     conversation = Conversation()
     refusals = [conversation.count(digests())[1] for _ in range(42)]

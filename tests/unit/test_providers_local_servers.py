@@ -59,7 +59,8 @@ def test_models_and_their_windows_are_read_from_each_program(kind: str, end: str
 
 
 def test_a_model_of_llama_cpp_is_served_under_all_its_names() -> None:
-    (entry,) = LLAMA["GET /v1/models"]["data"]
+    listed: Any = LLAMA["GET /v1/models"]
+    (entry,) = listed["data"]
     with serve({"GET /v1/models": {"data": [{**entry, "aliases": ["small", "other"]}]}}) as port:
         assert server(port).models() == [ServedModel("small", 8192), ServedModel("other", 8192)]
 

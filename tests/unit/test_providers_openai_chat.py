@@ -105,6 +105,8 @@ def test_parts_of_a_request_are_counted_and_results_are_found() -> None:
 def test_turns_are_of_one_conversation() -> None:
     first, second = parsed(BODY, messages=BODY["messages"][:2]).conversation, parsed(BODY).conversation
     assert (first.opening == second.opening, first.messages == second.messages) == (True, False)
+    corrected = parsed(BODY, messages=[*BODY["messages"][:2], {"role": "user", "content": "Use a tool"}]).conversation
+    assert first.opening in corrected.shorter, "mini-swe-agent keeps no answer without a call of its tool"
     titled = parsed(BODY, messages=[{"role": "user", "content": "A title, please"}]).conversation
     assert (titled.opening == first.opening, titled.session) == (False, b"")
     keyed = [parsed(BODY, prompt_cache_key="k", messages=BODY["messages"][:at]).conversation for at in (2, 4)]

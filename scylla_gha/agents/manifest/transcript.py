@@ -253,7 +253,8 @@ def claimed_outcome(manifest: AgentManifest, session: CliSession, ended: Process
     reason = (session.error or ended.complaint())[:_MAX_REASON_CHARACTERS]
     for rule in manifest.outcomes:
         if _holds(rule, session, ended):
-            return rule.outcome, "the agent ended by itself" if rule.outcome is Outcome.COMPLETED else reason
+            is_done = rule.outcome is Outcome.COMPLETED
+            return rule.outcome, "the agent ended by itself" if is_done else _matched_line(rule, ended) or reason
     if code or session.error:
         return Outcome.AGENT_ERROR, f"the CLI ended with exit code {code}: {reason}"
     if not session.ended and any(rule.kind == "end" for rule in manifest.events):
@@ -273,6 +274,16 @@ def _holds(rule: OutcomeRule, session: CliSession, ended: ProcessResult) -> bool
         and all(pattern is None or re.search(pattern, text) for pattern, text in searched)
         and (rule.ended is None or rule.ended == (session.ended and session.error is None))
     )
+
+
+def _matched_line(rule: OutcomeRule, ended: ProcessResult) -> str:
+    """Return the line of the output or of the errors by which a rule holds; empty if it holds by something else."""
+    for pattern, path in ((rule.output, ended.transcript), (rule.stderr, ended.stderr)):
+        if pattern and (match := re.search(pattern, text := _tail(path))):
+            end = text.find("\n", match.end())
+            line = text[text.rfind("\n", 0, match.start()) + 1 : None if end < 0 else end]
+            return line.strip()[:_MAX_REASON_CHARACTERS]
+    return ""
 
 
 def _tail(path: Path) -> str:

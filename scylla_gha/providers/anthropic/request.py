@@ -32,6 +32,7 @@ from scylla_gha.providers.json_requests import (
     LONGEST_RESULT,
     LONGEST_TOOL_NAME,
     accepted_settings,
+    beginnings,
     keyed_hash,
     model_of,
     request_digest,
@@ -206,9 +207,11 @@ def _conversation_digests(content: Body, metadata: object) -> ConversationDigest
     client = metadata.get("user_id") if isinstance(metadata, dict) else None
     session = [client, _without_cache_marks(content.get("system"))] if isinstance(client, str) else None
     first = messages[0].get("content") if messages and isinstance(messages[0], dict) else None
-    opening = keyed_hash([_without_cache_marks(part) for part in (first if isinstance(first, list) else [first])])
+    parts = [_without_cache_marks(part) for part in (first if isinstance(first, list) else [first])]
+    opening = keyed_hash(parts)
     return ConversationDigests(
         opening=opening,
+        shorter=beginnings(parts),
         session=keyed_hash(session) if session else b"",
         client=keyed_hash(client) if isinstance(client, str) else b"",
         messages=keyed_hash([opening.hex(), *messages[1:]]),  # the first one may be long, so it is hashed once

@@ -38,6 +38,7 @@ from scylla_gha.providers.json_requests import (
     FULL_CONTEXT,
     LONGEST_RESULT,
     accepted_settings,
+    beginnings,
     keyed_hash,
     request_digest,
     shown_content,
@@ -209,7 +210,7 @@ def _call_id(name: str, numbers: Counter[str]) -> str:
 def _conversation_digests(contents: list[Body]) -> ConversationDigests:
     """Compute the digests. A conversation opens with the user's contents before the first answer."""
     opening = list(itertools.takewhile(lambda content: not _is_models(content), contents))
-    return ConversationDigests(opening=keyed_hash(opening), messages=keyed_hash(contents))
+    return ConversationDigests(opening=keyed_hash(opening), shorter=beginnings(opening), messages=keyed_hash(contents))
 
 
 def _limit_of(content: Body) -> int | None:

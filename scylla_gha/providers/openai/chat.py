@@ -37,6 +37,7 @@ from scylla_gha.providers.json_requests import (
     FULL_CONTEXT,
     LONGEST_RESULT,
     accepted_settings,
+    beginnings,
     keyed_hash,
     model_of,
     request_digest,
@@ -170,10 +171,11 @@ def _conversation_digests(content: Body, messages: list[Body]) -> ConversationDi
     """
     system = [message for message in messages if _component(message) == "system_prompt"]
     others = [message for message in messages if _component(message) != "system_prompt"]
-    opening = list(itertools.takewhile(lambda message: message.get("role") == "user", others))
+    opening = [message.get("content") for message in itertools.takewhile(lambda m: m.get("role") == "user", others)]
     key = content.get("prompt_cache_key")
     return ConversationDigests(
-        opening=keyed_hash([message.get("content") for message in opening]),
+        opening=keyed_hash(opening),
+        shorter=beginnings(opening),
         session=keyed_hash([key, system[:1]]) if isinstance(key, str) else b"",
         messages=keyed_hash(others),
     )

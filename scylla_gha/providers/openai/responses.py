@@ -35,6 +35,7 @@ from scylla_gha.providers.json_requests import (
     LONGEST_RESULT,
     LONGEST_TOOL_NAME,
     accepted_settings,
+    beginnings,
     keyed_hash,
     model_of,
     request_digest,
@@ -194,7 +195,10 @@ def _conversation_digests(content: Body, items: list[Body]) -> ConversationDiges
     key = content.get("prompt_cache_key")
     session = [key, content.get("instructions"), system[:1]] if isinstance(key, str) else None
     return ConversationDigests(
-        opening=keyed_hash(opening), session=keyed_hash(session) if session else b"", messages=keyed_hash(items)
+        opening=keyed_hash(opening),
+        shorter=beginnings(opening),
+        session=keyed_hash(session) if session else b"",
+        messages=keyed_hash(items),
     )
 
 
