@@ -84,13 +84,15 @@ class AgentTask:
 class AgentCommand:
     """Command line of an agent, which reads the prompt from standard input. `secrets` must not be stored.
 
-    `managed` maps read-only paths in the sandbox to folders of the host.
+    `managed` maps read-only paths in the sandbox to folders of the host. `program` is the path of the CLI if another
+    program starts it; empty: it is the first word of `argv`.
     """
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
     managed: Mapping[str, Path] = field(default_factory=dict)
+    program: str = ""
 
 
 @dataclass(frozen=True, slots=True)

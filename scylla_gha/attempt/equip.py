@@ -128,9 +128,9 @@ def equip_agent(
     proxy = proxy_environment(access.url, access.token) if access else {}
     clients = github.environment(sandbox, mounts, runner.arm.mode or NO_MODE) if github else {}
     extra = {**command.env, **proxy, **clients}
-    return EquippedAgent(
-        task, command, replace(mounts, extra=extra, managed=command.managed, programs={**mounts.programs, **programs})
-    )
+    programs = {**mounts.programs, **programs}
+    equipped = replace(mounts, extra=extra, managed=command.managed, programs=programs, program=command.program)
+    return EquippedAgent(task, command, equipped)
 
 
 def observe_programs(runner: AgentRunner, equipped: EquippedAgent) -> Observed | None:

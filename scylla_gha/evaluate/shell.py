@@ -135,7 +135,7 @@ def open_sandbox(
     access = ModelAccess(address, _NO_KEY) if runner.agent.uses_model else None
     equipped = equip_agent(runner, prepared, mounts, access, served.github if served else None)
     apply_patch(prepared.start, patch, workspace.repo)
-    return OpenSandbox(runner, replace(equipped.mounts, program=equipped.command.argv[0]))
+    return OpenSandbox(runner, replace(equipped.mounts, program=equipped.command.program or equipped.command.argv[0]))
 
 
 def _context(cell_ref: CellRef, library: Library) -> tuple[RunContext, Cell]:

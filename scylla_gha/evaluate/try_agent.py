@@ -102,5 +102,5 @@ def try_agent(
                 for name in _FILES:
                     if folder.file(name).is_file():
                         shutil.copyfile(folder.file(name), into / name)
-            has_events = manifest is None or bool(manifest.events)
+            has_events = manifest is None or bool(manifest.event_rules)
             return TriedAgent(chosen, attempt, any(SHELL_TEXT in result for result in results), has_events, unread)

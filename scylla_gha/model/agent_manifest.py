@@ -301,11 +301,38 @@ class UseForm(Record):
     )
 
 
+_ACP_EVENTS: Final = (
+    EventRule(kind="delta", when={"sessionUpdate": "agent_message_chunk"}, text="content.text"),
+    EventRule(kind="call", when={"sessionUpdate": "tool_call"}, name="title", id="toolCallId", arguments="rawInput"),
+    EventRule(
+        kind="result",
+        when={"sessionUpdate": "tool_call_update"},
+        matches={"status": "^(completed|failed)$"},
+        id="toolCallId",
+        result="content.0.content.text",
+        failed="status",
+    ),
+    EventRule(kind="error", when={"type": "error"}, text="message"),
+    EventRule(kind="error", when={"type": "end"}, unless={"stopReason": "^end_turn$"}, code="stopReason"),
+    EventRule(kind="end", when={"type": "end"}),
+)
+_ACP_OUTCOMES: Final = (
+    OutcomeRule(code="^refusal$", outcome=Outcome.REFUSED),
+    OutcomeRule(code="^max_turn_requests$", outcome=Outcome.BUDGET_EXCEEDED),
+)
+
+
 class AgentManifest(Record):
     """Agent CLI (`config/agent-clis/<name>.yaml`)."""
 
     name: Slug
     package: CliPackage
+    protocol: Literal["acp"] | None = Field(
+        default=None,
+        exclude_if=lambda protocol: protocol is None,
+        description="acp: it speaks the Agent Client Protocol on its standard streams, which needs no `prompt`, "
+        "`events` and `outcomes`; null: it is a command that works on one task",
+    )
     version: Pattern = Field(
         default=r"(\d+\.\d+\.\d+)", description="Regular expression for the answer to --version; group 1: the version"
     )
@@ -333,6 +360,16 @@ class AgentManifest(Record):
     circumstances: dict[Pattern, str] = Field(
         default={}, description="Texts of requests that differ between equal runs, with constant replacements"
     )
+
+    @property
+    def event_rules(self) -> tuple[EventRule, ...]:
+        """Rules for lines of JSON, with those of the protocol."""
+        return (*self.events, *(_ACP_EVENTS if self.protocol == "acp" else ()))
+
+    @property
+    def outcome_rules(self) -> tuple[OutcomeRule, ...]:
+        """Rules for outcomes, with those of the protocol."""
+        return (*self.outcomes, *(_ACP_OUTCOMES if self.protocol == "acp" else ()))
 
     @property
     def digest(self) -> str:

@@ -166,7 +166,7 @@ class ManifestAgent:
     @property
     def delivery_sources(self) -> tuple[Source, ...]:
         """The first request, and the start event if the CLI writes one."""
-        starts = any(rule.kind == "start" for rule in self.manifest.events)
+        starts = any(rule.kind == "start" for rule in self.manifest.event_rules)
         return ("start event", "first request") if starts else ("first request",)
 
     def declare(self, task: AgentTask, workspace: Path) -> Declared:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from scylla_gha.agents import acp_client
 from scylla_gha.agents.base import AgentCommand, AgentTask, copy_skill
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, ToolError
@@ -25,6 +26,8 @@ from scylla_gha.store import write_text
 _RESOURCES: Final = "team"  # folder in HOME
 _PROMPT: Final = "system-prompt.md"  # files in HOME
 _TASK: Final = "task.md"
+_ACP_CLIENT: Final = "acp/acp_client.py"
+_ACP_SESSION: Final = "acp/session.json"
 _MAX_ARGUMENT_BYTES: Final = 131_071  # maximum bytes of one argument in Linux
 
 Values = Mapping[str, object]
@@ -109,6 +112,7 @@ def manifest_command(manifest: AgentManifest, task: AgentTask, program: str) -> 
         start.add(manifest.turns)
     _add_treatment(start, manifest)
     start.flags += [filled(word, start.values) for word in manifest.prompt]
+    argv = (*_acp_client(start), _real_path(program)) if manifest.protocol == "acp" else (program,)
     if any("{prompt_file}" in word for word in manifest.prompt):
         start.files[_TASK] = task.prompt
     start.write()
@@ -118,7 +122,19 @@ def manifest_command(manifest: AgentManifest, task: AgentTask, program: str) -> 
             f"an argument of {manifest.name} would have {counted(longest, 'byte')}, and Linux allows "
             f"{_MAX_ARGUMENT_BYTES}; use a shorter prompt, or an agent that reads it from a file"
         )
-    return AgentCommand((program, *start.flags), env=start.env)
+    return AgentCommand((*argv, *start.flags), env=start.env, program=program)
+
+
+def _acp_client(start: _Start) -> tuple[str, ...]:
+    """Copy the client of the Agent Client Protocol and its session's values into HOME; return its command."""
+    start.merge(_ACP_SESSION, {"cwd": start.values["workspace"]})
+    write_text(start.task.home / _ACP_CLIENT, Path(acp_client.__file__).read_text(encoding="utf-8"))
+    return ("python3", "-I", "-S", f"{start.values['home']}/{_ACP_CLIENT}", f"{start.values['home']}/{_ACP_SESSION}")
+
+
+def _real_path(program: str) -> str:
+    """Return the path behind a link, which a sandbox resolves for the first word of a command alone."""
+    return str(Path(program).resolve()) if Path(program).is_absolute() else program
 
 
 def _style(manifest: AgentManifest, style: str) -> Additions:

@@ -87,12 +87,12 @@ def value_at(event: object, path: str | None) -> object:
 def read_session(manifest: AgentManifest, transcript: Path) -> CliSession:
     """Read a transcript by the manifest's rules; lines that match no rule are skipped."""
     session = CliSession()
-    if not manifest.events:
+    if not manifest.event_rules:
         text = transcript.read_bytes()[-_TEXT_BYTES:].decode(errors="replace").strip()
         session.messages += [_Message([text])] if text else []
         return session
     for event in read_events(transcript):
-        rule = next((rule for rule in manifest.events if _matches_rule(rule, event)), None) if event else None
+        rule = next((rule for rule in manifest.event_rules if _matches_rule(rule, event)), None) if event else None
         if event and rule:
             session.known += 1
             _add_event(session, rule, event)
@@ -102,8 +102,8 @@ def read_session(manifest: AgentManifest, transcript: Path) -> CliSession:
 def unread_events(manifest: AgentManifest, transcript: Path) -> Counter[str]:
     """Count the lines of JSON that match no rule of a manifest, by the values of `type`, `subtype` and `role`."""
     unread = Counter[str]()
-    for event in read_events(transcript) if manifest.events else ():
-        if event and not any(_matches_rule(rule, event) for rule in manifest.events):
+    for event in read_events(transcript) if manifest.event_rules else ():
+        if event and not any(_matches_rule(rule, event) for rule in manifest.event_rules):
             kinds = (event.get(key) for key in ("type", "subtype", "role"))
             unread["/".join(kind for kind in kinds if isinstance(kind, str)) or "no type"] += 1
     return unread
@@ -251,13 +251,13 @@ def claimed_outcome(manifest: AgentManifest, session: CliSession, ended: Process
     if ended.finished.timed_out:
         return Outcome.TIMEOUT, f"ended at the limit of {ended.limit_seconds:g} s"
     reason = (session.error or ended.complaint())[:_MAX_REASON_CHARACTERS]
-    for rule in manifest.outcomes:
+    for rule in manifest.outcome_rules:
         if _holds(rule, session, ended):
             is_done = rule.outcome is Outcome.COMPLETED
             return rule.outcome, "the agent ended by itself" if is_done else _matched_line(rule, ended) or reason
     if code or session.error:
         return Outcome.AGENT_ERROR, f"the CLI ended with exit code {code}: {reason}"
-    if not session.ended and any(rule.kind == "end" for rule in manifest.events):
+    if not session.ended and any(rule.kind == "end" for rule in manifest.event_rules):
         return Outcome.AGENT_ERROR, f"the CLI ended with exit code {code} and no report of its end: {reason}"
     return Outcome.COMPLETED, "the agent ended by itself"
 
