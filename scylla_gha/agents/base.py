@@ -12,9 +12,10 @@ from scylla_gha.config.materials import is_undelivered
 from scylla_gha.model.agent_manifest import CliModels, CliPackage
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.plan import Arm
+from scylla_gha.model.safety_net import GuardedTool, SafetyNetSummary
 from scylla_gha.model.scenario import SkillStop
 from scylla_gha.model.traffic import StopRule, ToolWatch, WatchedTraffic
-from scylla_gha.model.trial import Declared, Observed, Outcome, SafetyNetSummary, Source, Trajectory, Uses
+from scylla_gha.model.trial import Declared, Observed, Outcome, Source, Trajectory, Uses
 from scylla_gha.model.variant import AgentResources, ServerCommand, Treatment
 from scylla_gha.system.process import FinishedProcess
 
@@ -187,6 +188,10 @@ class Agent(Protocol):
     @property
     def circumstances(self) -> Mapping[str, str]:
         """Regular expressions for texts of its requests that differ between equal runs, with constant replacements."""
+
+    @property
+    def guarded_tools(self) -> Mapping[str, GuardedTool] | None:
+        """Tools whose calls the gateway judges for the safety net, if it has no hook; None: it has one, or no tools."""
 
     def path_aliases(self, workspace: str) -> Mapping[str, str]:
         """Map the names that it derives from the workspace's path to their aliases in recordings."""

@@ -54,6 +54,10 @@ class NopAgent:
         """Return nothing: it gets no treatment."""
         return ()
 
+    @property
+    def guarded_tools(self) -> None:
+        """None: it calls no tools."""
+
     def path_aliases(self, workspace: str) -> dict[str, str]:  # noqa: ARG002 the Protocol's signature
         """Return no aliases."""
         return {}

@@ -88,6 +88,7 @@ class ArmTexts:
     excused: dict[str, list[tuple[int, str]]] = field(default_factory=lambda: defaultdict(list))
     versions: set[str] = field(default_factory=set)
     unverified: set[str] = field(default_factory=set)
+    safety_nets: Counter[str] = field(default_factory=Counter)  # trials by what judged their calls
     beside_mode: int = 0  # trials with requests by clients outside the mode
     other_clients: Counter[str] = field(default_factory=Counter)  # number of such requests, by client
     unadjusted: Counter[str] = field(default_factory=Counter)
@@ -104,6 +105,7 @@ class ArmTexts:
             self.excused[outcome].append((attempts, row.excuse or row.reason))
         self.versions.update(filter(None, [row.agent_version]))
         self.unverified.update(filter(None, [row.delivery_unverified]))
+        self.safety_nets.update(filter(None, [row.safety_net]))
         self.beside_mode += bool(row.github_other_clients)
         self.other_clients.update(row.github_other_clients)
         if row.unadjusted or row.judge_unadjusted:

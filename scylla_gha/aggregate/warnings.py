@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final
 
-from scylla_gha.aggregate.row_counts import CountedRows, RowCounts
+from scylla_gha.aggregate.event_warnings import event_warnings
+from scylla_gha.aggregate.row_counts import RowCounts
 from scylla_gha.counting import counted, first_of
 from scylla_gha.model.analysis import Analysis, Ruling
 from scylla_gha.model.judgment import ControlResult, JudgeControl
@@ -152,7 +153,7 @@ def report_warnings(plan: Plan, arms: Sequence[ArmSummary], counts: RowCounts, *
     yield from _listing_warnings(plan, counts)
     for name, unverified in sorted((name, text) for name, texts in counts.texts.items() for text in texts.unverified):
         yield f"{name}: parts of its treatment could not be verified: {unverified}."
-    yield from _event_warnings(arms, counts)
+    yield from event_warnings(arms, counts)
     yield from excused_warnings(tuple(excused_attempts(counts)))
     if redacted := counts.all_rows.above_zero("redactions"):
         yield (
@@ -246,48 +247,6 @@ def _server_tool_warnings(plan: Plan, counts: RowCounts) -> Iterator[str]:
         tools = arm.variant.treatment.server_tools if arm.variant else ()
         if tools and counts.arm(arm.id):
             yield f"{arm.id}: its network was open to some degree, since the provider runs {', '.join(tools)}."
-
-
-def _event_warnings(arms: Sequence[ArmSummary], row_counts: RowCounts) -> Iterator[str]:
-    """Yield warnings about blocked calls and refused hosts of an arm."""
-    for arm in arms:
-        rows = row_counts.arm(arm.arm)
-        trials = counted(len(rows), "trial")
-        if blocked := rows.above_zero("blocked_calls"):
-            yield (f"{arm.arm}: the safety net blocked {counted(sum(blocked), 'call')}, in {len(blocked)} of {trials}.")
-        if short_skills := rows.above_zero("short_skills"):
-            yield (
-                f"{arm.arm}: up to {counted(max(short_skills), 'skill')} of its treatment stood in the first "
-                f"request by name only, or with a cut description, in {len(short_skills)} of "
-                f"{trials}: the CLI has no room for more, and the agent may not know "
-                "what these skills are for."
-            )
-        if deferred := rows.above_zero("deferred_tools"):
-            yield (
-                f"{arm.arm}: up to {counted(max(deferred), 'tool')} stood in the first request by name "
-                f"only, in {len(deferred)} of {trials}: the CLI loads their "
-                f"definitions when the agent searches for them, as it did in {_loading(rows)}."
-            )
-        if unread := rows.above_zero("unread_calls"):
-            yield f"{arm.arm}: the safety net allowed {counted(sum(unread), 'call')} that it could not read completely."
-        if unguarded := rows.above_zero("unguarded_calls"):
-            yield (
-                f"{arm.arm}: {counted(sum(unguarded), 'call')} ran without a check by the safety net "
-                f"in {len(unguarded)} of {trials}, which count."
-            )
-        if refused := rows.above_zero("network_refused"):
-            yield (
-                f"{arm.arm}: refused {counted(sum(refused), 'attempt')} to reach hosts that its tasks may "
-                f"not reach, in {len(refused)} of {trials}."
-            )
-
-
-def _loading(rows: CountedRows) -> int:
-    """Return the number of trials that loaded definitions of tools listed by name only."""
-    return sum(
-        deferred > 0 and loaded > 0
-        for deferred, loaded in zip(rows.values("deferred_tools"), rows.values("loaded_tools"), strict=True)
-    )
 
 
 def _arm_warnings(arm: ArmSummary) -> Iterator[str]:

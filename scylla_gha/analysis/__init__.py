@@ -66,6 +66,7 @@ EVENTS: Final = (
     "network_refused",
     "unread_calls",
     "unguarded_calls",
+    "unseen_calls",
     "short_skills",
     "deferred_tools",
     "loaded_tools",

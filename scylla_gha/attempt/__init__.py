@@ -24,10 +24,19 @@ from scylla_gha.egress_proxy import NETWORK_LOG, EgressPolicy, egress_summary
 from scylla_gha.errors import is_lack_of_the_host
 from scylla_gha.gateway.client import SessionHandle
 from scylla_gha.gateway.log import TrafficSummary
-from scylla_gha.gateway.settings import Session
+from scylla_gha.gateway.settings import GuardSettings, Session
 from scylla_gha.model.experiment import TrialLimits
+from scylla_gha.model.safety_net import SafetyNetSummary
 from scylla_gha.model.traffic import StopRule
-from scylla_gha.model.trial import Attempt, Declared, Delivery, Observed, Outcome, Step, Trajectory
+from scylla_gha.model.trial import (
+    Attempt,
+    Declared,
+    Delivery,
+    Observed,
+    Outcome,
+    Step,
+    Trajectory,
+)
 from scylla_gha.prepare import PreparedScenario
 from scylla_gha.prepare.start_state import StartState, TooLargeError
 from scylla_gha.prepare.workspace import NoPatchError, Workspace, own_agent_files, snapshot, with_agent_files
@@ -135,12 +144,29 @@ def _open_session(
         requests=runner.limits.requests,
         stop=_stop_rule(runner, prepared),
         share_usd=runner.share_usd,
+        guard=_guard(runner, repo, home),
         paths={repo: "/scylla-workspace", **runner.agent.path_aliases(repo), home: "/scylla-home"},
         circumstances=tuple(runner.agent.circumstances.items()),
         egress=EgressPolicy(hosts=(*prepared.folder.scenario.network.hosts, *treatment.hosts, *github_hosts)),
         socket=mounts.sockets / GATEWAY_SOCKET if mounts.sockets and runner.target.address else None,
     )
     return runner.gateway.open(session)
+
+
+def _guard(runner: AgentRunner, workspace: str, home: str) -> GuardSettings | None:
+    """Return the tools whose calls the gateway judges; None: it judges none."""
+    tools = runner.agent.guarded_tools if runner.limits.safety_net else None
+    return GuardSettings(tools=dict(tools), workspace=workspace, home=home) if tools else None
+
+
+def _safety_net(runner: AgentRunner, summary: TranscriptSummary, traffic: AttemptTraffic) -> SafetyNetSummary | None:
+    """Return what the safety net judged: by the hook's decisions, or by the gateway's log."""
+    tools = runner.agent.guarded_tools
+    if not runner.limits.safety_net or traffic.lost:
+        return None
+    if tools is None:
+        return summary.safety_net
+    return traffic.account.safety_net or SafetyNetSummary(by="gateway" if tools else "none")
 
 
 def _access(runner: AgentRunner, session: SessionHandle) -> ModelAccess:
@@ -207,7 +233,7 @@ def _run_process(
         update={
             "base_commit": prepared.start.commit,
             "workspace_digest": prepared.start.manifest.tree,
-            "safety_net": summary.safety_net if runner.limits.safety_net else None,
+            "safety_net": _safety_net(runner, summary, traffic),
             **{f"side_{name}": value for name, value in traffic.account.beside(runner.arm.model)},
         }
     )

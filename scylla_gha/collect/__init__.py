@@ -17,6 +17,7 @@ from scylla_gha.judge.score import score_by_judge
 from scylla_gha.model.judgment import Judge, JudgeControl, Judgment
 from scylla_gha.model.plan import Arm, Cell, CollectReport, Plan
 from scylla_gha.model.result import Result
+from scylla_gha.model.safety_net import SafetyNetSummary
 from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Trial, Usage
 from scylla_gha.store import digest_mismatch, read_record, write_lines, write_record
 from scylla_gha.store.run_folder import JUDGE_TRAFFIC, CellFolder, RunFolder, find_judgment, traffic_of
@@ -185,6 +186,13 @@ def _verdict(records: _CellRecords, *, measures: bool) -> dict[str, Any]:
     }
 
 
+def _safety_net(summary: SafetyNetSummary | None) -> dict[str, Any]:
+    """Return the columns of the safety net; None: unknown, or there was none."""
+    judged = summary if summary and summary.by != "none" else None
+    counts = {f"{name}_calls": getattr(judged, name) if judged else None for name in ("unread", "unguarded", "unseen")}
+    return {**counts, "blocked_calls": judged.blocked_calls if judged else None, "safety_net": summary and summary.by}
+
+
 def _effort(trial: Trial) -> dict[str, Any]:
     """Return the columns of the agent's work and its cost."""
     last = trial.last
@@ -198,9 +206,7 @@ def _effort(trial: Trial) -> dict[str, Any]:
         "generation_seconds": last.generation_seconds if last.requests else None,
         "tool_calls": sum(last.tool_calls.values()),
         "tools": last.tool_calls,
-        "blocked_calls": len(last.safety_net.blocked) if last.safety_net else None,
-        "unread_calls": last.safety_net.unread if last.safety_net else None,
-        "unguarded_calls": last.safety_net.unguarded if last.safety_net else None,
+        **_safety_net(last.safety_net),
         "unadjusted": " ".join(last.unadjusted),
         "network_refused": sum(last.network.refused.values()) if last.network else None,
         "delivered": last.delivery.proved if last.delivery else None,

@@ -20,6 +20,7 @@ from yarl import URL
 
 from scylla_gha.egress_proxy.forward import HOP_BY_HOP, without_headers
 from scylla_gha.gateway.budget import BudgetLedger, RequestRefusal, forbidden_reason
+from scylla_gha.gateway.call_guard import CallHolder
 from scylla_gha.gateway.evidence import CLIENT_GONE, UNREACHABLE, is_temporary, provider_fault
 from scylla_gha.gateway.log import UNMATCHED
 from scylla_gha.gateway.log_entry import RequestLogEntry
@@ -194,10 +195,9 @@ class ForwardedRequest:
         for part in split_events(body) if response.streamed else [body]:
             self.entry.feed(part)
             await answer.write(wanted(part))
-        await answer.write(wanted(b""))
         if response.status >= HTTPStatus.BAD_REQUEST:
             self.entry.fault = provider_fault(response.status)
-        return await self._finish(answer, is_whole=True)
+        return await self._finish(answer, wanted, is_whole=True)
 
     async def _send_with_retries(self) -> web.StreamResponse:
         """Send the request until it is answered, all tries have failed, or a rate limit lasts too long."""
@@ -329,18 +329,36 @@ class ForwardedRequest:
                 self.entry.passed_on()
                 stalled += time.monotonic() - began
             is_whole = True
-            await answer.write(wanted(b""))
         if is_whole or self.entry.usage.streamed:
             self._record(upstream.status, content_type, b"".join(chunks))
-        return await self._finish(answer, is_whole=is_whole, is_stalled=stalled > _STALL_SECONDS)
+        return await self._finish(answer, wanted, is_whole=is_whole, is_stalled=stalled > _STALL_SECONDS)
 
     def _wanted(self) -> Callable[[bytes], bytes]:
-        """Return a function that removes from an answer what the client did not ask for."""
-        return self.upstream.style.client_filter(self.model_request) or _all
+        """Return a function that removes from an answer what the client did not ask for, and judges its calls."""
+        style, entry = self.upstream.style, self.entry
+        wanted = style.client_filter(self.model_request) or _all
+        if self.session.guard is None:
+            return wanted
+        hold = CallHolder(lambda: entry.usage, lambda: entry.judged, lambda: entry.is_closed, style.replace_arguments)
 
-    async def _finish(self, answer: ClientResponse, *, is_whole: bool, is_stalled: bool = False) -> web.StreamResponse:
+        def released(chunk: bytes) -> bytes:
+            passed = hold(chunk)
+            return (wanted(passed) if passed else b"") + (b"" if chunk else wanted(b""))
+
+        return released
+
+    async def _finish(
+        self,
+        answer: ClientResponse,
+        wanted: Callable[[bytes], bytes],
+        *,
+        is_whole: bool,
+        is_stalled: bool = False,
+    ) -> web.StreamResponse:
         usage = self.entry.usage
         self.entry.end(is_whole=is_whole, is_stalled=is_stalled)
+        if is_whole:
+            await answer.write(wanted(b""))
         is_ended = not usage.streamed or usage.complete or usage.error is not None
         return await answer.end() if is_whole and is_ended else answer.cut()
 

@@ -17,6 +17,7 @@ from pydantic import Field, TypeAdapter
 from scylla_gha.gateway.call_notes import watched_traffic
 from scylla_gha.gateway.evidence import ProviderEvidence, is_whole, provider_evidence
 from scylla_gha.model import Record
+from scylla_gha.model.safety_net import SafetyNetSummary
 from scylla_gha.model.traffic import Component, RequestRecord, ResponseRecord, WatchedTraffic
 from scylla_gha.model.trial import NO_USAGE, SessionEnd, Usage
 from scylla_gha.store import open_journal, read_journal
@@ -85,6 +86,9 @@ class TrafficSummary(Record):
         default=(), description="Deferred tools whose definitions a conversation loaded"
     )
     end: SessionEnd | None = Field(default=None, description="How the stop rule ended the session; None: it did not")
+    safety_net: SafetyNetSummary | None = Field(
+        default=None, description="Calls in answers that the safety net judged; None: it judged none"
+    )
     evidence: ProviderEvidence = ProviderEvidence()
     watched: WatchedTraffic = WatchedTraffic()
 
@@ -172,9 +176,16 @@ def traffic_summary(
         unadjusted=tuple(sorted({name for request in paid for name in request.unadjusted})),
         loaded_tools=tuple(dict.fromkeys(name for request in paid for name in request.loaded_tools)),
         end=next((answer.ends for answer in ended if answer.ends), None),
+        safety_net=_safety_net(ended),
         evidence=provider_evidence(paid, ended, until),
         watched=watched_traffic(records),
     )
+
+
+def _safety_net(answers: Iterable[ResponseRecord]) -> SafetyNetSummary | None:
+    """Return the sum of the answers' verdicts; None if there are none."""
+    summaries = [answer.safety_net for answer in answers if answer.safety_net]
+    return functools.reduce(SafetyNetSummary.plus, summaries) if summaries else None
 
 
 def _usage(request: RequestRecord, answers: dict[int, ResponseRecord]) -> Usage:

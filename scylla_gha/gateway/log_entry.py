@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import Final, Literal
 
 from scylla_gha.gateway.budget import LOG_IS_FULL, SESSION_ENDED, RequestRefusal, Reservation
+from scylla_gha.gateway.call_guard import JudgedCalls
 from scylla_gha.gateway.evidence import is_whole
 from scylla_gha.gateway.sessions import SessionState
 from scylla_gha.model.traffic import ModelPrice, RequestRecord, ResponseRecord, ServerToolUse, Tokens
@@ -30,6 +31,8 @@ class RequestLogEntry:
         is_crowded: it met a rate limit, or waited for a budget, while other requests of its session ran.
         fault: final failure of the provider; None: none.
         errors: status or `unreachable` of each failed try.
+        judged: verdicts of the safety net on the answer's calls; None: there are none.
+        is_closed: both lines were written; the calls are judged by then.
     """
 
     session: SessionState
@@ -53,13 +56,14 @@ class RequestLogEntry:
     retries: int = 0
     errors: list[str] = field(default_factory=list)
     waited: float = 0.0
+    judged: JudgedCalls | None = None
+    is_closed: bool = False
     _reservation: Reservation | None = None
     _received: int = 0
     _sent_at: float = field(default_factory=time.monotonic)
     _first_byte: float | None = None
     _passed_on_at: float | None = None
     _is_request_written: bool = False
-    _is_closed: bool = False
 
     @classmethod
     def of(
@@ -148,11 +152,12 @@ class RequestLogEntry:
 
     def close(self) -> None:
         """Write the second line and settle the reservation; further calls do nothing."""
-        if self._is_closed:
+        if self.is_closed:
             return
-        self._is_closed = True
+        self.is_closed = True
         self._write_request()
         self.usage.end()
+        self.judged = self.session.guard.judge(self.usage) if self.session.guard else None
         tokens, usd = self._cost()
         use = self.usage.use
         charged = self._charged(tokens) if usd is None else usd
@@ -169,6 +174,7 @@ class RequestLogEntry:
             calls=self.session.notes.calls(calls),
             charged_usd=charged if usd is None else None,
             use=use if use != _STANDARD_USE else None,
+            safety_net=self.judged.summary if self.judged else None,
             retries=self.retries,
             met=tuple(self.errors),
             crowded=self.is_crowded,

@@ -18,6 +18,7 @@ from aiohttp import web
 
 from scylla_gha.egress_proxy import Connections
 from scylla_gha.gateway.budget import Budget, Conversation, SessionBudget, TokenCounter
+from scylla_gha.gateway.call_guard import CallGuard
 from scylla_gha.gateway.call_notes import CallNotes, SessionStop
 from scylla_gha.gateway.log import TrafficLog, read_traffic, traffic_summary
 from scylla_gha.gateway.recording import PathAliases, Recorder, Recording
@@ -190,6 +191,7 @@ class SessionState:
     notes: CallNotes
     stop: SessionStop
     circumstances: Circumstances  # patterns of the agent
+    guard: CallGuard | None
     ended: asyncio.Event  # set at the end by the stop rule, and when the session is closed
     is_open: bool = True
     limits: SessionLimits = field(default_factory=SessionLimits)
@@ -204,7 +206,7 @@ class SessionState:
 
     def reads(self, tool: str) -> bool:
         """Tell if the arguments of a tool's calls are needed."""
-        return self.stop.reads(tool) or self.notes.reads(tool)
+        return self.stop.reads(tool) or self.notes.reads(tool) or bool(self.guard and self.guard.reads(tool))
 
     def next_number(self) -> int:
         """Return the number of the next request."""
@@ -295,6 +297,7 @@ class SessionRegistry:
             notes=CallNotes(settings.watch, aliases.hide, records),
             stop=SessionStop(settings.stop, records),
             circumstances=settings.circumstance_patterns(),
+            guard=CallGuard(settings.guard) if settings.guard else None,
             ended=asyncio.Event(),
         )
 

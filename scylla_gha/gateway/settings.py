@@ -13,6 +13,7 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.gateway.evidence import UNREACHABLE
 from scylla_gha.model import Record, Text
 from scylla_gha.model.experiment import ModelKnobs
+from scylla_gha.model.safety_net import GuardedTool
 from scylla_gha.model.traffic import ModelInfo, Role, StopRule, ToolWatch
 from scylla_gha.providers import PROVIDERS, missing_key
 from scylla_gha.providers.base import Circumstances, Provider
@@ -169,6 +170,14 @@ class GatewaySettings(Record):
         return self.replay is None and any(access.is_subscription for access in accesses if access)
 
 
+class GuardSettings(Record):
+    """Tools whose calls the gateway judges, with the agent's folders as the agent names them."""
+
+    tools: dict[str, GuardedTool]
+    workspace: Text
+    home: str
+
+
 class Session(Record):
     """One role's requests in one attempt of a cell.
 
@@ -193,6 +202,9 @@ class Session(Record):
     watch: Annotated[ToolWatch, Field(description="Tool calls to record in the log")] = ToolWatch()
     stop: Annotated[
         StopRule | None, Field(description="Calls at which the session ends; None: it ends with the agent")
+    ] = None
+    guard: Annotated[
+        GuardSettings | None, Field(description="Tools whose calls the safety net judges; None: it judges none here")
     ] = None
     paths: dict[str, str] = Field(default_factory=dict)
     circumstances: Annotated[

@@ -10,6 +10,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from scylla_gha.model import Record, Slug, Text, digest
+from scylla_gha.model.safety_net import GuardedTool
 from scylla_gha.model.trial import Outcome
 from scylla_gha.model.variant import ExactVersion
 
@@ -357,6 +358,10 @@ class AgentManifest(Record):
     )
     delivery: DeliveryForm = DeliveryForm()
     uses: UseForm | None = Field(default=None, description="Calls that show uses of resources; null: unknown")
+    safety_net: dict[str, GuardedTool] = Field(
+        default={},
+        description="Tools whose calls the gateway judges for the safety net; empty: the CLI has no safety net",
+    )
     circumstances: dict[Pattern, str] = Field(
         default={}, description="Texts of requests that differ between equal runs, with constant replacements"
     )

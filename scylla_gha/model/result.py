@@ -2,7 +2,7 @@
 
 import datetime
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -147,7 +147,8 @@ class Result(Record):
     tools: dict[str, int] = Field(default={}, description="Number of tool calls, by tool")
     failed_tool_calls: int | None
     blocked_calls: int | None = Field(
-        description="Number of tool calls that the safety net blocked; null: no safety net"
+        description="Number of tool calls that the safety net blocked; null: no safety net, or it could not read "
+        "all calls and blocked none"
     )
     unread_calls: int | None = Field(
         description="Number of tool calls that the safety net allowed without reading them completely; null: "
@@ -156,6 +157,16 @@ class Result(Record):
     unguarded_calls: int | None = Field(
         default=None,
         description="Number of tool calls that ran without an event of the safety net's hook; null: no safety net",
+    )
+    unseen_calls: int | None = Field(
+        default=None,
+        description="Number of tool calls that run commands in a form that the gateway cannot read; null: "
+        "no safety net",
+    )
+    safety_net: Literal["hook", "gateway", "none"] | None = Field(
+        default=None,
+        description="What judged the calls for the safety net; none: there is no way for this agent CLI; null: it is "
+        "turned off, or the agent did not start",
     )
     network_refused: int | None = Field(
         default=None,

@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from scylla_gha.model import Amounts, Record, Slug, Text
+from scylla_gha.model.safety_net import SafetyNetSummary
 from scylla_gha.model.trial import SessionEnd, Usage
 
 _MILLION = 1_000_000
@@ -343,6 +344,11 @@ class ResponseRecord(Record):
         default=None,
         exclude_if=lambda ends: ends is None,
         description="How the session's stop rule ended it at this answer; None: it did not",
+    )
+    safety_net: SafetyNetSummary | None = Field(
+        default=None,
+        exclude_if=lambda summary: summary is None,
+        description="Calls of the answer that the safety net judged; None: it judged none",
     )
     retries: int = Field(default=0, description="Number of times that the gateway repeated the request")
     met: tuple[str, ...] = Field(default=(), description="Fault of each failed try: an HTTP status, or `unreachable`")

@@ -13,6 +13,7 @@ from pydantic import Field, JsonValue
 from scylla_gha.counting import counted
 from scylla_gha.model import Amounts, FileDigest, Record, known_sum
 from scylla_gha.model.github_requests import GitHubTraffic
+from scylla_gha.model.safety_net import SafetyNetSummary
 from scylla_gha.model.sandbox import HostContact, Isolation
 from scylla_gha.model.variant import Assumption, SystemPrompt
 
@@ -279,31 +280,6 @@ class DiffStat(Record):
     sha256: str
     skipped: tuple[str, ...] = Field(
         default=(), description="Paths that the diff omits, since they are not files, links or folders"
-    )
-
-
-class BlockedCall(Record):
-    """Call that the safety net blocked: the rule, and the command or path, cut at 300 characters."""
-
-    rule: str
-    tool: str
-    command: str
-
-
-class SafetyNetSummary(Record):
-    """Calls that the safety net judged in an attempt."""
-
-    calls: int = Field(
-        default=0, description="Number of tool calls that the safety net judged, those of sub-agents included"
-    )
-    blocked: tuple[BlockedCall, ...] = ()
-    unread: int = Field(
-        default=0,
-        description="Number of calls allowed although the safety net could not read them completely, or had a fault",
-    )
-    unguarded: int = Field(
-        default=0,
-        description="Number of calls that ran without an event of the safety net's hook, as far as known",
     )
 
 

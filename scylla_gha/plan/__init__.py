@@ -34,6 +34,7 @@ from scylla_gha.plan.checks import (
     model_notes,
     panel_providers,
     power_notes,
+    safety_net_notes,
     with_model_ids,
 )
 from scylla_gha.plan.estimate import History, PastCost
@@ -141,6 +142,7 @@ class Planning:
         yield from impossible_notes(plan.not_possible)
         yield from unproved_notes(plan.unproved)
         yield from alias_notes(request.experiment, request.library)
+        yield from safety_net_notes(plan)
         yield from model_notes(plan, request.library, now.date())
         yield from choice_notes(plan, self.best)
         yield from power_notes(plan, request.folder)

@@ -143,6 +143,19 @@ def panel_providers(plan: Plan, library: Library) -> dict[str, str]:
     return {name: name.partition("/")[0] if "/" in name else provider_name(name, models) for name in names}
 
 
+def safety_net_notes(plan: Plan) -> Iterator[str]:
+    """Yield a note for each agent whose calls the safety net cannot judge, if it is not turned off."""
+    if not plan.experiment.limits.safety_net:
+        return
+    for name in dict.fromkeys(arm.agent for arm in plan.arms):
+        tools = AGENTS[name].guarded_tools if name in AGENTS else None
+        if tools is not None and not tools:
+            yield (
+                f"{name} has no safety net (limits.safety_net): it has no hook, and its manifest names no tools under "
+                "safety_net, so destructive commands are neither blocked nor counted"
+            )
+
+
 def require_supported_parts(arms: Iterable[Arm], sources: ConfigSources, source: str) -> None:
     """Check that each agent can take all parts of its arms' treatments.
 

@@ -6,21 +6,37 @@ Bytes are read as they pass; none is held back. Server-sent events may be cut at
 import itertools
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import orjson
 
-from scylla_gha.lenient_json import whole_number
-from scylla_gha.providers.base import Body, Spans, ToolRequest, parse_object, split_events
+from scylla_gha.lenient_json import InvalidJsonError, parse_json, whole_number
+from scylla_gha.providers.base import Body, Spans, ToolRequest, objects, parse_object, split_events
 
 _MAX_BYTES: Final = 4 * 1024 * 1024  # of an event or a whole body; a longer one is passed on unread
 _MAX_ARGUMENTS: Final = 256 * 1024  # characters of one call; longer ones are not read
 _DATA: Final = b"data:"
 LAST: Final = "[DONE]"  # type of the event that a line `data: [DONE]` stands for
 _LAST_LINES: Final = (b"data: [DONE]", b"data:[DONE]")
+INPUT: Final = "input"  # argument of a tool that takes a text
 TextDelta = tuple[object, Body, str]  # which text a piece belongs to, the object that holds the piece, and its key
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentsPlace:
+    """Place of a call's arguments in an event: an object, JSON text, a piece of it (`is_piece`), or a bare text."""
+
+    event: int
+    call: object
+    holder: Body
+    key: str
+    is_piece: bool = False
+    is_text: bool = False
+
+
+Places = Callable[[Sequence[Body]], Iterator[ArgumentsPlace]]
 
 
 @dataclass
@@ -69,6 +85,8 @@ class AnswerReader(ABC):
     complete: bool = False
     malformed: bool = False
     stop_reason: str | None = None
+    has_call: bool = False
+    has_gap: bool = False
     _rest: bytearray = field(default_factory=bytearray)
     _overlong: bool = False
     _blocks: dict[object, CallBlock] = field(default_factory=dict)  # by their number or id in the answer
@@ -83,7 +101,7 @@ class AnswerReader(ABC):
             self._lines()
         if len(self._rest) > _MAX_BYTES:
             self._rest.clear()
-            self._overlong = True
+            self._overlong = self.has_gap = True
             self.malformed |= self.keeps_texts
 
     def end(self) -> None:
@@ -100,6 +118,11 @@ class AnswerReader(ABC):
         if not self.complete or self.error is not None:
             return ()
         return tuple(block.request() for block in self._blocks.values())
+
+    @property
+    def begun_calls(self) -> dict[object, ToolRequest]:
+        """Calls of tools that have begun; arguments that did not arrive completely are empty."""
+        return {key: block.request() for key, block in self._blocks.items()}
 
     @abstractmethod
     def _skips(self, line: bytes | bytearray) -> bool:
@@ -139,7 +162,9 @@ class AnswerReader(ABC):
 
     def _add_call(self, key: object, call: object, tool: object, arguments: Body) -> CallBlock | None:
         """Store a call of a client's tool; return None if it has no id or name. Only needed arguments are kept."""
+        self.has_call = True
         if not isinstance(call, str) or not isinstance(tool, str):
+            self.has_gap |= key not in self._blocks
             return None
         is_read = self.reads(tool)
         self._blocks[key] = CallBlock(call, tool, arguments if is_read else {}, [] if is_read else None)
@@ -181,6 +206,43 @@ def join_split(body: bytes, spans: Spans, deltas: Callable[[Body], Iterable[Text
     for at in changed:
         parts[at] = _with_data(parts[at], events[at])
     return b"".join(parts)
+
+
+def replace_arguments(body: bytes, arguments: Mapping[object, Body], places: Places, *, streamed: bool) -> bytes:
+    """Return an answer, or lines of a stream, with other arguments of some calls; `places` finds them in events."""
+    if streamed:
+        lines = body.split(b"\n")
+        events = {at: event for at, line in enumerate(lines) if (event := _line_object(line))}
+        for at in _put_arguments(list(events.values()), arguments, places):
+            number = list(events)[at]
+            lines[number] = b"data: " + orjson.dumps(events[number]) + b"\r" * lines[number].endswith(b"\r")
+        return b"\n".join(lines)
+    try:
+        content = parse_json(body, keep_non_finite=True)
+    except InvalidJsonError:
+        return body
+    is_changed = _put_arguments(objects(content if isinstance(content, list) else [content]), arguments, places)
+    return orjson.dumps(content) if is_changed else body
+
+
+def _line_object(line: bytes) -> Body | None:
+    return parse_object(line[5:]) if line.startswith(_DATA) else None
+
+
+def _put_arguments(events: Sequence[Body], arguments: Mapping[object, Body], places: Places) -> set[int]:
+    """Put arguments into events; return the positions of changed events. The first piece gets the whole text."""
+    changed, begun = set[int](), set[object]()
+    for place in places(events):
+        if place.call not in arguments:
+            continue
+        value = arguments[place.call]
+        is_later = place.is_piece and place.call in begun
+        begun |= {place.call} if place.is_piece else set()
+        text = str(value.get(INPUT)) if place.is_text else orjson.dumps(value).decode()
+        is_object = isinstance(place.holder[place.key], dict)
+        place.holder[place.key] = value if is_object else "" if is_later else text
+        changed.add(place.event)
+    return changed
 
 
 def _data(part: bytes) -> Body:

@@ -218,8 +218,12 @@ class UsageReader(Protocol):
         error: the type of the error that it reports.
         stop_reason: `tool_use` if the model asked for a tool, `refusal` if it refused.
         texts: pieces of the answer's text, without its thinking; empty if they are not kept.
+        has_call: a call of a tool has begun.
+        has_gap: a part of the answer was too long to be read.
     """
 
+    has_call: bool
+    has_gap: bool
     streamed: bool
     complete: bool
     malformed: bool
@@ -236,6 +240,10 @@ class UsageReader(Protocol):
     @property
     def calls(self) -> tuple[ToolRequest, ...]:
         """Calls of tools in the answer; none unless the answer is whole and without an error."""
+
+    @property
+    def begun_calls(self) -> dict[object, ToolRequest]:
+        """Calls of tools that have begun, by a key for `ApiStyle.replace_arguments`."""
 
     @property
     def tokens(self) -> Tokens | None:
@@ -343,6 +351,15 @@ class ApiStyle(Protocol):
         """Return a function that removes from an answer's bytes what the client did not ask for; None: nothing.
 
         It is called with each piece as it comes, and returns what is complete of it; an empty piece ends the answer.
+        """
+
+    def replace_arguments(self, body: bytes, arguments: Mapping[object, Body], *, streamed: bool) -> bytes:
+        """Return the answer, or the lines at the end of a stream, with other arguments of some calls.
+
+        Args:
+            body: the answer's bytes, from the first call on.
+            arguments: arguments of the calls that are changed, by the keys of `UsageReader.begun_calls`.
+            streamed: True for a stream.
         """
 
     def join_split(self, body: bytes, spans: Spans) -> bytes:

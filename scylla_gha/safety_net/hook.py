@@ -32,12 +32,12 @@ from scylla_gha.safety_net.rules import (
     find_patterns,
     operands,
 )
-from scylla_gha.safety_net.shell_reader import ShellCommand, ShellReader
+from scylla_gha.safety_net.shell_reader import ShellCommand, ShellEnvironment, ShellReader
 
 MARK = "[safety net]"
 WATCHED = ("Bash", "Edit", "MultiEdit", "NotebookEdit", "Read", "Write")
 
-_SHOWN_CHARS, _MOST_LEVELS = 300, 8
+SHOWN_CHARS, _MOST_LEVELS = 300, 8
 _FORK_BOMB = re.compile(r"(?<![\w:.])([\w:.]{1,40})\s*\(\)\s*\{\s*\1\s*\|\s*\1\s*&")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _SHELLS = {"sh", "bash", "dash", "zsh", "ksh", "ash"}
@@ -72,9 +72,11 @@ class CallVerdict:
         self.rule, self.clear = rule, clear
 
 
-def judge_call(tool: str, arguments: Mapping[str, object], cwd: str, workspace: str) -> CallVerdict:
-    """Judge a call of a tool by the rules."""
-    writable = WritablePaths(workspace)
+def judge_call(
+    tool: str, arguments: Mapping[str, object], cwd: str, workspace: str, environ: Mapping[str, str] | None = None
+) -> CallVerdict:
+    """Judge a call of a tool by the rules; `environ` as in `WritablePaths`."""
+    writable = WritablePaths(workspace, environ)
     if tool == "Bash":
         return _judge_script(str(arguments.get("command", "")), cwd, writable)
     path = str(arguments.get("file_path") or arguments.get("notebook_path") or "")
@@ -86,18 +88,18 @@ def judge_call(tool: str, arguments: Mapping[str, object], cwd: str, workspace: 
 def _judge_script(text: str, cwd: str, writable: WritablePaths) -> CallVerdict:
     if _FORK_BOMB.search(text):
         return CallVerdict(SYSTEM)
-    script = ShellReader(text, cwd, {})
+    script = ShellReader(text, cwd, {}, environment=writable.environment)
     clear = not script.unclear
     for command in script.commands:
-        started = list(_started_commands(command, 0))
+        started = list(_started_commands(command, 0, writable.environment))
         clear = clear and all(inner.clear for inner in started)
         rule = next((rule for inner in started if (rule := broken_rule(inner, writable))), None)
         if rule:
             return CallVerdict(rule, clear=clear)
-    return CallVerdict(clear=clear)
+    return CallVerdict(clear=clear and not writable.is_guessing)
 
 
-def _started_commands(command: ShellCommand, depth: int) -> Iterator[ShellCommand]:
+def _started_commands(command: ShellCommand, depth: int, environment: ShellEnvironment) -> Iterator[ShellCommand]:
     """Yield the command without the words before its program, and all commands that it starts."""
     words = _unwrap(command.words, command.before)
     bare = ShellCommand(command.cwd, command.before, words)
@@ -106,13 +108,13 @@ def _started_commands(command: ShellCommand, depth: int) -> Iterator[ShellComman
     if not bare.clear or not words:
         return
     for text in _scripts(bare):
-        script = ShellReader(text, command.cwd, {})
+        script = ShellReader(text, command.cwd, {}, environment=environment)
         bare.clear = bare.clear and not script.unclear
         for inner in script.commands:
-            yield from _started_commands(inner, depth + 1)
+            yield from _started_commands(inner, depth + 1, environment)
     if os.path.basename(words[0]) == "find":
         for executed in _find_commands(words):
-            yield from _started_commands(ShellCommand(command.cwd, None, executed), depth + 1)
+            yield from _started_commands(ShellCommand(command.cwd, None, executed), depth + 1, environment)
 
 
 def _unwrap(words: list[str], before: ShellCommand | None) -> list[str]:
@@ -177,6 +179,11 @@ def _find_commands(words: list[str]) -> Iterator[list[str]]:
             yield [path for part in rest[:end] for path in (find_patterns(words) if part == "{}" else [part])]
 
 
+def refusal_text(rule: SafetyRule) -> str:
+    """Return what the agent is told about a call that breaks a rule."""
+    return f"{MARK} {rule.name}: blocked, since this {rule.what}. Instead, {rule.instead}."
+
+
 def hook_response(call: Mapping[str, object]) -> tuple[dict[str, object], str]:
     """Return the report on a call, and the answer to the agent CLI, which is empty if the call is allowed."""
     tool, tool_input, cwd = str(call.get("tool_name")), call.get("tool_input"), str(call.get("cwd") or "/")
@@ -186,17 +193,20 @@ def hook_response(call: Mapping[str, object]) -> tuple[dict[str, object], str]:
         "safety_net": 1,
         "call": call.get("tool_use_id"),
         "tool": tool,
-        "command": shown[:_SHOWN_CHARS],
+        "command": shown[:SHOWN_CHARS],
     }
     try:
         verdict = judge_call(tool, arguments, cwd, os.environ.get("CLAUDE_PROJECT_DIR") or cwd)
     except Exception as error:  # noqa: BLE001 an error of the hook must not block the call
-        return {**report, "decision": "error", "error": f"{type(error).__name__}: {error}"[:_SHOWN_CHARS]}, ""
+        return {**report, "decision": "error", "error": f"{type(error).__name__}: {error}"[:SHOWN_CHARS]}, ""
     if verdict.rule is None:
         return {**report, "decision": "allowed" if verdict.clear else "unclear"}, ""
     rule = verdict.rule
-    reason = f"{MARK} {rule.name}: blocked, since this {rule.what}. Instead, {rule.instead}."
-    denied = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason}
+    denied = {
+        "hookEventName": "PreToolUse",
+        "permissionDecision": "deny",
+        "permissionDecisionReason": refusal_text(rule),
+    }
     return {**report, "decision": "blocked", "rule": rule.name}, json.dumps({"hookSpecificOutput": denied})
 
 

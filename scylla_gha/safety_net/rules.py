@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Mapping
 
-from scylla_gha.safety_net.shell_reader import UNKNOWN, ShellCommand
+from scylla_gha.safety_net.shell_reader import UNKNOWN, ShellCommand, ShellEnvironment
 
 _TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 compared, never written
 _DEVICES = re.compile(r"/dev/(null|zero|full|std(in|out|err)|tty|u?random|(fd|tcp|udp|pts)/.*)|/proc/self/fd/\d+")
@@ -95,13 +96,29 @@ RULES = (DELETE, WRITE, PUSH, HISTORY, DISK, SYSTEM, CREDENTIALS)
 
 
 class WritablePaths:
-    """Folders that the agent may change: workspace, HOME and temporary folders, except the safety net's own folder."""
+    """Folders that the agent may change: workspace, HOME and temporary folders, except the safety net's own folder.
 
-    def __init__(self, workspace: str) -> None:
-        home, temporary = os.environ.get("HOME", ""), os.environ.get("TMPDIR", "")
-        self.workspace = os.path.realpath(workspace)
-        self.own = [self.workspace, *(os.path.realpath(path) for path in (home, temporary) if path.strip("/"))]
-        self.net = os.path.realpath(sys.argv[0] or "/nowhere")
+    `environ` is the environment of an agent on another machine, whose files are not read: links are not followed, and
+    the current branch is unknown. None: the agent is on this machine, with this process's environment.
+    """
+
+    def __init__(self, workspace: str, environ: Mapping[str, str] | None = None) -> None:
+        self.is_local = environ is None
+        self.is_guessing = False  # True once a verdict needed a file that cannot be read
+        self.environment = ShellEnvironment(os.environ if environ is None else environ)
+        self.home, temporary = (self.environment.values.get(name, "") for name in ("HOME", "TMPDIR"))
+        self.workspace = self.resolve(workspace)
+        self.own = [self.workspace, *(self.resolve(path) for path in (self.home, temporary) if path.strip("/"))]
+        self.net = os.path.realpath(sys.argv[0] or "/nowhere") if self.is_local else "/nowhere"
+
+    def resolve(self, path: str) -> str:
+        """Return a path without `..`, and without links if they can be followed."""
+        return os.path.realpath(path) if self.is_local else os.path.normpath(path)
+
+    def branch(self, cwd: str) -> str:
+        """Return the current branch; empty if it is unknown, or there is no repository."""
+        self.is_guessing |= not self.is_local
+        return _current_branch(cwd) if self.is_local else ""
 
     def is_outside(self, path: str, cwd: str) -> bool:
         """Return True if the agent may not change a path, which may end in a pattern; False if the path is unknown."""
@@ -110,10 +127,10 @@ class WritablePaths:
             return False
         head, tail = os.path.split(full.replace(UNKNOWN, "x"))
         if tail in ("", ".", ".."):
-            return not self._is_own(os.path.realpath(full))
+            return not self._is_own(self.resolve(full))
         if tail.strip("*?.[]!^"):
-            return not self._is_own(os.path.join(os.path.realpath(head), tail))
-        folder = os.path.realpath(head)  # the pattern matches everything in it
+            return not self._is_own(os.path.join(self.resolve(head), tail))
+        folder = self.resolve(head)  # the pattern matches everything in it
         return folder != self.workspace and not self._is_own(folder)
 
     def _is_own(self, full: str) -> bool:
@@ -126,7 +143,9 @@ class WritablePaths:
 
     def is_secret(self, path: str, cwd: str) -> bool:
         """Return True if a path is that of a file with credentials."""
-        full = os.path.normpath(os.path.join(cwd, os.path.expanduser(path)))
+        if path.startswith("~/"):
+            path = self.home + path[1:]
+        full = os.path.normpath(os.path.join(cwd, path))
         return bool(_SECRETS.fullmatch(full)) and not full.startswith(f"{self.workspace}/")
 
 
@@ -151,7 +170,7 @@ def broken_rule(command: ShellCommand, writable: WritablePaths) -> SafetyRule | 
     written = [path for path in (*_written_paths(words), *command.writes) if not _DEVICES.fullmatch(path)]
     if any(writable.is_outside(path, command.cwd) for path in written):
         return DISK if any(path.startswith("/dev/") for path in written) else WRITE
-    return _broken_git_rule(words, command.cwd)
+    return _broken_git_rule(words, command.cwd, writable)
 
 
 def operands(words: list[str]) -> list[str]:
@@ -205,7 +224,7 @@ def _changes_system(words: list[str]) -> bool:
     return bool(_SYSTEM.fullmatch(name)) and not _HARMLESS_OPTIONS & set(rest)
 
 
-def _broken_git_rule(words: list[str], cwd: str) -> SafetyRule | None:
+def _broken_git_rule(words: list[str], cwd: str, writable: WritablePaths) -> SafetyRule | None:
     name, words = words[0], words[1:]
     if name != "git":
         return HISTORY if name in ("git-filter-repo", "bfg") else None
@@ -215,7 +234,7 @@ def _broken_git_rule(words: list[str], cwd: str) -> SafetyRule | None:
         words = words[length:]
     verb, rest = words[0] if words else "", words[1:]
     if verb == "push":
-        return PUSH if _overwrites_shared(words, cwd) else None
+        return PUSH if _overwrites_shared(words, cwd, writable) else None
     forced = bool(re.search(r"(^| )(-[a-zA-Z]*[dDf]|--delete|--force)", " ".join(rest)))
     drops = (verb == "branch" and forced) or (verb == "update-ref" and "-d" in rest)
     if drops and any(_SHARED.fullmatch(name.replace("refs/heads/", "")) for name in rest):
@@ -224,7 +243,7 @@ def _broken_git_rule(words: list[str], cwd: str) -> SafetyRule | None:
     return HISTORY if verb in ("filter-branch", "filter-repo") or expires else None
 
 
-def _overwrites_shared(words: list[str], cwd: str) -> bool:
+def _overwrites_shared(words: list[str], cwd: str, writable: WritablePaths) -> bool:
     """Return True if a push forces or deletes a shared branch; a push without a branch is of the current branch."""
     flags = [word for word in words[1:] if word.startswith("-")]
     short = "".join(flag[1:] for flag in flags if not flag.startswith("--"))
@@ -233,13 +252,15 @@ def _overwrites_shared(words: list[str], cwd: str) -> bool:
     if "--mirror" in flags or (force and {"--all", "--branches"} & set(flags)):
         return True
     refspecs = operands(words)[1:] or [""]
-    return any(_is_shared(refspec, cwd) for refspec in refspecs if force or delete or refspec[:1] in ("+", ":"))
+    return any(
+        _is_shared(refspec, cwd, writable) for refspec in refspecs if force or delete or refspec[:1] in ("+", ":")
+    )
 
 
-def _is_shared(refspec: str, cwd: str) -> bool:
+def _is_shared(refspec: str, cwd: str, writable: WritablePaths) -> bool:
     branch = refspec.lstrip("+").rpartition(":")[2].replace("refs/heads/", "")
     if branch in ("", "HEAD", "@") or UNKNOWN in branch:
-        branch = _current_branch(cwd)
+        branch = writable.branch(cwd)
     return bool(_SHARED.fullmatch(branch))
 
 

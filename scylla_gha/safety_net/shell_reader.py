@@ -14,9 +14,11 @@ from collections.abc import Mapping
 UNKNOWN = "\ufffc"  # part of a word that is known only when the script runs
 
 _MOST_LEVELS = 8  # of nested scripts; many more would exceed the call stack
+_MOST_CHARACTERS = 500_000  # of all scripts of a call and of their expansions, which can grow without a bound
 _REDIRECT = re.compile(r"(?:\d+|\{\w+\})?(&>>?|<<<|<<-?|>>|>\||[<>]&|<>|[<>](?!\())[ \t]*")
 _ARITHMETIC = re.compile(r"\(\((?:[^()]|\([^()]*\))*\)\)")
 _NAME = re.compile(r"(?P<name>[A-Za-z_]\w*|[0-9@*#?$!-])")
+_SET_NAME = re.compile(r"(?<![\w${])[A-Za-z_]\w*")
 _BRACED = re.compile(r"\{(?P<name>[A-Za-z_]\w*)(?::?[-=](?P<default>[^{}$]*))?\}")
 _OTHER_BRACED = re.compile(r"\{(?:[^{}]|\{[^{}]*\})*\}?")
 
@@ -31,14 +33,35 @@ class ShellCommand:
         self.stdin, self.cwd, self.before, self.clear = "", cwd, before, True
 
 
+class ShellEnvironment:
+    """Variables with which a script starts, and the number of characters that may still be read."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self.values, self.left = values, _MOST_CHARACTERS
+
+    def allows(self, characters: int) -> bool:
+        """Count further characters; return False if they are too many."""
+        self.left -= characters
+        return self.left >= 0
+
+
 class ShellReader:
     """Reader of one script into `commands`, which include those of substitutions; `unclear`: not all could be read."""
 
-    def __init__(self, text: str, cwd: str, values: Mapping[str, str], depth: int = 0) -> None:
+    def __init__(
+        self,
+        text: str,
+        cwd: str,
+        values: Mapping[str, str],
+        depth: int = 0,
+        environment: ShellEnvironment | None = None,
+    ) -> None:
         self.text, self.at, self.cwd, self.values, self.depth = text, 0, cwd, dict(values), depth
+        self.environment = environment or ShellEnvironment(os.environ)
+        self.names: set[str] | None = None
         self.commands: list[ShellCommand] = []
         self.pending: list[tuple[ShellCommand, str, bool]] = []
-        self.unclear = depth > _MOST_LEVELS
+        self.unclear = depth > _MOST_LEVELS or not self.environment.allows(len(text))
         self.current = ShellCommand(cwd)
         if not self.unclear:
             self.run("")
@@ -98,7 +121,7 @@ class ShellReader:
         if words[:1] == ["for"] and words[2:3] == ["in"]:
             self.values[words[1]] = next((word for word in words[3:] if word.startswith("/")), "".join(words[3:4]))
         if words[:1] in (["cd"], ["pushd"]):
-            folder = words[1] if words[1:] else os.environ.get("HOME", "/")
+            folder = words[1] if words[1:] else self.environment.values.get("HOME", "/")
             self.cwd = os.path.join(self.cwd, UNKNOWN if folder[:1] in ("-", UNKNOWN) else folder)
         self.current = ShellCommand(UNKNOWN if UNKNOWN in self.cwd else self.cwd, before)
 
@@ -126,7 +149,7 @@ class ShellReader:
 
     def nested(self, text: str) -> None:
         """Read an inner script that starts in the same folder."""
-        inner = ShellReader(text, self.cwd, self.values, self.depth + 1)
+        inner = ShellReader(text, self.cwd, self.values, self.depth + 1, self.environment)
         self.commands += inner.commands
         self.unclear = self.unclear or inner.unclear
 
@@ -134,7 +157,7 @@ class ShellReader:
         """Read one word; return its value after expansion."""
         parts, begin = [], self.at
         if re.compile(r"~(?![^/\s;&|)])").match(self.text, self.at):
-            parts.append(os.environ.get("HOME", "/"))
+            parts.append(self.environment.values.get("HOME", "/"))
             self.at += 1
         while self.at < len(self.text) and self.text[self.at] not in " \t\r\n;&|<>()":
             parts.append(self.piece(quoted=False))
@@ -187,8 +210,20 @@ class ShellReader:
         if not variable:
             return UNKNOWN
         name, default = variable["name"], variable.groupdict().get("default")
-        value = self.cwd if name == "PWD" else self.values.get(name, os.environ.get(name, default))
+        value = self.cwd if name == "PWD" else self.values.get(name, self.environment.values.get(name, default))
         if value is not None:
-            return value or default or ""
-        is_set = re.search(rf"(?<![\w${{]){re.escape(name)}\b", self.text)
-        return UNKNOWN if is_set or not name.isidentifier() else ""
+            return self.known(value or default or "")
+        return UNKNOWN if not name.isidentifier() or name in self.set_names() else ""
+
+    def known(self, value: str) -> str:
+        """Return a variable's value; UNKNOWN if the expansions have become too long."""
+        if self.environment.allows(len(value)):
+            return value
+        self.unclear = True
+        return UNKNOWN
+
+    def set_names(self) -> set[str]:
+        """Return the words of the text that may be names of variables that it sets."""
+        if self.names is None:
+            self.names = set(_SET_NAME.findall(self.text))
+        return self.names

@@ -31,7 +31,7 @@ from scylla_gha.model import digest
 from scylla_gha.model.github_fixture import FIXTURE_FILE, GitHubFixture
 from scylla_gha.model.scenario import size_of
 from scylla_gha.plan.cells import plan_cells
-from scylla_gha.plan.checks import model_notes
+from scylla_gha.plan.checks import model_notes, safety_net_notes
 from scylla_gha.prepare.start_state import changed_fixture, start_state
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.report.document import Table, lines_of
@@ -78,7 +78,8 @@ def validate_experiment(library: Library, name: str, note: Report) -> None:
     """
     experiment = library.experiment(name)
     plan = plan_cells(experiment, library, find_agents(experiment, install=False))
-    for text in model_notes(plan, library, datetime.datetime.now(datetime.UTC).date()):
+    today = datetime.datetime.now(datetime.UTC).date()
+    for text in (*safety_net_notes(plan), *model_notes(plan, library, today)):
         note(f"note: {name}: {text}")
 
 

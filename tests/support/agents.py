@@ -77,6 +77,10 @@ class ShellAgent:
     def unsupported(self, arm: Arm, roots: Sequence[Path]) -> tuple[()]:  # noqa: ARG002 the Protocol's signature
         return ()
 
+    @property
+    def guarded_tools(self) -> None:
+        """None: it calls no tools."""
+
     def path_aliases(self, workspace: str) -> dict[str, str]:
         """The session folder as Claude Code names it."""
         return dict(AGENTS["claude-code"].path_aliases(workspace))

@@ -9,7 +9,8 @@ import pytest
 from scylla_gha.agents.base import AgentTask, ModelAccess
 from scylla_gha.agents.claude import delivery, safety_hook
 from scylla_gha.model.experiment import TrialLimits
-from scylla_gha.model.trial import BlockedCall, Observed, SafetyNetSummary
+from scylla_gha.model.safety_net import BlockedCall, SafetyNetSummary
+from scylla_gha.model.trial import Observed
 from scylla_gha.model.variant import Treatment
 from tests.support.claude import INIT, Event, said, tool_result, tool_use, write_transcript
 

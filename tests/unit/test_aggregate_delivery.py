@@ -26,6 +26,27 @@ def test_blocked_calls_are_warned_of_by_arm() -> None:
     ]
 
 
+def test_what_the_safety_net_could_see_is_told_unless_a_hook_saw_all() -> None:
+    planned = [*cells(2), *cells(2, "nop")]
+    seen = [("gateway", 0), ("gateway", 2), ("none", None), ("hook", 0)]
+    rows = [
+        make_result(cell, safety_net=kind, unseen_calls=unseen)
+        for cell, (kind, unseen) in zip(planned, seen, strict=True)
+    ]
+    told = warned(aggregate(plan_of(*planned), rows), "safety net")
+    assert told == [
+        "oracle: the safety net is the gateway, which sees the calls in answers of the model.",
+        "nop: the safety net is a hook of the CLI, which sees each call.",
+        "nop: there is no safety net for this CLI: destructive commands were neither blocked nor counted.",
+        (
+            "oracle: the safety net could not see the commands of 2 calls in 1 of 2 trials; how many of these it "
+            "would have blocked is unknown."
+        ),
+    ]
+    hooks = [make_result(cell, safety_net="hook", unseen_calls=0) for cell in planned]
+    assert warned(aggregate(plan_of(*planned), hooks), "safety net") == []
+
+
 def test_tools_by_name_only_and_loaded_definitions_are_stated_by_arm() -> None:
     planned = [*cells(10), *cells(10, "nop")]
     forms: list[tuple[int | None, int | None]] = [(11, 2), (12, 0), (0, 0), (None, None), *[(0, 0)] * 16]

@@ -9,8 +9,9 @@ from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.judgment import CategoryScore, CheckResult, ItemScore, JudgeAnswer, JudgeScore, Judgment
 from scylla_gha.model.result import Result
+from scylla_gha.model.safety_net import BlockedCall, SafetyNetSummary
 from scylla_gha.model.sandbox import HostContact, Isolation
-from scylla_gha.model.trial import NO_USAGE, BlockedCall, DiffStat, Outcome, SafetyNetSummary, Trial, Usage, Uses
+from scylla_gha.model.trial import NO_USAGE, DiffStat, Outcome, Trial, Usage, Uses
 from scylla_gha.store import read_lines
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.hub_scenario import ID, write_hub_scenario
@@ -93,6 +94,7 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
         "requests": 5, "repeated_requests": 1, "human_usd": None, "total_tokens": None, "tools": {"Bash": 2, "Edit": 1},
         "input_tokens": 1, "output_tokens": 2, "cache_read_tokens": 3, "cache_write_tokens": 4, "turns": 7,
         "tool_calls": 3, "failed_tool_calls": 1, "blocked_calls": 1, "unread_calls": 2, "unguarded_calls": 0,
+        "unseen_calls": 0, "safety_net": "hook",
         "network_refused": 3, "delivered": None, "delivery_unverified": None,
         "github": None, "github_requests": None, "github_writes": None, "github_gaps": None,
         "github_calls": {}, "github_failed": None, "github_repeated": None, "github_other_clients": {}, "mode": None,

@@ -71,6 +71,10 @@ class ClaudeCode(ManifestAgent):
         """Both sources."""
         return ("start event", "first request")
 
+    @property
+    def guarded_tools(self) -> None:
+        """None: its safety net is a hook."""
+
     def path_aliases(self, workspace: str) -> dict[str, str]:
         """Return the session folder's name: the path, with a dash for each character that is no letter or digit."""
         return {re.sub(r"[^A-Za-z0-9]", "-", workspace): "-scylla-workspace"}

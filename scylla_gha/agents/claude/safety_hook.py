@@ -17,7 +17,8 @@ from typing import Any, Final
 from scylla_gha.agents.base import AgentTask
 from scylla_gha.agents.claude.transcript import read_transcript
 from scylla_gha.agents.json_lines import events_with
-from scylla_gha.model.trial import BlockedCall, Observed, SafetyNetSummary
+from scylla_gha.model.safety_net import BlockedCall, SafetyNetSummary
+from scylla_gha.model.trial import Observed
 from scylla_gha.providers.base import parse_object
 from scylla_gha.safety_net import hook, rules, shell_reader
 from scylla_gha.store import write_text

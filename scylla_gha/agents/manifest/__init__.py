@@ -17,6 +17,7 @@ from scylla_gha.config.materials import material_path, read_agent
 from scylla_gha.errors import ToolError
 from scylla_gha.model.agent_manifest import AgentManifest, CliModels, CliPackage, SubAgentForm
 from scylla_gha.model.plan import Arm
+from scylla_gha.model.safety_net import GuardedTool
 from scylla_gha.model.scenario import SkillStop
 from scylla_gha.model.traffic import StopRule, ToolWatch, WatchedTraffic
 from scylla_gha.model.trial import Declared, Observed, Source, Trajectory, Uses
@@ -111,6 +112,11 @@ class ManifestAgent:
     def circumstances(self) -> Mapping[str, str]:
         """Patterns of the manifest."""
         return self.manifest.circumstances
+
+    @property
+    def guarded_tools(self) -> Mapping[str, GuardedTool] | None:
+        """Tools of the manifest that the gateway judges; empty: the CLI has no safety net."""
+        return self.manifest.safety_net
 
     def path_aliases(self, workspace: str) -> Mapping[str, str]:  # noqa: ARG002 the Protocol's signature
         """Return no aliases."""

@@ -20,7 +20,7 @@ from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.lenient_json import whole_number
 from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.providers.anthropic.request import apply_settings, ask, lower_max_tokens, parse_request
-from scylla_gha.providers.anthropic.response import MessageUsage, join_split
+from scylla_gha.providers.anthropic.response import MessageUsage, join_split, replace_arguments
 from scylla_gha.providers.base import ApiStyle, Body, Circumstances, ListedModel, ModelRequest, RateLimit, objects
 from scylla_gha.providers.credentials import CredentialError, Credentials, Federation, TokenSource
 from scylla_gha.providers.json_requests import name_model
@@ -62,6 +62,7 @@ class MessagesStyle:
     with_max_tokens = staticmethod(lower_max_tokens)
     with_model = staticmethod(name_model)
     join_split = staticmethod(join_split)
+    replace_arguments = staticmethod(replace_arguments)
 
     def url(self, base_url: str, target: str, model: str) -> str:  # noqa: ARG002 the Protocol's signature
         """Return the address with the client's path. `/v1` at its end, as in addresses of other APIs, is left out."""

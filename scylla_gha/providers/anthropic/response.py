@@ -1,13 +1,13 @@
 """Responses of the Messages API: reader of tokens, end and error; joining of text spans that are split over events."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from scylla_gha.lenient_json import inner_object
 from scylla_gha.model.traffic import ServerToolUse, Tokens
 from scylla_gha.providers import answers
-from scylla_gha.providers.answers import AnswerReader, TextDelta, count
+from scylla_gha.providers.answers import AnswerReader, ArgumentsPlace, TextDelta, count
 from scylla_gha.providers.base import Body, Spans, objects
 
 _PRICED_USES: Final = frozenset({"web_search_requests", "web_fetch_requests"})  # of the provider's tools
@@ -118,6 +118,23 @@ def _tokens(usage: Body) -> Tokens | None:
     return Tokens(
         input=sent, output=answered, cache_read=read, cache_write_5m=max(0, written - hour), cache_write_1h=hour
     )
+
+
+def replace_arguments(body: bytes, arguments: Mapping[object, Body], *, streamed: bool) -> bytes:
+    """Return the answer with other arguments of some calls."""
+    return answers.replace_arguments(body, arguments, _argument_places, streamed=streamed)
+
+
+def _argument_places(events: Sequence[Body]) -> Iterator[ArgumentsPlace]:
+    for at, event in enumerate(events):
+        index, delta = str(event.get("index")), inner_object(event, "delta")
+        if isinstance(delta.get("partial_json"), str):
+            yield ArgumentsPlace(at, index, delta, "partial_json", is_piece=True)
+        blocks = {index: inner_object(event, "content_block")}
+        blocks |= {str(number): block for number, block in enumerate(objects(event.get("content")))}
+        for key, block in blocks.items():
+            if block.get("type") == "tool_use" and block.get("input"):
+                yield ArgumentsPlace(at, key, block, "input")
 
 
 def join_split(body: bytes, spans: Spans) -> bytes:

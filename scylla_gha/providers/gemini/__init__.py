@@ -64,6 +64,7 @@ class GeminiStyle:
     with_max_tokens = staticmethod(generate_content.lower_max_tokens)
     with_model = staticmethod(generate_content.name_model)
     join_split = staticmethod(generate_content.join_split)
+    replace_arguments = staticmethod(generate_content.replace_arguments)
 
     def url(self, base_url: str, target: str, model: str) -> str:
         """Return the address for a model and the client's method, without a key that the client had in its query."""

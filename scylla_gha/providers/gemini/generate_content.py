@@ -8,7 +8,7 @@ import functools
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -18,7 +18,7 @@ from pydantic import JsonValue
 from scylla_gha.lenient_json import InvalidJsonError, inner_object, parse_json
 from scylla_gha.model.traffic import Component, ModelInfo, ServerToolUse, Tokens
 from scylla_gha.providers import answers
-from scylla_gha.providers.answers import AnswerReader, TextDelta, count
+from scylla_gha.providers.answers import AnswerReader, ArgumentsPlace, TextDelta, count
 from scylla_gha.providers.base import (
     USES_TOOL,
     Body,
@@ -367,6 +367,22 @@ class GeminiUsage(AnswerReader):
             self.complete = True
             refused = "refusal" if reason in _REFUSALS else reason
             self.stop_reason = USES_TOOL if self._blocks and reason == "STOP" else refused
+
+
+def replace_arguments(body: bytes, arguments: Mapping[object, Body], *, streamed: bool) -> bytes:
+    """Return the answer with other arguments of some calls."""
+    return answers.replace_arguments(body, arguments, _argument_places, streamed=streamed)
+
+
+def _argument_places(events: Sequence[Body]) -> Iterator[ArgumentsPlace]:
+    numbers: Counter[str] = Counter()
+    for at, event in enumerate(events):
+        for candidate in objects(event.get("candidates")):
+            for part in objects(inner_object(candidate, "content").get("parts")):
+                call = inner_object(part, "functionCall")
+                if isinstance(name := call.get("name"), str):
+                    call.setdefault("args", {})
+                    yield ArgumentsPlace(at, _call_id(name, numbers), call, "args")
 
 
 def join_split(body: bytes, spans: Spans) -> bytes:

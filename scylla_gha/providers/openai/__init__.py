@@ -140,6 +140,7 @@ class ResponsesStyle(OpenAIStyle):
     with_max_tokens = staticmethod(responses.lower_max_tokens)
     with_model = staticmethod(name_model)
     join_split = staticmethod(responses.join_split)
+    replace_arguments = staticmethod(responses.replace_arguments)
 
     def parse(
         self, path: str, body: bytes, hide: Callable[[bytes], bytes], circumstances: Circumstances = ()
@@ -165,6 +166,7 @@ class ChatStyle(OpenAIStyle):
     ends: frozenset[str] = frozenset({"stop"})
     with_model = staticmethod(name_model)
     join_split = staticmethod(chat.join_split)
+    replace_arguments = staticmethod(chat.replace_arguments)
 
     def __init__(self, limit_key: str) -> None:
         """Create the style of a server; `limit_key` is its key for the limit of an answer."""

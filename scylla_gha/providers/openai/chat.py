@@ -7,7 +7,7 @@ Names of keys are those of the SDK openai 3.57.0, developers.openai.com/api/docs
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from scylla_gha.lenient_json import inner_object
 from scylla_gha.model.traffic import Component, ModelInfo, ServerToolUse, Tokens
 from scylla_gha.providers import answers
-from scylla_gha.providers.answers import LAST, AnswerReader, TextDelta, count
+from scylla_gha.providers.answers import INPUT, LAST, AnswerReader, ArgumentsPlace, TextDelta, count
 from scylla_gha.providers.base import (
     USES_TOOL,
     Body,
@@ -363,6 +363,24 @@ def _is_usage(event: bytes) -> bool:
 
 def _data(event: bytes) -> Body:
     return parse_object(event.partition(b"data:")[2]) or {}
+
+
+def replace_arguments(body: bytes, arguments: Mapping[object, Body], *, streamed: bool) -> bytes:
+    """Return the answer with other arguments of some calls."""
+    return answers.replace_arguments(body, arguments, _argument_places, streamed=streamed)
+
+
+def _argument_places(events: Sequence[Body]) -> Iterator[ArgumentsPlace]:
+    for at, event in enumerate(events):
+        for choice in objects(event.get("choices")):
+            part = inner_object(choice, "delta") or inner_object(choice, "message")
+            for number, call in enumerate(objects(part.get("tool_calls"))):
+                holder, key = inner_object(call, "function"), "arguments"
+                if "custom" in call:
+                    holder, key = inner_object(call, "custom"), INPUT
+                if isinstance(holder.get(key), str):
+                    index, is_piece = call.get("index", number), "delta" in choice
+                    yield ArgumentsPlace(at, index, holder, key, is_piece=is_piece, is_text=key == INPUT)
 
 
 def join_split(body: bytes, spans: Spans) -> bytes:

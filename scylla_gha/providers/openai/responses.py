@@ -5,7 +5,7 @@ Names of keys, items and events are those of the SDK openai 3.57.0 and of develo
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from scylla_gha.lenient_json import inner_object
 from scylla_gha.model.traffic import Component, ModelInfo, ServerToolUse, Tokens
 from scylla_gha.providers import answers
-from scylla_gha.providers.answers import AnswerReader, TextDelta, count
+from scylla_gha.providers.answers import INPUT, AnswerReader, ArgumentsPlace, TextDelta, count
 from scylla_gha.providers.base import (
     USES_TOOL,
     Body,
@@ -326,7 +326,9 @@ class ResponseUsage(AnswerReader):
 
     def _event(self, event: Body) -> None:
         kind = event.get("type")
-        if kind == "response.output_item.done":
+        if kind == "response.output_item.added":
+            self.has_call |= str(inner_object(event, "item").get("type")).endswith("_call")
+        elif kind == "response.output_item.done":
             self._item(event.get("output_index"), inner_object(event, "item"))
         elif kind in _ENDS:
             self._ended(inner_object(event, "response"))
@@ -380,6 +382,41 @@ def _tool_name(item: Body) -> object:
     """Return the name of a call's tool, with its namespace as in `mcp__clock__now`."""
     namespace = item.get("namespace")
     return f"{namespace}__{item.get('name')}" if isinstance(namespace, str) else item.get("name")
+
+
+def replace_arguments(body: bytes, arguments: Mapping[object, Body], *, streamed: bool) -> bytes:
+    """Return the answer with other arguments of some calls."""
+    return answers.replace_arguments(body, arguments, _argument_places, streamed=streamed)
+
+
+_PIECES: Final = {
+    "response.function_call_arguments.delta": ("delta", True),
+    "response.function_call_arguments.done": ("arguments", False),
+    "response.custom_tool_call_input.delta": ("delta", True),
+    "response.custom_tool_call_input.done": (INPUT, False),
+}
+
+
+def _argument_places(events: Sequence[Body]) -> Iterator[ArgumentsPlace]:
+    """Yield the places; a call is known by its item's position in the output, and at the end by its id."""
+    positions: dict[object, object] = {}
+    for at, event in enumerate(events):
+        position, kind = event.get("output_index"), str(event.get("type"))
+        if kind in _PIECES:
+            key, is_piece = _PIECES[kind]
+            yield ArgumentsPlace(at, position, event, key, is_piece=is_piece, is_text="custom" in kind)
+        elif item := inner_object(event, "item"):
+            positions[item.get("call_id")] = position
+            yield from _item_places(at, position, item)
+        response = inner_object(event, "response") or event
+        for number, item in enumerate(objects(response.get("output"))):
+            yield from _item_places(at, positions.get(item.get("call_id"), number), item)
+
+
+def _item_places(event: int, position: object, item: Body) -> Iterator[ArgumentsPlace]:
+    for key in ("arguments", INPUT, "action", "operation"):
+        if item.get(key):
+            yield ArgumentsPlace(event, position, item, key, is_text=key == INPUT)
 
 
 def join_split(body: bytes, spans: Spans) -> bytes:

@@ -31,6 +31,10 @@ class AcmeCli:
         """Refuse nothing."""
         return ()
 
+    @property
+    def guarded_tools(self) -> None:
+        """None: it calls no tools."""
+
     def path_aliases(self, workspace: str) -> dict[str, str]:  # noqa: ARG002 the Protocol's signature
         """Return no aliases."""
         return {}
