@@ -150,9 +150,6 @@ def traffic_summary(
     paid = [request for request in requests if not request.counting]
     began = [answer for answer in answers.values() if answer.first_byte_seconds is not None]
     first_bytes = [answer.first_byte_seconds or 0.0 for answer in began]
-    characters: Counter[Component] = Counter()
-    for request in paid:
-        characters.update(request.characters)
     return TrafficSummary(
         requests=len(paid),
         turns=len({request.turn for request in paid if request.turn and _is_answered(request, answers)}),
@@ -169,7 +166,7 @@ def traffic_summary(
         generation_seconds=sum(answer.seconds for answer in began) - sum(first_bytes),
         waited_seconds=sum(answer.waited_seconds for answer in answers.values()),
         tool_seconds=_tool_seconds(paid, answers),
-        characters=dict(characters),
+        characters=_characters(paid),
         models=_models(paid, answers),
         errors=dict(Counter(answer.error for answer in answers.values() if answer.error)),
         adjusted=tuple(sorted({name for request in paid for name in request.adjusted})),
@@ -180,6 +177,13 @@ def traffic_summary(
         evidence=provider_evidence(paid, ended, until),
         watched=watched_traffic(records),
     )
+
+
+def _characters(requests: Iterable[RequestRecord]) -> dict[Component, int]:
+    total: Counter[Component] = Counter()
+    for request in requests:
+        total.update(request.characters)
+    return dict(total)
 
 
 def _safety_net(answers: Iterable[ResponseRecord]) -> SafetyNetSummary | None:

@@ -218,8 +218,7 @@ class UsageReader(Protocol):
         error: the type of the error that it reports.
         stop_reason: `tool_use` if the model asked for a tool, `refusal` if it refused.
         texts: pieces of the answer's text, without its thinking; empty if they are not kept.
-        has_call: a call of a tool has begun.
-        has_gap: a part of the answer was too long to be read.
+        has_call, has_gap: a call of a tool has begun; a part of the answer could not be read.
     """
 
     has_call: bool
@@ -354,13 +353,7 @@ class ApiStyle(Protocol):
         """
 
     def replace_arguments(self, body: bytes, arguments: Mapping[object, Body], *, streamed: bool) -> bytes:
-        """Return the answer, or the lines at the end of a stream, with other arguments of some calls.
-
-        Args:
-            body: the answer's bytes, from the first call on.
-            arguments: arguments of the calls that are changed, by the keys of `UsageReader.begun_calls`.
-            streamed: True for a stream.
-        """
+        """Return the answer from its first call on with other arguments of calls, by the keys of `begun_calls`."""
 
     def join_split(self, body: bytes, spans: Spans) -> bytes:
         """Return the stream, changed so that no span (from, to) of its texts is split over events."""
