@@ -298,6 +298,21 @@ def test_actions_get_only_inputs_that_they_have_and_all_that_they_need(name: str
     assert all(len(told["description"]) > 10 for told in inputs.values())
 
 
+def test_each_job_that_may_build_images_has_what_they_are_built_with() -> None:
+    builds = re.compile(r"scylla-gha (readiness|skill|agent-updates measure) |actions/plan$")
+    jobs = {
+        f"{file}/{name}": [str(step.get("run") or step.get("uses")) for step in job["steps"]]
+        for file, workflow in WORKFLOWS.items()
+        for name, job in workflow["jobs"].items()
+        if "steps" in job
+    }
+    building = {name: steps for name, steps in jobs.items() if any(map(builds.search, steps))}
+    assert {name.partition("/")[0] for name in building} >= {"agents", "evaluate", "readiness", "skills"}
+    for name, of_job in building.items():
+        first = next(number for number, step in enumerate(of_job) if builds.search(step))
+        assert "$/.github/actions/images" in of_job[:first], name
+
+
 def test_the_schedule_keeps_off_the_full_hour_and_has_a_twin_by_hand() -> None:
     on = WORKFLOWS["regression"]["on"]
     assert all(int(each["cron"].split()[0]) % 30 for each in on["schedule"])
