@@ -17,7 +17,7 @@ from scylla_gha.errors import ConfigError, RefusedError, ToolError
 from scylla_gha.evaluate.model_access import confirm
 from scylla_gha.images import SandboxPool, archive, layers
 from scylla_gha.images.archive import ImageLayer, pack_layers, unpack_layers
-from scylla_gha.model.experiment import Experiment, SandboxName, SandboxWish, agent_name
+from scylla_gha.model.experiment import Experiment, SandboxWish, agent_name
 from scylla_gha.model.plan import Plan
 from scylla_gha.plan.selection import select_scenarios
 from scylla_gha.prepare.tools import cache_root
@@ -185,10 +185,10 @@ def unpack(source: Path) -> None:
 @options.experiment
 @click.option(
     "--sandbox",
-    type=click.Choice(list(SANDBOXES)),
+    type=click.Choice(["auto", *SANDBOXES]),
     help="Sandbox of all agents and checks (default: the experiment's).",
 )
-def lacking(experiment: str, sandbox: SandboxName | None) -> None:
+def lacking(experiment: str, sandbox: SandboxWish | None) -> None:
     """Print the Debian packages that this machine lacks for building the images of EXPERIMENT.
 
     \b
@@ -201,13 +201,13 @@ def lacking(experiment: str, sandbox: SandboxName | None) -> None:
         click.echo("mmdebstrap uidmap debian-archive-keyring")
 
 
-def _may_need_images(experiment: Experiment, sandbox: SandboxName | None) -> bool:
+def _may_need_images(experiment: Experiment, sandbox: SandboxWish | None) -> bool:
     """Return True if --sandbox or the experiment's sandbox needs images; `auto` may need them for a model's agent."""
     names = [name for name in (sandbox, experiment.sandbox) if name is not None]
     if any(name != "auto" and SANDBOXES[name].needs_image for name in names):
         return True
     agents = (AGENTS.get(agent_name(agent)[0]) for agent in experiment.agents)
-    return experiment.sandbox == "auto" and any(agent is not None and agent.uses_model for agent in agents)
+    return "auto" in names and any(agent is not None and agent.uses_model for agent in agents)
 
 
 @click.command("agent-baseline")

@@ -75,10 +75,11 @@ def test_nothing_is_lacking_where_no_images_are_made(tmp_path: Path, agents: str
 
 
 @pytest.mark.usefixtures("running_engine")
-def test_what_makes_images_is_named_where_it_lacks(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("--sandbox", "auto"), ("--sandbox", "docker")])
+def test_what_makes_images_is_named_where_it_lacks(tmp_path: Path, options: tuple[str, ...]) -> None:
     write_experiment_of(tmp_path, "[claude-code@2.1.332]", "auto")
     env = {**environment(tmp_path), **found_by(), "SCYLLA_CACHE": str(tmp_path / "cache"), "PATH": "/nowhere"}
-    said = scylla("image", "lacking", "one", cwd=tmp_path, env=env)
+    said = scylla("image", "lacking", *options, "--", "one", cwd=tmp_path, env=env)
     assert (said.code, said.out) == (0, "mmdebstrap uidmap debian-archive-keyring\n")
 
 
