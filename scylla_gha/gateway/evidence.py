@@ -128,8 +128,9 @@ def _main_numbers(asked: Sequence[RequestRecord]) -> frozenset[int]:
 
 
 def is_whole(answer: ResponseRecord) -> bool:
-    """Tell if the model's answer is complete and without an error."""
-    return answer.complete and answer.error is None and answer.fault is None
+    """Tell if the model's answer is complete and without an error; an error's body may have any form."""
+    is_error = answer.status is not None and answer.status >= HTTPStatus.BAD_REQUEST
+    return answer.complete and not is_error and answer.error is None and answer.fault is None
 
 
 def _as_seen(answer: ResponseRecord, request: RequestRecord, until: datetime.datetime | None) -> ResponseRecord:

@@ -60,7 +60,10 @@ class FaultCase:
 
 @dataclass(frozen=True)
 class FaultRun:
-    """Faults that one experiment meets, in arms that differ by their model: at once, or when the agent has worked."""
+    """Faults that one experiment meets, in arms that differ by their model: at once, or when the agent has worked.
+
+    limits: limits of trials in the experiment, as YAML.
+    """
 
     cases: tuple[FaultCase, ...]
     is_late: bool
@@ -99,13 +102,17 @@ LATE = FaultRun(
         FaultCase("fault-closed", "closed connection", "provider_error", Fault(hangs_up=True)),
         FaultCase("fault-cut", "cut answer", "provider_error", Fault(cut_after=2)),
         FaultCase("fault-late-silence", "silence in an answer", "provider_error", Fault(cut_after=2, hangs=True)),
-        FaultCase("fault-budget", "refusal by a budget", "budget_exceeded", None),
     ),
     is_late=True,
     seconds=60,
-    limits=", requests: 12",
 )
-FAULT_RUNS = (DENIED, EARLY, LATE)
+SPENT = FaultRun(
+    (FaultCase("fault-budget", "refusal by a budget", "budget_exceeded", None),),
+    is_late=True,
+    seconds=100,
+    limits=", requests: 2",
+)
+FAULT_RUNS = (DENIED, EARLY, LATE, SPENT)
 
 
 def endless(name: str, kind: ScriptedStyle, body: Body) -> ScriptedAnswer:

@@ -55,6 +55,9 @@ def test_a_fault_stands_until_a_later_answer() -> None:
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_what_the_request_is_at_fault_for_is_no_fault_of_the_provider(status: int) -> None:
     assert provider_fault(status) is None
+    for error in ("invalid_request_error", None):  # a proxy's error has another form
+        seen = proved({"status": status, "complete": True, "error": error})
+        assert (seen.answers, seen.is_unanswered, seen.fault) == (0, True, None)
 
 
 @pytest.mark.parametrize(("status", "first", "later"), [(401, True, True), (403, True, False), (404, True, False)])
