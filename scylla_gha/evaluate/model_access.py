@@ -44,7 +44,7 @@ from scylla_gha.providers import (
     provider_name,
     shared_style,
 )
-from scylla_gha.providers.local_servers import ModelNeed, ModelServer, address_advice, require_served
+from scylla_gha.providers.local_servers import TOOLS_ADVICE, ModelNeed, ModelServer, address_advice, require_served
 from scylla_gha.providers.openai import LocalServer
 from scylla_gha.redaction import Redactor
 from scylla_gha.redaction.patterns import secrets_in
@@ -177,7 +177,10 @@ def _require_local_models(
     access = ProviderAccess.of(LOCAL_PROVIDER, environ) if styles else None
     if access:
         needs = [ModelNeed(model, models[model].context_tokens, tuple(used)) for model, used in styles.items()]
-        require_served(ModelServer(access.base_url, access.bearer), needs)
+        server = ModelServer(access.base_url, access.bearer)
+        require_served(server, needs)
+        if server.drops_tools():
+            click.echo(f"warning: {access.base_url}: {TOOLS_ADVICE}", err=True)
 
 
 @contextmanager

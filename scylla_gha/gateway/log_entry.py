@@ -233,6 +233,8 @@ class RequestLogEntry:
         return self.fault or kind or ("a malformed answer" if self.usage.malformed else None)
 
     def _cost(self) -> tuple[Tokens | None, float | None]:
+        if self.price and self.price.is_free and not self.record.counting and not self.is_free:
+            return self.usage.tokens, 0.0
         if self.is_lost:
             return self.usage.tokens, None
         if self.record.counting or self.is_free:

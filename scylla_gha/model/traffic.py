@@ -118,6 +118,11 @@ class ModelPrice(Rates):
     date: datetime.date
     source: Text
 
+    @property
+    def is_free(self) -> bool:
+        """True if no token costs anything, so that a cost is known even if the number of tokens is not."""
+        return self.above is None and not any(getattr(self, kind) is None or getattr(self, kind) for kind in _PRICED)
+
     def usd(self, tokens: Tokens, use: ServerToolUse = _USUAL) -> float | None:
         """Return the cost of one request in USD; None if a necessary price is unknown."""
         cost, factor = self._rates(tokens).cost(tokens), self.factor(use)

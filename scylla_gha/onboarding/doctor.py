@@ -27,7 +27,7 @@ from scylla_gha.onboarding.toolkit import Toolkit, host_and_name, toolkits_calle
 from scylla_gha.plan.checks import used_providers
 from scylla_gha.prepare.tools import SYSTEM_PATH
 from scylla_gha.providers import PROVIDERS, missing_key, shared_style
-from scylla_gha.providers.local_servers import ModelServer, ServedModel, listed, local_servers
+from scylla_gha.providers.local_servers import TOOLS_ADVICE, ModelServer, ServedModel, listed, local_servers
 from scylla_gha.providers.openai import LocalServer
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.docker.engine import connect
@@ -210,14 +210,17 @@ def model_server_findings(library: Library, environ: Mapping[str, str]) -> Itera
             what = f"a server answers at {server.base_url}, the port of {program}: {listed(models)}"
             yield Finding(_MODELS, "optional", what, f"export {variable}={server.base_url}; {_use_of(models, library)}")
         return
+    server = ModelServer(access.base_url, access.bearer)
     try:
-        models = ModelServer(access.base_url, access.bearer).models()
+        models = server.models()
     except ToolError as error:
         yield Finding(_MODELS, "problem", str(error), f"unset {variable}, if you need no server of your own")
         return
     what = f"{variable} is {access.base_url}: {listed(models)}"
     lacks_file = not any(model.id in library.models() for model in models)
     yield Finding(_MODELS, "optional" if lacks_file else "ok", what, _use_of(models, library))
+    if server.drops_tools():
+        yield Finding(_MODELS, "optional", f"{access.base_url} drops tools", TOOLS_ADVICE)
 
 
 def _use_of(models: Iterable[ServedModel], library: Library) -> str:

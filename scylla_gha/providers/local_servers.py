@@ -98,9 +98,24 @@ class ModelServer:
         status, body = self._request(LocalServer.styles[style].routes[0], style, b"{}")
         return status not in _NO_ROUTE and _UNEXPECTED not in body
 
+    def drops_tools(self) -> bool:
+        """Tell if llama.cpp leaves the tools of requests out of the prompt, since the model's chat template has none.
+
+        False also if the server does not say, as other programs do not.
+        """
+        with suppress(ToolError):
+            content = parse_object(self._root._request("/props")[1]) or {}
+            return inner_object(content, "chat_template_caps").get("supports_tools") is False
+        return False
+
+    @property
+    def _root(self) -> "ModelServer":
+        """The server without the path of its address, for the program's own API."""
+        return ModelServer(urlsplit(self.base_url)._replace(path="").geturl(), self.key, self.seconds)
+
     def _loaded_windows(self) -> dict[str, int | None]:
         """Return the context windows of loaded models, by the API of Ollama or of LM Studio."""
-        root = ModelServer(urlsplit(self.base_url)._replace(path="").geturl(), self.key, self.seconds)
+        root = self._root
         windows: dict[str, int | None] = {}
         with suppress(ToolError):
             for model in objects((parse_object(root._request("/api/ps")[1]) or {}).get("models")):
@@ -143,6 +158,12 @@ def address_advice() -> str:
     if urls:
         return f"a server answers at {' and '.join(urls)}"
     return f"no server answers at the usual ports of this machine; start one, {_STARTS}"
+
+
+TOOLS_ADVICE: Final = (
+    "its chat template leaves out the tools of requests, so an agent with tools can only talk; start llama-server with "
+    "--chat-template-file and a template that has tools"
+)
 
 
 def require_served(server: ModelServer, needs: Iterable[ModelNeed]) -> None:

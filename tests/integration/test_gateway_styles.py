@@ -235,6 +235,18 @@ def test_a_local_server_needs_no_key_costs_nothing_and_speaks_several_styles(tmp
     assert b"prompt_tokens" not in replies[1].body, "the client did not ask for it"
 
 
+def test_what_a_local_server_did_not_finish_cost_nothing_and_its_tokens_are_unknown(tmp_path: Path) -> None:
+    (case,) = (case for case in CASES if case.style == "openai-chat")
+    local = ModelInfo(id="dear", provider="local", context_tokens=100_000, price=FREE)
+    with serving(Fault(cut_after=1)) as apis:
+        access = ProviderAccess(provider="local", upstream=apis.url)
+        with hosted(case, apis, tmp_path, access=(access,), models=(local,)) as host:
+            reply = ask(case, host.open())
+            (answered,) = host.answered()
+    assert (reply.whole, answered.complete, answered.usage.usd) == (False, False, 0.0)
+    assert (answered.usage.input_tokens, answered.usage.output_tokens) == (None, None)
+
+
 def test_a_key_without_credit_is_not_waited_for(tmp_path: Path) -> None:
     case = CASES[0]
     with serving(Fault(429, code="insufficient_quota")) as apis, hosted(case, apis, tmp_path, retries=3) as host:

@@ -135,6 +135,24 @@ def test_the_judges_model_is_checked_before_anything_is_spent(tmp_path: Path, mo
             asked(tmp_path / "large", monkeypatch, port, window=32768)
 
 
+@pytest.mark.parametrize(
+    ("answers", "drops"),
+    [
+        ({"GET /props": {"chat_template_caps": {"supports_tools": False}}}, True),
+        ({"GET /props": {"chat_template_caps": {"supports_tools": True}}}, False),
+        ({}, False),
+    ],
+)
+def test_a_chat_template_without_tools_is_noted(
+    answers: Answers, drops: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serve({**OLLAMA, **answers}) as port:
+        asked(tmp_path, monkeypatch, port)
+        states = [item.what for item in model_server_findings(Library(()), {ADDRESS: f"http://127.0.0.1:{port}"})]
+    assert ("its chat template leaves out the tools" in capsys.readouterr().err) is drops
+    assert (f"http://127.0.0.1:{port} drops tools" in states) is drops
+
+
 def test_doctor_checks_the_server_that_is_named(tmp_path: Path) -> None:
     known = library(tmp_path)
     with serve(LLAMA) as port:
