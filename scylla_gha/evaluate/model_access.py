@@ -23,6 +23,7 @@ from scylla_gha.counting import counted, dollars
 from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import RefusedError, ToolError
 from scylla_gha.evaluate.context import RunContext, RunServices, RunSettings, RunState
+from scylla_gha.evaluate.model_lists import require_listed
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.gateway.settings import GatewaySettings, ProviderAccess
@@ -130,10 +131,10 @@ def require_credentials(
 ) -> None:
     """Check that there is a key for each provider whose models the agents or the judges of an experiment use.
 
-    A server of the user's own is asked for its models.
+    Servers are asked for their lists of models, which costs nothing.
 
     Raises:
-        ToolError: there is neither a key nor a recording, or the user's own server lacks something.
+        ToolError: there is neither a key nor a recording, or a server lacks a model.
         ConfigError: a model has no provider.
     """
     if recording.replay is not None:
@@ -157,6 +158,9 @@ def require_credentials(
         advice = f"; {address_advice()}" if any(LocalServer.base_url_variable in fault for fault in faults) else ""
         raise ToolError("\n".join(f"{fault}, or give --replay" for fault in faults) + advice)
     _require_local_models(uses, models, environ)
+    for provider in dict.fromkeys(provider for _, _, provider in uses):
+        if provider != LOCAL_PROVIDER:
+            require_listed(provider, [model for _, model, used in uses if used == provider], environ)
 
 
 def _require_local_models(

@@ -16,14 +16,14 @@ from scylla_gha.errors import ToolError
 from scylla_gha.gateway.evidence import UNREACHABLE
 from scylla_gha.gateway.settings import ProviderAccess
 from scylla_gha.model.traffic import ModelInfo
-from scylla_gha.providers import missing_key, own_style
+from scylla_gha.providers import PROVIDERS, missing_key, own_style
 from scylla_gha.providers.base import ListedModel, parse_object
 from scylla_gha.providers.credentials import CredentialError
 
 if TYPE_CHECKING:
     from httpx2 import Client
 
-_SECONDS: Final = 30.0  # without an answer
+_SECONDS: Final = 10.0  # without an answer
 _MOST_PAGES: Final = 100
 _MOST_BYTES: Final = 32 * 1024 * 1024  # of a page
 _PRICE_TOLERANCE: Final = 1e-6  # relative: prices of a token are rounded
@@ -96,6 +96,25 @@ def _differences(model: ModelInfo, listed: ListedModel) -> Iterator[ModelDiffere
         price = getattr(model.price, kind) if model.price else None
         if price is None or not math.isclose(price, usd, rel_tol=_PRICE_TOLERANCE):
             yield ModelDifference(f"price.{kind}", price, usd)
+
+
+def require_listed(provider: str, models: Iterable[str], environ: Mapping[str, str]) -> None:
+    """Check that a provider has the models; a server without a list is not refused, since many proxies have none.
+
+    Raises:
+        ToolError: the provider's list lacks a model.
+        ConfigError: the address would send a key unencrypted.
+    """
+    try:
+        listed = read_model_list(provider, environ)
+    except ToolError:
+        return  # the first request shows whether it works
+    for model in models:
+        if model not in listed:
+            raise ToolError(
+                f"{provider} has no model {model}{did_you_mean(model, set(listed))}; correct the id, or "
+                f"{PROVIDERS[provider].base_url_variable} if it names another server"
+            )
 
 
 def read_model_list(provider: str, environ: Mapping[str, str]) -> dict[str, ListedModel]:

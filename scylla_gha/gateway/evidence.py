@@ -20,11 +20,13 @@ from scylla_gha.providers.base import CUT_BY_LIMIT, USES_TOOL
 
 UNREACHABLE: Final = "unreachable"
 CLIENT_GONE: Final = "client_gone"
+OTHER_API: Final = "an answer of another API"
 _TOO_MANY: Final = str(HTTPStatus.TOO_MANY_REQUESTS.value)
-# Statuses of https://docs.claude.com/en/api/errors (2026-11-22) that are about the key, the account or the model.
-_ACCESS_STATUSES: Final = frozenset({"401", "402", "403", "404"})
+# Statuses of https://docs.claude.com/en/api/errors (2026-11-22) that are about the key, the account or the model, and
+# that of a web server without the API.
+_ACCESS_STATUSES: Final = frozenset({"401", "402", "403", "404", "405"})
 # Statuses that a request can cause: it asks for a file or a model that does not exist, or is not allowed.
-_REQUEST_STATUSES: Final = frozenset({"403", "404"})
+_REQUEST_STATUSES: Final = frozenset({"403", "404", "405"})
 _OF_ANSWER: Final = ("status", "error", "fault", "first_byte_seconds", "silent_seconds")
 _CLOSING_SECONDS: Final = 10.0  # between the end of a client's connections and the known end of the client
 

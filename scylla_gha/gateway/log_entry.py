@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from scylla_gha.gateway.budget import LOG_IS_FULL, SESSION_ENDED, RequestRefusal, Reservation
 from scylla_gha.gateway.call_guard import JudgedCalls
-from scylla_gha.gateway.evidence import is_whole
+from scylla_gha.gateway.evidence import OTHER_API, is_whole
 from scylla_gha.gateway.sessions import SessionState
 from scylla_gha.model.traffic import ModelPrice, RequestRecord, ResponseRecord, ServerToolUse, Tokens
 from scylla_gha.providers.base import USES_TOOL, ApiStyle, ModelRequest, ToolRequest, UsageReader, WorstCase
@@ -230,7 +230,8 @@ class RequestLogEntry:
             return f"{self.fault} {kind}"[:_MAX_FAULT_CHARACTERS] if self.fault and kind else self.fault
         if self.status != HTTPStatus.OK:  # a redirect, or another answer that the API does not define
             return None
-        return self.fault or kind or ("a malformed answer" if self.usage.malformed else None)
+        malformed = "a malformed answer" if self.usage.streamed else OTHER_API
+        return self.fault or kind or (malformed if self.usage.malformed else None)
 
     def _cost(self) -> tuple[Tokens | None, float | None]:
         if self.price and self.price.is_free and not self.record.counting and not self.is_free:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from scylla_gha.egress_proxy import NETWORK_LOG, EgressPolicy, is_loopback
 from scylla_gha.errors import ConfigError
-from scylla_gha.gateway.evidence import UNREACHABLE
+from scylla_gha.gateway.evidence import OTHER_API, UNREACHABLE
 from scylla_gha.model import Record, Text
 from scylla_gha.model.experiment import ModelKnobs
 from scylla_gha.model.safety_net import GuardedTool
@@ -21,7 +21,7 @@ from scylla_gha.providers.credentials import Credentials, Federation
 from scylla_gha.providers.openai import NO_CREDIT
 
 CONTROL_HEADER: Final = "x-scylla-control"  # the header of the secret that opens and closes sessions
-_MISSING_STATUS: Final = "404"
+_MISSING_STATUSES: Final = ("404", "405")
 _REJECTED_STATUSES: Final = ("401", "403")
 
 
@@ -109,7 +109,9 @@ class ProviderAccess(Record):
             return f"{self.upstream or self.api.base_url} cannot be reached; {advice}"
         if NO_CREDIT in fault:
             return f"the account of {self.variable} at {self.provider} has no credit left ({fault}); add some"
-        if fault.startswith(_MISSING_STATUS) and not self.api.needs_key:
+        if fault == OTHER_API and self.upstream:
+            return f"{self.base_url} answers, but not in the agent's API; check {self.api.base_url_variable}"
+        if fault.startswith(_MISSING_STATUSES) and self.upstream:
             return (
                 f"{self.base_url} has no such model, or does not serve the agent's API ({fault}); check "
                 f"{self.api.base_url_variable} and the model's id"

@@ -32,7 +32,7 @@ def refuse_above_budget(plan: Plan) -> None:
     """Compare the estimate with the budgets of the experiment and of its roles.
 
     Raises:
-        RefusedError: a likely cost is unknown, or above its budget.
+        RefusedError: a likely cost is unknown, or above its budget, or nothing limits a model without a known price.
     """
     experiment, estimate, roles = plan.experiment, plan.estimate, plan.experiment.role_budget_usd
     names = " and ".join(estimate.unpriced) or "a model"
@@ -53,6 +53,17 @@ def refuse_above_budget(plan: Plan) -> None:
                 f"the likely cost{whose}, {dollars(usd.likely)}, is above the budget of "
                 f"{dollars(budget)}; plan fewer cells (--only, --repetitions), or raise {field}"
             )
+    _refuse_unlimited(plan)
+
+
+def _refuse_unlimited(plan: Plan) -> None:
+    """Refuse a trial's limit in USD without a price, and a model without a price and without a limit in tokens."""
+    limits, unpriced = plan.experiment.limits, plan.estimate.unpriced
+    names = " and ".join(dict.fromkeys(arm.model for arm in plan.arms if arm.model and arm.model in unpriced))
+    if names and (limits.usd is not None or limits.tokens is None):
+        fault = "limits.usd cannot be enforced" if limits.usd is not None else "no budget in USD limits its trials"
+        other = "replace limits.usd by limits.tokens" if limits.usd is not None else "set limits.tokens"
+        raise RefusedError(f"{names}: there is no known price, so {fault}; add the price in config/models/, or {other}")
 
 
 @dataclass(frozen=True, slots=True)

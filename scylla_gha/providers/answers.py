@@ -72,7 +72,7 @@ class AnswerReader(ABC):
         reads: tells if the arguments of a tool's calls are read.
         usage: the usage that the response states, in the style's own words.
         complete: False if the stream ended before its last event.
-        malformed: an event, or a whole body, is not a JSON object.
+        malformed: an event is not a JSON object, or a whole body is neither an answer nor an error.
         keeps_texts: pieces of a streamed answer's text are kept in `texts`.
     """
 
@@ -108,8 +108,8 @@ class AnswerReader(ABC):
         """Handle the end of the response."""
         if not self.streamed and not self._overlong:
             answer = self._parse_whole(self._rest)
-            self.malformed = not answer
             self._whole(answer)
+            self.malformed = not (self.complete or self.error)
         self._rest.clear()
 
     @property

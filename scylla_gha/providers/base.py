@@ -214,7 +214,7 @@ class UsageReader(Protocol):
 
     Attributes:
         complete: its last event, or the whole body, was read.
-        malformed: an event or the body was not a JSON object.
+        malformed: an event was not a JSON object, or a whole body was neither an answer nor an error.
         error: the type of the error that it reports.
         stop_reason: `tool_use` if the model asked for a tool, `refusal` if it refused.
         texts: pieces of the answer's text, without its thinking; empty if they are not kept.

@@ -15,6 +15,7 @@ _PRICED_USES: Final = frozenset({"web_search_requests", "web_fetch_requests"})  
 # needed.
 _DELTAS: Final = (b'data: {"type":"content_block_delta"', b'data: {"type": "content_block_delta"')
 _SKIPPED: Final = (*_DELTAS, b"data: [")
+_ANSWER_KEYS: Final = frozenset({"content", "usage", "input_tokens"})  # each whole answer has one; a count the last
 _TEXT_FIELDS: Final = ("text", "partial_json", "thinking")  # of a delta of a content block
 
 
@@ -100,7 +101,7 @@ class MessageUsage(AnswerReader):
             self._read_stop_reason(answer)
             for index, block in enumerate(objects(answer.get("content"))):
                 self._add_block(str(index), block)
-            self.complete = bool(answer)
+            self.complete = not _ANSWER_KEYS.isdisjoint(answer)
             self.counted = "output_tokens" in self.usage
 
     def _read_stop_reason(self, part: Body) -> None:

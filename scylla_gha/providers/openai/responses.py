@@ -340,7 +340,7 @@ class ResponseUsage(AnswerReader):
             self._ended(answer)
         elif "input_tokens" in answer:  # a count of tokens
             self.complete = True
-        elif answer:
+        elif "error" in answer:
             error = inner_object(answer, "error")
             self.error = str(error.get("code") or error.get("type") or "error")
 
