@@ -176,7 +176,7 @@ def stand_in(tmp_path: Path, script: str) -> dict[str, str]:
     [
         pytest.param("echo '1.0.3 (Claude Code)'", 5, "older than 2.1.0", id="too old"),
         pytest.param("echo Claudius 3", 5, "unknown answer 'Claudius 3'", id="something else"),
-        pytest.param("exit 3", 5, "is this Claude Code?", id="broken"),
+        pytest.param("exit 3", 5, "is this claude-code?", id="broken"),
     ],
 )
 def test_a_cli_that_cannot_be_used_is_named(tmp_path: Path, script: str, code: int, message: str) -> None:
