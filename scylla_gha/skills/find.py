@@ -1,9 +1,8 @@
-"""Search for skills in a folder, and for the files with their evals.
+"""Search for skills in a folder.
 
 Symbolic links are never followed: their targets may lie outside of the repository.
 """
 
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -14,14 +13,12 @@ from typing import Final
 from scylla_gha.config.materials import plugin_name
 from scylla_gha.model.skill_measurement import REPORT_FILE, RUN
 from scylla_gha.skills import SkillFinding
-from scylla_gha.skills.json_source import MOST_BYTES
 from scylla_gha.skills.skill_file import read_skill_file
 
 SKILL_FILE: Final = "SKILL.md"
 RUNS_MARK: Final = "# Runs of scylla-gha skill\n*\n"  # content of .gitignore in the folder of all runs
-_SHOWN_HIDDEN: Final = frozenset({".claude", ".agents", ".github"})
+SHOWN_HIDDEN: Final = frozenset({".claude", ".agents", ".github"})
 _CLOSED: Final = frozenset({".git", "node_modules", "evals"})
-_MOST_FILES: Final = 2_000  # JSON files with evals of one skill
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +44,10 @@ class SkillFolder:
     def invoked_as(self) -> tuple[str, ...]:
         """Names by which a prompt can call the skill."""
         return (self.name, f"{self.plugin}:{self.name}") if self.plugin else (self.name,)
+
+    def names(self, declared_name: str) -> tuple[str, ...]:
+        """Return the names by which files of evals may call it; the last may be the name in SKILL.md."""
+        return tuple(dict.fromkeys(filter(None, (self.name, self.folder.name, declared_name))))
 
     @property
     def above(self) -> list[Path]:
@@ -90,7 +91,7 @@ def command_names(root: Path) -> set[str]:
 
 
 def _is_open(name: str) -> bool:
-    return name not in _CLOSED and (not name.startswith(".") or name in _SHOWN_HIDDEN)
+    return name not in _CLOSED and (not name.startswith(".") or name in SHOWN_HIDDEN)
 
 
 def holds_runs(folder: Path) -> bool:
@@ -125,88 +126,3 @@ def _upwards(folder: Path, top: Path) -> Iterator[Path]:
 def top_of(root: Path) -> Path:
     """Return the top folder of a folder's git repository; without a repository, the folder itself."""
     return next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
-
-
-@dataclass(frozen=True, slots=True)
-class EvalFiles:
-    """JSON files of the first folder that has some; `cut` is True if it has too many."""
-
-    folder: Path
-    paths: tuple[Path, ...] = ()
-    cut: bool = False
-
-
-def eval_files(skill: SkillFolder, declared_name: str, *, is_only: bool) -> EvalFiles:
-    """Return the files that may contain a skill's evals.
-
-    Args:
-        skill: the skill.
-        declared_name: name in SKILL.md, which is tried after the folder's name.
-        is_only: True if no other skill is checked, so that evals without a skill's name count for this one.
-    """
-    names = _names(skill, declared_name)
-    for place, is_deep in _places(skill, names):
-        if place.is_file() and not place.is_symlink():
-            return EvalFiles(place.parent, (place,))
-        if place.is_dir() and not place.is_symlink() and (paths := sorted(_json_files(place, is_deep=is_deep))):
-            return EvalFiles(place, tuple(paths[:_MOST_FILES]), len(paths) > _MOST_FILES)
-    for folder in skill.above:
-        shared = sorted(_json_files(folder / "evals", is_deep=False))
-        if own := [path for path in shared if _skill_of(path) in (names if not is_only else (*names, ""))]:
-            return EvalFiles(folder / "evals", tuple(own[:_MOST_FILES]), len(own) > _MOST_FILES)
-    return EvalFiles(skill.folder)
-
-
-def unread_evals(skill: SkillFolder, declared_name: str, *, is_only: bool) -> Iterator[SkillFinding]:
-    """Yield findings about links, pipes and devices in the folders of evals; they are not read."""
-    names = _names(skill, declared_name)
-    places = [place for place, _ in _places(skill, names)]
-    shared = [path for folder in skill.above for path in (folder / "evals").glob("*.json")]
-    places += [path for path in shared if is_only or path.stem in names]
-    for place in places:
-        walk = () if place.is_symlink() else os.walk(place)
-        for path in (place, *(Path(text, name) for text, folders, files in walk for name in (*folders, *files))):
-            is_special = path.name.lower().endswith(".json") and path.exists() and not (path.is_file() or path.is_dir())
-            if path.is_symlink() or is_special:
-                kind = "link" if path.is_symlink() else "special file"
-                message = f"is a {kind} and is not read; replace it with the file"
-                yield SkillFinding("link", "warning", skill.shown(path), 1, message)
-
-
-def _names(skill: SkillFolder, declared_name: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(filter(None, (skill.name, skill.folder.name, declared_name))))
-
-
-def _skill_of(path: Path) -> str:
-    """Return the name of the skill in a file of evals; empty if there is none."""
-    try:
-        value = json.loads(path.read_bytes()) if path.stat().st_size <= MOST_BYTES else None
-    except (ValueError, RecursionError):  # the reader reports the fault
-        return ""
-    name = value.get("skill_name") if isinstance(value, dict) else None
-    return name if isinstance(name, str) else ""
-
-
-def _places(skill: SkillFolder, names: tuple[str, ...]) -> Iterator[tuple[Path, bool]]:
-    """Yield the folders of evals, in the order of the search, and whether their subfolders are searched too."""
-    yield skill.folder / "evals", True
-    above = skill.above
-    safe = [name for name in names if "/" not in name and name not in {".", ".."}]
-    for form, is_deep in (
-        ("evals/{}", False),
-        ("evals/skills/{}", False),
-        ("tests/{}/evals", True),
-        ("testing/{}/evals", True),
-    ):
-        for folder in above:
-            yield from ((folder / form.format(name), is_deep) for name in safe)
-    yield skill.folder / "evals.json", False
-
-
-def _json_files(place: Path, *, is_deep: bool) -> Iterator[Path]:
-    for text, folders, files in os.walk(place):
-        folders[:] = [name for name in folders if is_deep and not name.startswith(".") and name != "node_modules"]
-        for name in files:
-            path = Path(text, name)
-            if name.lower().endswith(".json") and not path.is_symlink() and path.is_file():
-                yield path

@@ -1,18 +1,22 @@
-"""Strict reader of hand-written JSON files: a fault names its line, and each value can be located."""
+"""Strict reader of hand-written JSON, JSONL and YAML files: a fault names its line, and each value can be located."""
 
 import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
+import yaml
+
+from scylla_gha.config import SafeYaml, require_small_yaml
 from scylla_gha.lenient_json import repair_json
 
 Json = Any
 Place = tuple[str | int, ...]  # keys and indices that lead to a value
 MOST_BYTES: Final = 4 * 1024 * 1024
+SUFFIXES: Final = (".json", ".jsonl", ".yaml", ".yml")
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 _NON_FINITE: Final = re.compile(r"-?(?:NaN|Infinity)|-?\d[\d.]*[eE]\+?\d{3,}")
 
@@ -27,15 +31,19 @@ class JsonFault(Exception):  # noqa: N818 a fault of a file, not of this program
 
 @dataclass(frozen=True, slots=True)
 class JsonSource:
-    """Value and text of a file; the text gives the lines."""
+    """Value and text of a file; the text gives the lines, unless `lines` has them, as of YAML."""
 
     text: str
     value: Json
+    lines: dict[Place, int] = field(default_factory=dict)
 
     def line(self, place: Place) -> int:
         """Return the line, from 1, of a value or of its key; for a missing value, the line of its parent."""
         if not place:
             return 1
+        if self.lines:
+            ends = (place[:end] for end in range(len(place), 0, -1))
+            return next((self.lines[end] for end in ends if end in self.lines), 1)
         lines = {known: start for known, start in _members(self.text) if known == place[: len(known)]}
         offset = lines[max(lines, key=len)] if lines else 0
         return self.text.count("\n", 0, offset) + 1
@@ -47,8 +55,8 @@ def address(place: Place) -> str:
     return text.removeprefix(".")
 
 
-def read_json(path: Path) -> JsonSource:
-    """Read a file.
+def read_source(path: Path) -> JsonSource:
+    """Read a file of JSON, of one JSON value a line, or of YAML.
 
     Raises:
         JsonFault: the file is too large, is not UTF-8 or not JSON, has a non-finite number, or has a key twice.
@@ -61,8 +69,58 @@ def read_json(path: Path) -> JsonSource:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise JsonFault(f"is not UTF-8 (byte {error.start}); save it as UTF-8") from None
+    suffix = path.suffix.lower()
+    if suffix in {".yaml", ".yml"}:
+        return _yaml_source(text)
+    if suffix == ".jsonl":
+        lines = [f"{line}," if line.strip() else line for line in text.splitlines()]
+        text = "[" + "\n".join(lines).rstrip().removesuffix(",") + "]"
     text = repair_json(text)
     return JsonSource(text, _parsed(text))
+
+
+class _Loader(SafeYaml):  # type: ignore[misc]
+    """Loader that reads dates as texts."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {
+        first: [(tag, form) for tag, form in forms if tag != "tag:yaml.org,2002:timestamp"]
+        for first, forms in SafeYaml.yaml_implicit_resolvers.items()
+    }
+
+
+def _yaml_source(text: str) -> JsonSource:
+    lines: dict[Place, int] = {}
+    try:
+        require_small_yaml(text)
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        value = json.loads(json.dumps(loader.construct_document(node), allow_nan=False)) if node else None
+        _add_lines(node, (), lines)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise JsonFault(f"is not YAML: {error.problem or error.context}", mark.line + 1 if mark else 1) from None
+    except yaml.YAMLError as error:
+        raise JsonFault(f"is not YAML: {error}") from None
+    except (ValueError, TypeError, RecursionError):
+        raise JsonFault(
+            "has a value that JSON does not allow; write text, a finite number, a list or a mapping"
+        ) from None
+    return JsonSource(text, value, lines)
+
+
+def _add_lines(node: yaml.Node | None, place: Place, lines: dict[Place, int]) -> None:
+    """Add the line of each value below a node."""
+    members: list[tuple[str | int, yaml.Node, yaml.Node]] = []
+    if isinstance(node, yaml.MappingNode):
+        members = [(str(key.value), key, value) for key, value in node.value]
+    elif isinstance(node, yaml.SequenceNode):
+        members = [(index, value, value) for index, value in enumerate(node.value)]
+    for name, at, value in members:
+        inner = (*place, name)
+        if inner in lines:
+            raise JsonFault(f"{address(inner)}: is there twice; remove one", at.start_mark.line + 1)
+        lines[inner] = at.start_mark.line + 1
+        _add_lines(value, inner, lines)
 
 
 def _parsed(text: str) -> Json:

@@ -1,14 +1,14 @@
 """Reader of files with evals and queries; no entry is dropped without a finding that names it."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from scylla_gha.counting import counted, first_of
 from scylla_gha.skills import Level, SkillFinding
+from scylla_gha.skills.entry_lists import TRIGGER_NAME, Entry, Kind, entries_of, kind_of, prompt_lists
 from scylla_gha.skills.entry_values import (
     PROMPTS,
     EntryFault,
@@ -21,24 +21,29 @@ from scylla_gha.skills.entry_values import (
     text_of,
     undeclared_hosts,
 )
+from scylla_gha.skills.eval_paths import EvalPath, is_output
 from scylla_gha.skills.find import SkillFolder
-from scylla_gha.skills.json_source import Json, JsonFault, JsonSource, Place, address, read_json
+from scylla_gha.skills.json_source import Json, JsonFault, JsonSource, Place, address, read_source
 from scylla_gha.skills.prompt_calls import calls, slash_call
 from scylla_gha.skills.read_assertions import INVERTED_KEYS, KEYS, AssertionReader, EvalAssertion
-from scylla_gha.skills.read_triggers import LABELS, REJECTED, KnownSkills, TriggerLabel, listed_queries
+from scylla_gha.skills.read_triggers import (
+    LABELS,
+    OWNERS,
+    REJECTED,
+    KnownSkills,
+    TriggerLabel,
+    listed_queries,
+    owners_of,
+)
 
-Kind = Literal["evals", "triggers", "not evals"]
-WRAPPERS: Final = ("evals", "cases", "tests", "test_cases", "evaluations", "queries", "scenarios")
 MOST_ENTRIES: Final = 2_000
 _IDS: Final = ("id", "eval_id", "name", "eval_name")
 _TITLES: Final = ("name", "eval_name", "title", "description")
 _EXPECTED: Final = ("expected_output", "expected")
 _READ_KEYS: Final = frozenset(
-    {*_IDS, *_TITLES, *_EXPECTED, *PROMPTS, *KEYS, *INVERTED_KEYS, *LABELS, REJECTED}
+    {*_IDS, *_TITLES, *_EXPECTED, *PROMPTS, *KEYS, *INVERTED_KEYS, *LABELS, REJECTED, *OWNERS}
     | {"files", "setup", "pre_test_setup", "hosts", "split", "about_skill"}
 )
-_TRIGGER_NAME: Final = re.compile(r"trigger|^eval_queries\.json$", re.IGNORECASE)
-_OUTPUT_FOLDER: Final = re.compile(r"results?|runs?|outputs?|fixtures?|files|inputs?|.*-workspace", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,81 +110,53 @@ class EvalReader:
     Attributes:
         skill: the skill.
         declared_name: name of the skill in SKILL.md.
-        place: folder of the skill's evals.
         known: names that labels may contain.
         user_only: True if no model may call the skill, so that its queries cannot be tested.
     """
 
     skill: SkillFolder
     declared_name: str
-    place: Path
     known: KnownSkills
     user_only: bool = False
 
-    def read(self, path: Path) -> EvalFile:
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the skill in files of evals."""
+        return self.skill.names(self.declared_name)
+
+    def read(self, found: EvalPath) -> EvalFile:
         """Read a file; its faults are findings of the result."""
-        shown = self.skill.shown(path)
-        folders = path.relative_to(self.place).parts[:-1]
-        is_output = any(_OUTPUT_FOLDER.fullmatch(folder) for folder in folders)
+        path, shown = found.path, self.skill.shown(found.path)
         try:
-            source = read_json(path)
-            entries = _entries(source.value, path.name)
+            source = read_source(path)
+            entries = entries_of(source.value, path.name)
         except JsonFault as fault:
-            if is_output:
-                return EvalFile(shown, "not evals")
-            broken: Kind = "triggers" if _TRIGGER_NAME.search(path.name) else "evals"
-            return EvalFile(shown, broken, findings=[SkillFinding(broken, "error", shown, fault.line, fault.message)])
-        kind = "not evals" if is_output else _kind(path.name, source.value, entries)
-        if kind == "not evals":
-            return EvalFile(shown, kind)
-        return _FileReading(self, source, EvalFile(shown, kind), path.parent).run(entries)
+            return self._unreadable(found, fault)
+        kind: Kind = "not evals"
+        if not is_output(path, found.place):
+            kind = kind_of(path.name, source.value, entries, self.known.all)
+        if kind != "not evals":
+            return _FileReading(self, source, EvalFile(shown, kind), found).run(entries)
+        places = [address(place) for place in prompt_lists(source.value)] if not is_output(path, found.place) else []
+        message = (
+            f"is not read: its prompts are in {first_of(places, 3)}; write them in one list with the name `evals`, or "
+            "`queries` with labels"
+        )
+        return EvalFile(shown, kind, findings=[SkillFinding("evals", "note", shown, 1, message)] if places else [])
+
+    def _unreadable(self, found: EvalPath, fault: JsonFault) -> EvalFile:
+        shown, name = self.skill.shown(found.path), found.path.name
+        if is_output(found.path, found.place):
+            return EvalFile(shown, "not evals")
+        kind: Kind = "triggers" if TRIGGER_NAME.search(name) else "evals"
+        if name.lower().endswith(".json"):
+            return EvalFile(shown, kind, findings=[SkillFinding(kind, "error", shown, fault.line, fault.message)])
+        # a file of another tool, in a language with more forms
+        finding = SkillFinding(kind, "warning", shown, fault.line, f"is not read: {fault.message}")
+        return EvalFile(shown, "not evals", findings=[finding])
 
 
-def _entries(value: Json, name: str) -> list[tuple[Place, Json]]:
-    """Return the entries of a file with their places; empty if there are none.
-
-    Raises:
-        JsonFault: the file has several lists of entries, or an object instead of a list.
-    """
-    if isinstance(value, list):
-        return [((index,), entry) for index, entry in enumerate(value)]
-    if not isinstance(value, dict):
-        return []
-    lists = [key for key in WRAPPERS if isinstance(value.get(key), list) and value[key]]
-    if _has_prompt(value) and not any(_has_prompt(entry) for key in lists for entry in value[key]):
-        return [((), value)]
-    if len(lists) > 1:
-        raise JsonFault(f"{' and '.join(lists)}: a file has only one list of entries; move all entries to {lists[0]}")
-    for key in WRAPPERS:
-        entries = value.get(key)
-        if isinstance(entries, dict) and (name == "evals.json" or any(_has_prompt(each) for each in entries.values())):
-            raise JsonFault(f"{key}: must be a list; write [...] with an object for each eval")
-    return [((lists[0], index), entry) for index, entry in enumerate(value[lists[0]])] if lists else []
-
-
-def _has_prompt(entry: Json) -> bool:
-    return isinstance(entry, dict) and any(key in entry for key in PROMPTS)
-
-
-def _kind(name: str, value: Json, entries: list[tuple[Place, Json]]) -> Kind:
-    listed = listed_queries(value, "")
-    if listed is not None or (_TRIGGER_NAME.search(name) and entries):
-        return "triggers" if listed or entries else "not evals"
-    objects = [entry for _, entry in entries if isinstance(entry, dict)]
-    if objects and all(map(_has_label, objects)) and not any(map(_has_assertion, objects)):
-        return "triggers" if any(map(_has_prompt, objects)) else "not evals"
-    if name.lower() == "evals.json" and any(map(_has_assertion, objects)):
-        return "evals"
-    prompts = sum(map(_has_prompt, objects))  # with few prompts, it is another tool's file
-    return "evals" if prompts and prompts * 2 >= len(objects) else "not evals"
-
-
-def _has_label(entry: Mapping[str, Json]) -> bool:
-    return any(entry.get(key) is not None for key in LABELS)
-
-
-def _has_assertion(entry: Mapping[str, Json]) -> bool:
-    return any(entry.get(key) for key in (*KEYS, *INVERTED_KEYS))
+_Item = tuple[Place, Json, TriggerLabel | None]  # an entry with the label that its list gives it
 
 
 @dataclass(slots=True)
@@ -189,7 +166,7 @@ class _FileReading:
     reader: EvalReader
     source: JsonSource
     file: EvalFile
-    folder: Path
+    found: EvalPath
     ids: dict[str, Place] = field(default_factory=dict)
     labels: dict[str, TriggerLabel] = field(default_factory=dict)
     unread: set[str] = field(default_factory=set)
@@ -200,10 +177,12 @@ class _FileReading:
     def __post_init__(self) -> None:
         self.assertions = AssertionReader(self.reader.skill.name)
 
-    def run(self, entries: list[tuple[Place, Json]]) -> EvalFile:
+    def run(self, entries: list[Entry]) -> EvalFile:
+        items: list[_Item] = [(place, entry, None) for place, entry in entries]
         listed = listed_queries(self.source.value, self.reader.skill.name)
-        queries = [(query.place, query.value, query.label) for query in listed or ()]
-        items = queries if listed is not None else [(place, entry, None) for place, entry in entries]
+        if listed is not None:
+            items = [(query.place, query.value, query.label) for query in listed]
+        items = self._own_items(items)
         self.file.entries = len(items)
         if len(items) > MOST_ENTRIES:
             self.file.in_error = len(items)
@@ -214,6 +193,21 @@ class _FileReading:
             self._count(place, entry, label)
         self._name_what_is_not_read()
         return self.file
+
+    def _own_items(self, items: list[_Item]) -> list[_Item]:
+        """Return the items without evals of other skills that are here, and without other skills' lists of queries."""
+        own = [item for item in items if not self._is_of_others(*item[1:])]
+        if len(own) < len(items):
+            count = counted(len(items) - len(own), "other entry is", "other entries are")
+            self._add("note", (), f"{count} for other skills")
+        return own
+
+    def _is_of_others(self, entry: Json, label: TriggerLabel | None) -> bool:
+        if label is not None:
+            named = {*label.expected, *label.rejected} if self.found.is_named else set()
+        else:
+            named = owners_of(entry) & self.reader.known.all if self.file.kind == "evals" else set()
+        return bool(named) and named.isdisjoint(self.reader.names)
 
     def _count(self, place: Place, entry: Json, label: TriggerLabel | None) -> None:
         faults = EntryFaults()
@@ -267,7 +261,7 @@ class _FileReading:
         is_triggers = self.file.kind == "triggers"
         label: TriggerLabel | None = None
         with faults.kept():
-            label = self.reader.known.label(entry, place, is_routing=is_triggers)
+            label = self._known(entry).label(entry, place, is_routing=is_triggers)
             if is_triggers and label is None:
                 raise EntryFault(place, 'has no label; write "should_trigger": true or false')
         at, prompt = place, ""
@@ -277,6 +271,12 @@ class _FileReading:
             self._eval(place, entry, prompt, label, faults)
         elif label is not None and not faults:
             self._query(at, prompt, label, str(entry.get("split") or ""))
+
+    def _known(self, entry: Mapping[str, Json]) -> KnownSkills:
+        """Return the names that a label may have; in a file of several skills, a flag alone names none."""
+        known = self.reader.known
+        is_own = not self.found.is_named or not owners_of(entry).isdisjoint(self.reader.names)
+        return known if is_own else replace(known, own="", names=known.all)
 
     def _query(self, place: Place, prompt: str, label: TriggerLabel, split: str = "") -> None:
         """Add a query of a file of triggers, unless it was added already."""
@@ -327,8 +327,8 @@ class _FileReading:
 
     def _file_folders(self) -> tuple[Path, ...]:
         """Return the folders to which paths of files may be relative."""
-        place = self.reader.place
-        return (self.reader.skill.folder, self.folder, place, place.parent)
+        place, skill = self.found.place, self.reader.skill
+        return (skill.folder, self.found.path.parent, place, place.parent, *skill.above)
 
     def _file_value(self, key: str) -> Json:
         return self.source.value.get(key) if isinstance(self.source.value, dict) else None

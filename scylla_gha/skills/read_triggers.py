@@ -7,11 +7,15 @@ from typing import Final
 from scylla_gha.skills.entry_values import EntryFault
 from scylla_gha.skills.json_source import Json, Place
 
-LABELS: Final = ("should_trigger", "shouldTrigger", "expected_trigger", "skills_expected_to_activate")
+_NAMES: Final = ("expected_skill", "expect_skill")  # the name of a skill, or null
+LABELS: Final = ("should_trigger", "shouldTrigger", "expected_trigger", "skills_expected_to_activate", *_NAMES)
 LISTS: Final = ("should_trigger", "should_not_trigger")
 REJECTED: Final = "should_not_trigger"
-_ROUTE: Final = "expected"  # in files of triggers: the name of a skill, or null
+ROUTES: Final = (*_NAMES, "expected", "expect", "target")  # in files of triggers: the name of a skill, or null
+OWNERS: Final = ("skill_name", "skill", "skills")  # of a file or of an entry: which skills it is for
 _WORDS: Final = frozenset({"true", "false", "yes", "no"})
+_NO_SKILL: Final = frozenset({"none", "null", "no-skill", "no_skill", "no-trigger", "-", ""})
+_DEEPEST: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,10 @@ class TriggerLabel:
 
 @dataclass(frozen=True, slots=True)
 class KnownSkills:
-    """Name of the skill whose file is read, and names of all skills that a label may have."""
+    """Name of the skill whose file is read, and names of all skills that a label may have.
+
+    `own` is empty for a file of several skills, where only a name says which of them a query should trigger.
+    """
 
     own: str
     names: Collection[str]
@@ -42,28 +49,46 @@ class KnownSkills:
         """
         rejected = _names(entry.get(REJECTED), (*place, REJECTED)) if entry.get(REJECTED) is not None else ()
         key = next((key for key in LABELS if entry.get(key) is not None), None)
-        if key is None and is_routing and _ROUTE in entry:
-            key = _ROUTE
+        route = next((key for key in ROUTES if key in entry), None) if is_routing else None
+        if key is None or (isinstance(entry[key], bool) and route and has_route(entry, self.all)):
+            key = route or key
         if key is None:
             return TriggerLabel((), rejected) if rejected else None
         value, at = entry[key], (*place, key)
-        if value is None:
-            return TriggerLabel((), rejected or (self.own,))
+        if _is_no_skill(value, self.all):
+            return TriggerLabel((), rejected or self._own())
         if isinstance(value, bool):
-            return TriggerLabel((self.own,), rejected) if value else TriggerLabel((), rejected or (self.own,))
+            return self._of_flag(at, rejected, is_expected=value)
         names = _names(value, at)
+        if any(entry.get(flag) is False for flag in LABELS):
+            return TriggerLabel((), rejected or names)
         unknown = [name for name in names if not self._knows(name)]
         if isinstance(value, str) and unknown and (key in LABELS[:3] or value.lower() in _WORDS):
             message = f"{value!r} is text; write true or false, or the name of a skill that is here"
             raise EntryFault(at, message)
         return TriggerLabel(tuple(names), rejected)
 
+    def _of_flag(self, place: Place, rejected: tuple[str, ...], *, is_expected: bool) -> TriggerLabel:
+        if not is_expected:
+            return TriggerLabel((), rejected or self._own())
+        if not self.own:
+            raise EntryFault(place, 'does not say which skill; write its name: "should_trigger": "NAME"')
+        return TriggerLabel((self.own,), rejected)
+
+    def _own(self) -> tuple[str, ...]:
+        return (self.own,) if self.own else ()
+
+    @property
+    def all(self) -> frozenset[str]:
+        """All names that are known."""
+        return frozenset({self.own, *self.names} - {""})
+
     def unknown(self, label: TriggerLabel) -> list[str]:
         """Return the names in a label that no skill here has."""
         return [name for name in (*label.expected, *label.rejected) if not self._knows(name)]
 
     def _knows(self, name: str) -> bool:
-        return name.rpartition(":")[2] in {self.own, *self.names}
+        return _plain(name) in self.all
 
 
 def _names(value: Json, place: Place) -> tuple[str, ...]:
@@ -82,6 +107,51 @@ class ListedQuery:
     label: TriggerLabel
 
 
+def _plain(name: str) -> str:
+    """Return a name without that of its plugin."""
+    return name.rpartition(":")[2]
+
+
+def _is_no_skill(value: Json, skills: Collection[str]) -> bool:
+    return value is None or (isinstance(value, str) and value.lower() in _NO_SKILL and value not in skills)
+
+
+def has_route(entry: Mapping[str, Json], skills: Collection[str]) -> bool:
+    """Return True if an entry says by a name, or by null, which of these skills it should trigger."""
+    key = next((key for key in ROUTES if key in entry), None)
+    value = entry[key] if key else ""
+    if key and _is_no_skill(value, skills):
+        return True
+    names = value if isinstance(value, list) and value else [value]
+    return all(isinstance(name, str) and _plain(name) in skills for name in names)
+
+
+def owners_of(value: Json) -> set[str]:
+    """Return the names of the skills that a file says it is for, without those in its entries."""
+    return set(_texts([value.get(key) for key in OWNERS])) if isinstance(value, dict) else set()
+
+
+def named_skills(value: Json, depth: int = 0) -> set[str]:
+    """Return all texts of a file at the keys that name skills."""
+    if depth > _DEEPEST:
+        return set()
+    if isinstance(value, list):
+        return set().union(*(named_skills(element, depth + 1) for element in value))
+    if not isinstance(value, dict):
+        return set()
+    names = set(_texts([value.get(key) for key in (*LABELS, REJECTED, *ROUTES, *OWNERS)]))
+    names |= {key for key, element in value.items() if _has_lists(element)}
+    return names.union(*(named_skills(element, depth + 1) for element in value.values()))
+
+
+def _texts(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield _plain(value)
+    elif isinstance(value, list):
+        for element in value:
+            yield from _texts(element.get("name") if isinstance(element, dict) else element)
+
+
 def listed_queries(value: Json, own: str) -> list[ListedQuery] | None:
     """Return the queries of a file whose lists are labels; None if it has another form."""
     if not isinstance(value, dict):
@@ -93,7 +163,10 @@ def listed_queries(value: Json, own: str) -> list[ListedQuery] | None:
             if isinstance(skill, dict)
             for query in _of_lists(skill, ("skills", index), str(skill.get("name") or own))
         ]
-    return list(_of_lists(value, (), own)) if _has_lists(value) else None
+    if _has_lists(value):
+        return list(_of_lists(value, (), own))
+    by_name = {name: lists for name, lists in value.items() if _has_lists(lists)}
+    return [query for name, lists in by_name.items() for query in _of_lists(lists, (name,), name)] or None
 
 
 def _has_lists(value: Json) -> bool:

@@ -3,7 +3,7 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -16,7 +16,8 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.model import one_line
 from scylla_gha.skills import SkillFinding
 from scylla_gha.skills.checks import count_findings, duplicate_findings, specification_findings
-from scylla_gha.skills.find import EvalFiles, SkillFolder, command_names, eval_files, find_skills, top_of, unread_evals
+from scylla_gha.skills.eval_paths import EvalPath, EvalSearch, link_findings, without_copies
+from scylla_gha.skills.find import SkillFolder, command_names, find_skills, top_of
 from scylla_gha.skills.listing import (
     ShownDescriptions,
     listing_findings,
@@ -33,6 +34,7 @@ _EXAMPLES: Final = {
     "triggers": ("evals/trigger-evals.json", '[{"query": "...", "should_trigger": true}]'),
 }
 _LEVELS: Final = ("error", "warning", "note")
+_MOST_FILES: Final = 2_000  # in the folders of evals of one skill
 _MOST_NAMED: Final = 12
 _LONGEST_LINE: Final = 500
 _SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -125,14 +127,30 @@ def check_skills(root: Path, rules: SkillListing | None, progress: Callable[[int
     shown = shown_descriptions(read, rules) if rules else []
     listing = listing_findings(read, shown, rules) if rules else ()
     together = [*duplicate_findings(read), *listing, *overlap_findings(read)]
+    search = EvalSearch(root, len({folder.name for folder in folders}) == 1)
+    paths = {folder.folder: search.files(folder, file.text("name")) for folder, file in read}
     skills = []
     for number, (folder, file) in enumerate(read):
         progress(number, len(read))
-        found = eval_files(folder, file.text("name"), is_only=len(read) == 1)
-        unread = unread_evals(folder, file.text("name"), is_only=len(read) == 1)
+        unread = link_findings(folder, file.text("name"), is_only=len(read) == 1)
         together_here = [*unread, *(finding for finding in together if finding.path == folder.shown(folder.file))]
-        skills.append(_check_skill(folder, file, found, names, together_here))
-    return SkillsCheck(root, tuple(skills), tuple(shown), (*findings, *_without_evals(skills)))
+        skills.append(_check_skill(folder, file, paths[folder.folder], names, together_here))
+    known = {found.path for files in paths.values() for found in files}
+    findings += [*_shared_findings(skills), *search.unread(folders, known), *_without_evals(skills)]
+    return SkillsCheck(root, tuple(skills), tuple(shown), tuple(findings))
+
+
+def _shared_findings(skills: Sequence[CheckedSkill]) -> Iterator[SkillFinding]:
+    """Yield a note on each file that counts for several skills."""
+    names: dict[str, list[str]] = {}
+    for skill in skills:
+        for file in skill.files:
+            if file.kind != "not evals":
+                names.setdefault(file.path, []).append(skill.name)
+    for path, owners in names.items():
+        if len(owners) > 1:
+            message = f"counts for {counted(len(owners), 'skill')}: {first_of(owners, _MOST_NAMED)}"
+            yield SkillFinding("evals", "note", path, 1, message)
 
 
 def _without_evals(skills: list[CheckedSkill]) -> Iterator[SkillFinding]:
@@ -146,7 +164,7 @@ def _without_evals(skills: list[CheckedSkill]) -> Iterator[SkillFinding]:
 
 
 def _check_skill(
-    skill: SkillFolder, file: SkillFile, found: EvalFiles, names: frozenset[str], together: list[SkillFinding]
+    skill: SkillFolder, file: SkillFile, found: list[EvalPath], names: frozenset[str], together: list[SkillFinding]
 ) -> CheckedSkill:
     user_only = file.is_true("disable-model-invocation")
     beside = (
@@ -155,8 +173,9 @@ def _check_skill(
     known = KnownSkills(
         skill.name, names | {name for name in beside if (skill.folder.parent / name / "SKILL.md").is_file()}
     )
-    reader = EvalReader(skill, file.text("name"), found.folder, known, user_only)
-    files = tuple(reader.read(path) for path in found.paths)
+    reader = EvalReader(skill, file.text("name"), known, user_only)
+    different, copies = without_copies(found)
+    files = tuple(reader.read(each) for each in different[:_MOST_FILES])
     path = skill.shown(skill.file)
     findings = [
         *specification_findings(skill, file),
@@ -165,12 +184,12 @@ def _check_skill(
         *count_findings(files, user_only=user_only),
         *(finding for eval_file in files for finding in eval_file.findings),
     ]
-    if found.cut:
-        findings.append(
-            SkillFinding(
-                "evals", "warning", path, 1, f"has more than {len(files):,} JSON files of evals; only these were read"
-            )
-        )
+    for copy, first in copies.items():
+        message = f"is equal to {skill.shown(first)}, which is read"
+        findings.append(SkillFinding("evals", "note", skill.shown(copy), 1, message))
+    if len(different) > _MOST_FILES:
+        message = f"has more than {_MOST_FILES:,} files in its folders of evals; only these were read"
+        findings.append(SkillFinding("evals", "warning", path, 1, message))
     return CheckedSkill(
         skill.name, skill.shown(skill.folder), path, skill.invoked_as, user_only, files, tuple(findings)
     )
