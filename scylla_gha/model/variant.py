@@ -55,8 +55,10 @@ PLACES: Final = {
 # Files of one person or one machine, which may contain secrets.
 _PERSONAL: Final = PathPatterns(["*.local.*", "/.claude/worktrees", ".env", ".env.*", "__pycache__"])
 _SKILL_FOLDER: Final = re.compile(r"(?:^|.*/)\.(?:claude|agents|github)/skills/[^/]+/(.+)")
-# Names at the top of a skill's folder that hold answers which its evals expect, or earlier results.
-_ANSWERS: Final = re.compile(r"evals(\.json)?|tests?|testing|results|.*-workspace", re.IGNORECASE)
+# Paths below a skill's folder that hold answers which its evals expect, or earlier results.
+_ANSWERS: Final = re.compile(
+    r"(?:evals|evals?\.(?:jsonl?|ya?ml)|tests?|testing|results|[^/]*-workspace|references/evals)(?:/.*)?", re.IGNORECASE
+)
 _AGENT_FILES: Final = PathPatterns([pattern for patterns in PLACES.values() for pattern in patterns])
 
 
@@ -397,7 +399,7 @@ def is_agent_file(path: str) -> bool:
 
 def holds_answers(path: str) -> bool:
     """Return whether a path below a skill's folder is of its evals, tests or results, which no agent gets."""
-    return bool(_ANSWERS.fullmatch(path.partition("/")[0]))
+    return bool(_ANSWERS.fullmatch(path))
 
 
 def reads_by_itself(agent: str, path: str, files: Collection[str]) -> bool:

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -21,6 +21,12 @@ _PLACEHOLDER: Final = re.compile(
     r"|<(?:your|path|file|filename|dir|directory|folder|name|url|repo|project|insert|placeholder|host|port|user|branch|id|token)"
     r"(?:[ _-][\w -]*)?>",
 )
+_COMMAND_SYNTAX: Final = re.compile(  # `--from <url>`, and the clause `add <url>` of a list of commands
+    r"(?:^|\s)--?[\w-]+[ =]<[^<>]*>|(?:(?<=[,;:(])|^)\s*[a-z][\w-]*(?:\s+<[^<>]*>)+\s*(?=[,;.)]|$)", re.MULTILINE
+)
+_FEWEST_COMMANDS: Final = 2  # clauses that look like commands; one alone may be a request
+_CODE: Final = re.compile(r"`[^`\n]*`|```.*?```", re.DOTALL)
+_IN_SKILL: Final = re.compile(r"(?:.*/)?skills/[^/]+/(.+)")
 _HOST: Final = re.compile(r"(?:\b(?:https?|wss?|ssh|git|ftp)://(?:[^\s/@]*@)?|\bgit@)([A-Za-z0-9][A-Za-z0-9.-]*)")
 _NAME_OF_HOST: Final = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,24}")
 _LOCAL: Final = re.compile(r"localhost|127(?:\.\d+){3}|0\.0\.0\.0")
@@ -71,11 +77,22 @@ def prompt_of(entry: Mapping[str, Json], place: Place) -> tuple[Place, str]:
         raise SkippedEntry(f"{count}, but only one user message can be sent; write one eval per message")
     if not said or not said[0].strip():
         raise EntryFault((*place, key), "is empty; write the user's request")
-    if placeholder := _PLACEHOLDER.search(said[0]):
-        after = said[0][placeholder.end() :]
-        if not placeholder[0].startswith("<") or f"</{placeholder[0][1:]}" not in after:
-            raise SkippedEntry(f"the prompt contains the placeholder {placeholder[0]}; replace it with a value")
+    if placeholder := _unfilled(said[0]):
+        raise SkippedEntry(f"the prompt contains the placeholder {placeholder}; replace it with a value")
     return (*place, key), said[0]
+
+
+def _unfilled(prompt: str) -> str:
+    """Return the first placeholder that nobody filled; tags with an end and the syntax of commands are none."""
+    commands = [match.span() for match in _COMMAND_SYNTAX.finditer(prompt)]
+    commands = commands if len(commands) >= _FEWEST_COMMANDS else []
+    spans = [*commands, *(match.span() for match in _CODE.finditer(prompt))]
+    for match in _PLACEHOLDER.finditer(prompt):
+        is_angled = match[0].startswith("<")
+        is_syntax = any(start <= match.start() < end for start, end in spans)
+        if not is_angled or not (is_syntax or f"</{match[0][1:]}" in prompt[match.end() :]):
+            return match[0]
+    return ""
 
 
 def _user_texts(value: Json, place: Place) -> Iterator[str]:
@@ -108,14 +125,14 @@ def text_of(value: Json) -> str:
 
 
 def entry_files(
-    entry: Mapping[str, Json], place: Place, folders: Collection[Path], faults: EntryFaults
+    entry: Mapping[str, Json], place: Place, folders: Sequence[Path], faults: EntryFaults
 ) -> dict[str, str | None]:
     """Return the files of an entry: paths relative to the first folder that has them, or names with their content.
 
     Args:
         entry: entry of a file.
         place: place of the entry.
-        folders: folders to which paths are relative, in the order of the search.
+        folders: folders to which paths are relative, in the order of the search; the first is the skill's.
         faults: collects faults of files that are missing, are links, or lie outside of the folders.
     """
     value, at = entry.get("files"), (*place, "files")
@@ -141,18 +158,26 @@ def _safe_path(path: str, place: Place) -> str:
     if path.startswith(("/", "~")) or "\\" in path or "\0" in path or re.match(r"[A-Za-z]:", path):
         raise EntryFault(place, f"{path}: must be a relative path with forward slashes")
     if not parts or (".." in parts and os.path.normpath(path).startswith("..")):
-        raise EntryFault(place, f"{path}: leads out of the skill's folder; move the file there")
+        raise EntryFault(place, f"{path}: leads out of the skill's folder; copy the file to evals/files/ and name that")
     return os.path.normpath(path)
 
 
-def _existing(path: str, place: Place, folders: Collection[Path]) -> str:
-    for folder in folders:
-        inside = [folder.joinpath(*Path(path).parts[: count + 1]) for count in range(len(Path(path).parts))]
+def _existing(path: str, place: Place, folders: Sequence[Path]) -> str:
+    in_skill = _IN_SKILL.fullmatch(path)  # as of a repository in which the skill is elsewhere, or had another name
+    for folder, name in (*((folder, path) for folder in folders), *([(folders[0], in_skill[1])] if in_skill else [])):
+        inside = [folder.joinpath(*Path(name).parts[: count + 1]) for count in range(len(Path(name).parts))]
         if any(part.is_symlink() for part in inside):
             raise EntryFault(place, f"{path}: is a link; replace it with the file")
         if inside and (inside[-1].is_file() or inside[-1].is_dir()):
             return str(inside[-1])
-    raise EntryFault(place, f"{path}: there is no such file; add it, or remove the path")
+    near = Path("evals", "files", Path(path).name)
+    remedy = f"write {near}, which is there" if (folders[0] / near).is_file() else "add it, or remove the path"
+    raise EntryFault(place, f"{path}: there is no such file; {remedy}")
+
+
+def has_skill_file(path: Path, skill_file: Path) -> bool:
+    """Return True if a file or folder of an entry is a skill's own SKILL.md, or holds it."""
+    return skill_file.resolve().is_relative_to(path.resolve())
 
 
 def entry_setup(entry: Mapping[str, Json], place: Place) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 Symbolic links are never followed: their targets may lie outside of the repository.
 """
 
+import functools
 import hashlib
 import os
 import re
@@ -22,6 +23,7 @@ _MOST_FILES: Final = 2_000  # of one folder that skills share
 _MOST_NAMED: Final = 5
 _OUTPUT: Final = re.compile(r"results?|runs?|outputs?|fixtures?|files|inputs?|.*-workspace", re.IGNORECASE)
 _EVALS_NAME: Final = re.compile(r"(?:^|[-_.])(?:evals?|triggers?)(?:[-_.]|$)|^eval_queries\.", re.IGNORECASE)
+_PROMPT_KEY: Final = re.compile(rb"\b(?:prompt|query|inputs?|question|messages|turns|should_(?:not_)?trigger)\b")
 _EVAL_FOLDERS: Final = frozenset({"eval", "evals"})
 
 
@@ -109,8 +111,8 @@ class EvalSearch:
         above = {folder for skill in skills for folder in skill.above if folder.is_relative_to(self.root)}
         places = sorted(folder / "evals" for folder in above)
         shared = [file for place in places for file in self._shared(place)]
-        paths = {file.found.path for file in shared}.union(known)
-        elsewhere = (path for path in _with_evals_name(self.root) if path not in paths)
+        elsewhere = (path for path in _with_evals_name(self.root) if path not in known)
+        elsewhere = (path for path in elsewhere if not any(path.is_relative_to(place) for place in places))
         others = [_shared_file(EvalPath(self.root, path)) for path in elsewhere]
         for file in (*shared, *filter(None, others)):
             if file.found.path not in known:
@@ -171,6 +173,8 @@ def link_findings(skill: SkillFolder, declared_name: str, *, is_only: bool) -> I
 
 def _shared_file(found: EvalPath) -> SharedFile | None:
     """Return a file with the names in it; None if it has no prompts."""
+    if not _PROMPT_KEY.search(found.path.read_bytes()):
+        return None
     try:
         value = read_source(found.path).value
     except JsonFault as fault:
@@ -211,17 +215,15 @@ def _source_files(place: Path, *, is_deep: bool) -> Iterator[Path]:
 
 def _with_evals_name(root: Path) -> Iterator[Path]:
     """Yield the files that are named like evals, or lie in a folder of evals, at any place but that of results."""
+    is_run = functools.cache(holds_runs)
     for text, folders, files in os.walk(root):
         folder = Path(text)
         folders[:] = [name for name in sorted(folders) if _is_searched(folder / name)]
-        if holds_runs(folder):
-            folders.clear()
-            continue
         is_inside = not _EVAL_FOLDERS.isdisjoint(folder.relative_to(root).parts)
         for name in sorted(files):
             path = folder / name
             is_named = name.lower().endswith(SUFFIXES) and (is_inside or _EVALS_NAME.search(name))
-            if is_named and path.is_file() and not path.is_symlink():
+            if is_named and path.is_file() and not path.is_symlink() and not any(map(is_run, _folders(path, root))):
                 yield path
 
 
@@ -229,3 +231,7 @@ def _is_searched(folder: Path) -> bool:
     name = folder.name
     is_open = name != "node_modules" and (not name.startswith(".") or name in SHOWN_HIDDEN)
     return is_open and not _OUTPUT.fullmatch(name) and not folder.is_symlink()
+
+
+def _folders(path: Path, root: Path) -> Iterator[Path]:
+    return (folder for folder in path.parents if folder.is_relative_to(root))

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -73,8 +74,11 @@ def skill_fault(folder: Path) -> str:
 
 def _entries(skill: CheckedSkill) -> Iterator[EvalOfFile]:
     files = [file for file in skill.files if file.kind == "evals" and file.evals]
+    stems = Counter(Path(file.path).stem for file in files)
     for file in files:
-        stem = Path(file.path).stem if len(files) > 1 else ""
+        path = Path(file.path).with_suffix("")
+        stem = path.stem if stems[path.stem] == 1 else slug("-".join(path.parts))
+        stem = stem if len(files) > 1 else ""
         yield from (EvalOfFile(skill_eval, stem, skill.invoked_as) for skill_eval in file.evals)
 
 

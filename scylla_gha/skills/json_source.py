@@ -31,7 +31,7 @@ class JsonFault(Exception):  # noqa: N818 a fault of a file, not of this program
 
 @dataclass(frozen=True, slots=True)
 class JsonSource:
-    """Value and text of a file; the text gives the lines, unless `lines` has them, as of YAML."""
+    """Value and text of a file; the text gives the lines when they are needed first, those of YAML are known."""
 
     text: str
     value: Json
@@ -39,14 +39,10 @@ class JsonSource:
 
     def line(self, place: Place) -> int:
         """Return the line, from 1, of a value or of its key; for a missing value, the line of its parent."""
-        if not place:
-            return 1
-        if self.lines:
-            ends = (place[:end] for end in range(len(place), 0, -1))
-            return next((self.lines[end] for end in ends if end in self.lines), 1)
-        lines = {known: start for known, start in _members(self.text) if known == place[: len(known)]}
-        offset = lines[max(lines, key=len)] if lines else 0
-        return self.text.count("\n", 0, offset) + 1
+        if not self.lines:
+            self.lines.update(_lines(self.text))
+        ends = (place[:end] for end in range(len(place), 0, -1))
+        return next((self.lines[end] for end in ends if end in self.lines), 1)
 
 
 def address(place: Place) -> str:
@@ -181,6 +177,13 @@ def _duplicate_fault(text: str) -> JsonFault:
             return JsonFault(f"{address(place)}: is there twice; remove one", text.count("\n", 0, offset) + 1)
         known.add(place)
     return JsonFault("has a key twice; remove one")
+
+
+def _lines(text: str) -> Iterator[tuple[Place, int]]:
+    line, last = 1, 0
+    for place, offset in _members(text):
+        line, last = line + text.count("\n", last, offset), offset
+        yield place, line
 
 
 def _members(text: str) -> Iterator[tuple[Place, int]]:

@@ -37,6 +37,8 @@ _ABOUT: Final = re.compile(
     r"SKILL\.md|(?<![\w/])(?:references?|scripts?|assets?)/\w|\b(?:the|this) skill\b|\bskill(?:'s)? (?:is|was|file)\b",
     re.IGNORECASE,
 )
+_UNFILLED: Final = re.compile(r"(?<![$\w{])\{[a-z][a-z0-9]*(?:_[a-z0-9]+)+\}|\{\{\s*[\w.-]+\s*\}\}", re.IGNORECASE)
+_WITHHELD: Final = re.compile(r"(?:^|[\s'\"=])(?:\./)?evals/")
 _FORMS: Final[tuple[tuple[str, "Form"], ...]] = (
     ("not_contains", "not_contains"),
     ("contains", "contains"),
@@ -77,10 +79,16 @@ class EvalAssertion:
 
 @dataclass(slots=True)
 class AssertionReader:
-    """Reader of the assertions of one file; `unread` collects keys of assertions that are not read."""
+    """Reader of the assertions of one file.
+
+    Attributes:
+        unread: keys of assertions that are not read.
+        unusable: places of commands that can never hold, with the reason.
+    """
 
     skill_name: str
     unread: set[str] = field(default_factory=set)
+    unusable: dict[Place, str] = field(default_factory=dict)
     retired: int = 0
 
     def read(self, entry: Mapping[str, Json], place: Place, faults: EntryFaults) -> tuple[EvalAssertion, ...]:
@@ -117,6 +125,11 @@ class AssertionReader:
         self.unread |= value.keys() - _READ_KEYS
         text = next((value[key] for key in _TEXT_KEYS if isinstance(value.get(key), str) and value[key].strip()), "")
         code = _code_check(value, place)
+        if code and (reason := _why_never(code.command)):
+            if not text:
+                raise EntryFault((*place, "cmd"), f"{reason}; write a command that runs in the agent's workspace")
+            self.unusable[*place, "cmd"] = reason
+            code = None
         if not text and code is None:
             raise EntryFault(place, 'has no text; write "text": "a sentence that holds or not"')
         about = value.get("about_skill")
@@ -174,6 +187,14 @@ def _code_check(value: Mapping[str, Json], place: Place) -> CodeCheck | None:
 def _form(kind: Json) -> Form | None:
     text = kind.lower().replace("-", "_") if isinstance(kind, str) else ""
     return next((form for end, form in _FORMS if text.endswith(end)), None)
+
+
+def _why_never(command: tuple[str, ...]) -> str:
+    """Return why a command cannot run in the workspace of a trial; empty if it may."""
+    text = " ".join(command)
+    if placeholder := _UNFILLED.search(text):
+        return f"the command contains {placeholder[0]}, which nothing fills"
+    return "the command needs evals/, which no trial has" if _WITHHELD.search(text) else ""
 
 
 def _command_check(value: Mapping[str, Json], place: Place) -> CodeCheck:

@@ -17,6 +17,7 @@ from scylla_gha.skills.entry_values import (
     declared_hosts,
     entry_files,
     entry_setup,
+    has_skill_file,
     prompt_of,
     text_of,
     undeclared_hosts,
@@ -238,6 +239,10 @@ class _FileReading:
             self._add(
                 "note", (), f"unknown keys, which are ignored: {', '.join(unread[:20])}{', ...' if unread[20:] else ''}"
             )
+        if unusable := self.assertions.unusable:
+            at, reason = next(iter(unusable.items()))
+            more = f" and {counted(len(unusable) - 1, 'other')}" if unusable.keys() - {at} else ""
+            self._add("warning", at, f"{address(at)}{more}: {reason}, so judges decide the text instead")
         if self.assertions.retired:
             self._add("note", (), f"{counted(self.assertions.retired, 'assertion is', 'assertions are')} retired")
         if self.unknown_calls:
@@ -303,7 +308,7 @@ class _FileReading:
             identity = self._id(entry, place)
         with faults.kept():
             assertions = self.assertions.read(entry, place, faults)
-        files = entry_files(entry, place, self._file_folders(), faults)
+        files = self._files(entry, place, faults)
         with faults.kept():
             setup = entry_setup(entry, place)
         if faults:
@@ -325,10 +330,17 @@ class _FileReading:
             self.unknown_skills |= set(self.reader.known.unknown(label))
             self.file.queries.append(TriggerQuery(prompt, label))
 
-    def _file_folders(self) -> tuple[Path, ...]:
-        """Return the folders to which paths of files may be relative."""
-        place, skill = self.found.place, self.reader.skill
-        return (skill.folder, self.found.path.parent, place, place.parent, *skill.above)
+    def _files(self, entry: Mapping[str, Json], place: Place, faults: EntryFaults) -> dict[str, str | None]:
+        """Return the files of an entry without the skill itself, which trials without it would get."""
+        found, skill = self.found, self.reader.skill
+        folders = (skill.folder, found.path.parent, found.place, found.place.parent, *skill.above)
+        files = entry_files(entry, place, folders, faults)
+        own = [name for name, text in files.items() if text is None and has_skill_file(Path(name), skill.file)]
+        for name in own:
+            shown = skill.shown(Path(name))
+            message = f"{address((*place, 'files'))}: {shown} is left out, since trials without the skill would get it"
+            self._add("warning", (*place, "files"), message)
+        return {name: text for name, text in files.items() if name not in own}
 
     def _file_value(self, key: str) -> Json:
         return self.source.value.get(key) if isinstance(self.source.value, dict) else None

@@ -50,8 +50,10 @@ class KnownSkills:
         rejected = _names(entry.get(REJECTED), (*place, REJECTED)) if entry.get(REJECTED) is not None else ()
         key = next((key for key in LABELS if entry.get(key) is not None), None)
         route = next((key for key in ROUTES if key in entry), None) if is_routing else None
-        if key is None or (isinstance(entry[key], bool) and route and has_route(entry, self.all)):
+        if key is None or (isinstance(entry[key], bool) and self._is_route(route, entry)):
             key = route or key
+        if key is None and is_routing and any(label in entry for label in LABELS):
+            return TriggerLabel((), rejected or self._own())  # null: no skill
         if key is None:
             return TriggerLabel((), rejected) if rejected else None
         value, at = entry[key], (*place, key)
@@ -67,6 +69,10 @@ class KnownSkills:
             message = f"{value!r} is text; write true or false, or the name of a skill that is here"
             raise EntryFault(at, message)
         return TriggerLabel(tuple(names), rejected)
+
+    def _is_route(self, route: str | None, entry: Mapping[str, Json]) -> bool:
+        """Return True if a name beside a flag says which skill the flag is about."""
+        return has_route(entry, self.all) or (not self.own and route in _NAMES)
 
     def _of_flag(self, place: Place, rejected: tuple[str, ...], *, is_expected: bool) -> TriggerLabel:
         if not is_expected:

@@ -3,7 +3,7 @@
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -29,6 +29,8 @@ _UNNAMED: Final = re.compile(
 )
 _INTERPRETER: Final = r"\b(?:python3?|uv|node|npx|tsx|bun|deno|bash|sh|ruby|perl)\b[^\n`]{0,200}"
 UNDELIVERED: Final = frozenset({"evals", "tests", "test", "__pycache__", "node_modules"})
+_IMPORT: Final = re.compile(r"^\s*(?:from|import)\b(.*)", re.MULTILINE)
+_WORD: Final = re.compile(r"\w+")
 _SCRIPTS: Final = frozenset({".sh", ".bash", ".py", ".rb", ".js", ".mjs", ".pl", ""})
 _MOST_FILES: Final = 2_000
 _MOST_TEXT: Final = 256 * 1024  # bytes of a file that are searched for names of other files
@@ -92,12 +94,12 @@ def _reference_findings(content: SkillContent, file: SkillFile) -> Iterator[Skil
     for path, line in _references(file):
         name = os.path.normpath(path)
         if name.startswith(".."):
-            message = f"{path}: leads out of the skill's folder, so a copy of the skill lacks it; move the file there"
+            message = f"{path}: leads out of the skill's folder, so a copy of the skill lacks it; copy the file there"
             yield content.finding("reference", "warning", line, message)
         elif Path(name).parts[0] in UNDELIVERED or holds_answers(name):
             if (folder / name).exists():
                 message = (
-                    f"{path}: agents do not get this file, since evals and tests contain answers; move it to "
+                    f"{path}: agents do not get this file, since evals and tests contain answers; copy it to "
                     "references/"
                 )
                 yield content.finding("reference", "warning", line, message)
@@ -144,18 +146,22 @@ def _link_findings(content: SkillContent) -> Iterator[SkillFinding]:
 def _unused_findings(content: SkillContent, file: SkillFile) -> Iterator[SkillFinding]:
     if content.cut:
         yield content.finding("unused-file", "note", 1, f"has more than {_MOST_FILES:,} files; only these were checked")
-    texts = {name: _text(content.skill.folder / name) for name in content.files if name != content.skill.file.name}
+    names = [name for name in content.files if name != content.skill.file.name]
     whole = f"{file.body}\n{file.text('description')}"
-    unused = [
-        name
-        for name in texts
-        if not _UNNAMED.fullmatch(Path(name).name)
-        and not _names_whole(whole, name)
-        and not any(_names(text, name) for other, text in (("", whole), *texts.items()) if other != name)
+    named = _named_folders(whole, names)
+    body = _searched("", whole)
+    left = [
+        searched
+        for searched in map(SearchedName.of, names)
+        if not _UNNAMED.fullmatch(Path(searched.file).name)
+        and named.isdisjoint(Path(searched.file).parents)
+        and not body.has(searched)
     ]
+    texts = [_searched(name, _text(content.skill.folder / name)) for name in names] if left else []
+    unused = [searched.file for searched in left if not any(text.has(searched) for text in texts)]
     if len(unused) > _MOST_NAMED:
-        names = first_of(unused, _MOST_NAMED)
-        message = f"{names}: nothing names them, so no agent will read them; name them in SKILL.md, or remove them"
+        shown = first_of(unused, _MOST_NAMED)
+        message = f"{shown}: nothing names them, so no agent will read them; name them in SKILL.md, or remove them"
         yield content.finding("unused-file", "note", 1, message)
         return
     for name in unused:
@@ -169,19 +175,48 @@ def _text(path: Path) -> str:
     return "" if b"\0" in data[:1024] else data.decode("utf-8", "replace")
 
 
-def _names(text: str, name: str) -> bool:
-    """Return True if a text contains the name of a file, or imports it as a Python module."""
-    path = Path(name)
-    if path.name.lower() in text.lower():
-        return True
-    module = rf"^\s*(?:from|import)\b.*\b{re.escape(path.stem)}\b"
-    return path.suffix == ".py" and re.search(module, text, re.MULTILINE) is not None
+@dataclass(frozen=True, slots=True)
+class SearchedText:
+    """Text of a file, in small letters, and the words of its lines that import, to search names of other files in."""
+
+    file: str
+    lower: str
+    imports: frozenset[str]
+
+    def has(self, name: "SearchedName") -> bool:
+        """Return True if the text contains the name of another file, or imports it as a Python module."""
+        return name.file != self.file and (name.module in self.imports or name.lower in self.lower)
 
 
-def _names_whole(text: str, name: str) -> bool:
-    """Return True if a text names a folder of the file as a whole, such as `assets/fonts/` or `fonts`."""
-    folders = [re.escape(folder.as_posix()) for folder in Path(name).parents if folder.name]
-    return any(re.search(rf"(?<![\w-]){folder}(?:/(?!\w)|[`'\"]|\s+(?:directory|folder))", text) for folder in folders)
+@dataclass(frozen=True, slots=True)
+class SearchedName:
+    """Path of a file, its name in small letters, and its name as a Python module, which may be empty."""
+
+    file: str
+    lower: str
+    module: str
+
+    @classmethod
+    def of(cls, file: str) -> "SearchedName":
+        """Return the names of a file."""
+        path = Path(file)
+        return cls(file, path.name.lower(), path.stem if path.suffix == ".py" else "")
+
+
+def _searched(file: str, text: str) -> SearchedText:
+    words = (word for line in _IMPORT.findall(text) for word in _WORD.findall(line))
+    return SearchedText(file, text.lower(), frozenset(words))
+
+
+def _named_folders(text: str, names: Iterable[str]) -> set[Path]:
+    """Return the folders of files that a text names as a whole, such as `assets/fonts/` or `fonts`."""
+    folders = {folder for name in names for folder in Path(name).parents if folder.name}
+    ends = r"(?:/(?!\w)|[`'\"]|\s+(?:directory|folder))"
+    return {
+        folder
+        for folder in folders
+        if folder.as_posix() in text and re.search(rf"(?<![\w-]){re.escape(folder.as_posix())}{ends}", text)
+    }
 
 
 def _script_findings(content: SkillContent, body: str) -> Iterator[SkillFinding]:

@@ -3,7 +3,7 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -135,9 +135,18 @@ def check_skills(root: Path, rules: SkillListing | None, progress: Callable[[int
         unread = link_findings(folder, file.text("name"), is_only=len(read) == 1)
         together_here = [*unread, *(finding for finding in together if finding.path == folder.shown(folder.file))]
         skills.append(_check_skill(folder, file, paths[folder.folder], names, together_here))
+    skills = list(_without_repeated(skills))
     known = {found.path for files in paths.values() for found in files}
     findings += [*_shared_findings(skills), *search.unread(folders, known), *_without_evals(skills)]
     return SkillsCheck(root, tuple(skills), tuple(shown), tuple(findings))
+
+
+def _without_repeated(skills: Iterable[CheckedSkill]) -> Iterator[CheckedSkill]:
+    """Yield skills; a finding about a file of several skills stays at the first of them."""
+    seen: set[SkillFinding] = set()
+    for skill in skills:
+        yield replace(skill, findings=tuple(finding for finding in skill.findings if finding not in seen))
+        seen.update(finding for file in skill.files for finding in file.findings)
 
 
 def _shared_findings(skills: Sequence[CheckedSkill]) -> Iterator[SkillFinding]:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.skills import messages, one_skill, write_evals, write_skill
+from scylla_gha.skills.suites import copy_skill
+from tests.support.skills import checked, messages, one_skill, write_evals, write_skill
 
 A, B = "pots.txt exists", "The reply names both sums"
 ASK = "Sum the two columns of pots.csv."
@@ -33,6 +34,11 @@ EVALS: dict[str, tuple[Any, dict[str, int]]] = {
     "a call": ([entry(prompt="/tally pots.csv"), entry(id=2, prompt="Use the tally skill.")], {"invoked_by_name": 2}),
     "a word that is a name": ([entry(prompt="Tally the pots.")], {"invoked_by_name": 0}),
     "about the skill": ([entry(expectations=["Reads references/rules.md first", B])], {"about_the_skill": 1}),
+    "prompts by language": (
+        {"scenarios": [{"id": "a", "inputs": {"en": ASK, "pt-BR": ASK}, "expected": A}]},
+        {"evals": 2},
+    ),
+    "a list of prompts": ({"prompts": [entry(checks=[A])]}, {"evals": 1}),
     "a label in evals": (
         [entry(expectations=[A]), entry(id=2, should_trigger=False, checks=[A])],
         {"evals": 2, "should_not_trigger": 1},
@@ -66,6 +72,18 @@ TRIGGERS: dict[str, tuple[Any, int, int]] = {
         1,
     ),
     "routing": ([{"query": "sum", "expected": "tally"}, {"query": "rain", "expected": None}], 1, 1),
+    "a name beside the flag": (
+        {
+            "cases": [
+                {"prompt": "sum", "should_trigger": True, "expected_skill": "tally"},
+                {"prompt": "x", "target": "none"},
+            ]
+        },
+        1,
+        1,
+    ),
+    "null": ([{"query": "sum", "should_trigger": "tally"}, {"query": "rain", "should_trigger": None}], 1, 1),
+    "lists by name": ({"tally": {"should_trigger": ["sum"], "should_not_trigger": ["rain"]}}, 1, 1),
     "the same twice": ([QUERIES[0], QUERIES[0]], 1, 0),
 }
 
@@ -138,9 +156,157 @@ def test_what_cannot_be_asked_is_skipped_with_the_reason(tmp_path: Path, reason:
     assert any(f"evals[0]: skipped: {reason}" in text for text in messages(skill, "note"))
 
 
-@pytest.mark.parametrize("prompt", ["Write <name>x</name> as XML", "Echo ${HOME} and ${{ secrets.X }}", "{a: 1}"])
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Write <name>x</name> as XML",
+        "Run `fetch <url>`",
+        "Commands: add <url>, list, rm <id>. Tests too.",
+        "Echo ${HOME} and ${{ secrets.X }}",
+        "{a: 1}",
+    ],
+)
 def test_code_in_a_prompt_is_no_placeholder(tmp_path: Path, prompt: str) -> None:
     assert one_skill(write_evals(write_skill(tmp_path / "tally"), [entry(prompt=prompt)]))["counts"]["evals"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        (
+            "evals.yaml",
+            "cases:\n- id: 1\n  prompt: Sum\n  date: 2026-01-02\n  checks: [it sums]\n- id: 2\n  checks: [a]\n",
+            6,
+        ),
+        ("evals.jsonl", '{"prompt": "Sum", "checks": ["it sums"]}\n\n{"checks": ["a"]}\n', 3),
+    ],
+)
+def test_yaml_and_lines_of_json_are_read(tmp_path: Path, name: str, text: str, line: int) -> None:
+    skill = one_skill(write_evals(write_skill(tmp_path / "tally"), text, name))
+    (file,) = skill["files"]
+    assert (file["kind"], file["read"], file["in_error"]) == ("evals", 1, 1)
+    (finding,) = [each for each in skill["findings"] if each["level"] == "error"]
+    assert finding["line"] == line
+    assert "prompt: is missing" in finding["message"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: [1", "is not YAML"),
+        ("evals: !mine x", "is not YAML"),
+        ("evals:\n- prompt: a\n  prompt: b", "evals[0].prompt: is there twice"),
+        ("a: .nan", "has a value that JSON does not allow"),
+        ("a: &x [*x]", "a value that JSON does not allow"),
+    ],
+)
+def test_unreadable_yaml_is_named_and_no_error(tmp_path: Path, text: str, message: str) -> None:
+    skill = one_skill(write_evals(write_skill(tmp_path / "tally"), text, "suite.yaml"))
+    assert any("is not read" in each and message in each for each in messages(skill, "warning"))
+    assert messages(skill, "error") == []
+
+
+@pytest.mark.parametrize("place", ["eval.json", "references/evals/evals.json", "evals.yml"])
+def test_evals_at_other_places_are_read_and_not_delivered(tmp_path: Path, place: str) -> None:
+    skill = write_skill(tmp_path / "tally")
+    (skill / place).parent.mkdir(parents=True, exist_ok=True)
+    (skill / place).write_text(json.dumps([entry(checks=[A])]))
+    assert one_skill(skill)["counts"]["evals"] == 1
+    copy_skill(skill, tmp_path / "copy")
+    assert not (tmp_path / "copy" / place).exists()
+
+
+def several(root: Path, value: Any, name: str = "trigger-eval.json") -> dict[str, Any]:
+    """Return the check of the skills tally and plot, with a file in the folder of evals that they share."""
+    for skill in ("tally", "plot"):
+        write_skill(root / "skills" / skill, f"name: {skill}\ndescription: Use it for a {skill}.")
+    write_evals(root, value, name)
+    return checked(root)
+
+
+NAMED = [{"query": "sum", "should_trigger": "tally"}, {"query": "draw", "should_trigger": "plot"}]
+SHARED: dict[str, Any] = {
+    "labels": NAMED,
+    "notes beside the entries": {"about": "routing", "evals": NAMED},
+    "expected skills": {
+        "queries": [{"prompt": "sum", "expected_skill": "tally"}, {"prompt": "draw", "expected_skill": "plot"}]
+    },
+    "routes": {"cases": [{"prompt": "sum", "expect": "tally"}, {"prompt": "draw", "expect": "plot"}]},
+    "flags with names": {
+        "cases": [
+            {"query": "sum", "should_trigger": True, "target": "tally"},
+            {"query": "draw", "should_trigger": True, "target": "plot"},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("form", SHARED)
+def test_a_file_of_several_skills_counts_for_all_that_it_names(tmp_path: Path, form: str) -> None:
+    check = several(tmp_path, SHARED[form])
+    counts = {skill["name"]: skill["counts"] for skill in check["skills"]}
+    assert [counts[name]["should_trigger"] for name in ("tally", "plot")] == [2, 2]
+    labels = {query["query"]: query["label"]["expected"] for query in check["skills"][0]["files"][0]["queries"]}
+    assert labels == {"sum": ["tally"], "draw": ["plot"]}
+    assert any(each["message"].startswith("counts for 2 skills: plot") for each in check["findings"])
+
+
+def test_files_of_several_skills_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    several(tmp_path, QUERIES)
+    write_evals(tmp_path, {"skill_name": "lost", "evals": [entry(checks=[A])]})
+    write_evals(tmp_path / "docs", {"cases": [{"prompt": "draw", "expected_skill": "plot"}]}, "old-evals.json")
+    (tmp_path / "docs/evals/old-evals.json").rename(tmp_path / "docs/old-evals.json")
+    findings = {each["path"]: each["message"] for each in checked(tmp_path)["findings"]}
+    assert 'does not say for which skill it is; write "skill_name"' in findings["evals/trigger-eval.json"]
+    assert "it is for lost, and no skill here has this name" in findings["evals/evals.json"]
+    assert "copy it to skills/plot/evals/old-evals.json" in findings["docs/old-evals.json"]
+
+
+def test_evals_of_other_skills_are_left_to_them(tmp_path: Path) -> None:
+    cases = [entry(skill="tally", checks=[A]), entry(id=2, skill="plot", checks=[A])]
+    check = several(tmp_path, {"cases": cases}, "cases/all.json")
+    assert [skill["counts"]["evals"] for skill in check["skills"]] == [1, 1]
+    assert "1 other entry is for other skills" in messages(check["skills"][0], "note")
+
+
+def test_prompts_in_lists_of_another_name_are_named(tmp_path: Path) -> None:
+    skill = write_evals(write_skill(tmp_path / "tally"), {"use_cases": [entry()], "others": [entry()]}, "all.json")
+    assert any("its prompts are in use_cases, others" in text for text in messages(one_skill(skill), "note"))
+
+
+def test_equal_files_in_two_folders_are_read_once(tmp_path: Path) -> None:
+    write_evals(write_skill(tmp_path / "skills/tally"), {"skill_name": "tally", "evals": [entry(checks=[A])]})
+    write_evals(tmp_path, {"skill_name": "tally", "evals": [entry(checks=[A])]})
+    skill = one_skill(tmp_path)
+    assert skill["counts"]["evals"] == 1
+    assert "is equal to skills/tally/evals/evals.json, which is read" in messages(skill, "note")
+
+
+def test_files_of_an_eval_are_relative_to_the_repository_too(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    skill = write_skill(tmp_path / "skills/tally")
+    files = ["skills/tally/evals/files/a.csv", "skills/former/evals/files/a.csv", "SKILL.md"]
+    write_evals(skill, [entry(files=files, checks=[A]), entry(id=2, files=["x/a.csv"])])
+    (skill / "evals/files").mkdir()
+    (skill / "evals/files/a.csv").write_text("1,2")
+    read = one_skill(tmp_path)
+    (only,) = read["files"][0]["evals"]
+    assert list(only["files"]) == [str(skill / "evals/files/a.csv")]
+    assert any("SKILL.md is left out, since trials without the skill" in text for text in messages(read, "warning"))
+    assert any("x/a.csv: there is no such file; write evals/files/a.csv" in text for text in messages(read, "error"))
+
+
+def test_commands_that_can_never_hold_are_named_and_judged(tmp_path: Path) -> None:
+    checks = [{"check": A, "cmd": ["test", "-d", "{case_dir}/x"]}, {"check": B, "cmd": "python evals/check.py"}]
+    read = one_skill(
+        write_evals(write_skill(tmp_path / "tally"), [entry(checks=checks), entry(id=2, checks=[{"cmd": "evals/x"}])])
+    )
+    assert (read["counts"]["judged"], read["counts"]["coded"]) == (2, 0)
+    text = (
+        "[0].checks[0].cmd and 1 other: the command contains {case_dir}, which nothing fills, so judges decide the text"
+    )
+    assert any(text in each for each in messages(read, "warning"))
+    assert any("[1].checks[0].cmd: the command needs evals/" in each for each in messages(read, "error"))
 
 
 def test_lines_of_faults_are_those_of_the_file(tmp_path: Path) -> None:
