@@ -1,4 +1,4 @@
-"""Which entries a file has, and whether they are evals or trigger queries."""
+"""Entries of a file, and whether they are evals or trigger queries."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
