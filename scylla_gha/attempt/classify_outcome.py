@@ -9,6 +9,7 @@ from typing import Final
 
 from scylla_gha.agents.base import TranscriptSummary
 from scylla_gha.counting import counted
+from scylla_gha.gateway.breaker import FAILING, REPEATED
 from scylla_gha.gateway.log import TrafficSummary
 from scylla_gha.model.sandbox import HostContact
 from scylla_gha.model.trial import Delivery, Outcome, Uses
@@ -175,13 +176,36 @@ def _spent_budget(case: _Case) -> TranscriptSummary | None:
     return _with(case, outcome, f"refused before the request: {limits}")
 
 
+def _repeated_requests(case: _Case) -> TranscriptSummary | None:
+    """Detect a CLI that repeated a request, or failing requests, until the gateway's breaker refused them."""
+    account, evidence = case.traffic.account, case.traffic.account.evidence
+    refused = sum(account.errors.get(name, 0) for name in (REPEATED, FAILING))
+    is_lost = case.summary.outcome in _CUT_SHORT or (not case.summary.proves_end and evidence.is_unanswered)
+    if not refused or not is_lost:
+        return None
+    outcome = Outcome.PROVIDER_ERROR if evidence.fault else Outcome.AGENT_ERROR
+    times = f"the last request was sent {counted(evidence.repeats, 'time')}"
+    cause = f"and the provider failed it ({evidence.fault})" if evidence.fault else "without a failure of the provider"
+    reason = f"{times}, {cause}; the gateway refused {counted(refused, 'request')} of them; {case.summary.reason}"
+    return _with(case, outcome, reason, retryable=bool(evidence.fault) and not evidence.is_lasting)
+
+
 def _failed_request(case: _Case) -> TranscriptSummary | None:
     """Detect a last request that failed in all tries, so that the agent could not continue."""
     evidence = case.traffic.account.evidence
     if evidence.fault is None or case.summary.outcome not in _CUT_SHORT:
         return None
-    reason = f"the last request to the provider failed ({evidence.fault}); {case.summary.reason}"
+    times = f", sent {counted(evidence.repeats, 'time')}" if evidence.repeats > 1 else ""
+    reason = f"the last request to the provider failed ({evidence.fault}{times}); {case.summary.reason}"
     return _with(case, Outcome.PROVIDER_ERROR, reason, retryable=not evidence.is_lasting)
+
+
+def _hidden_refusal(case: _Case) -> TranscriptSummary | None:
+    """Detect a refusal of the model in its last answer, which some CLIs report as success."""
+    is_claim = not case.summary.proves_end and case.summary.outcome is Outcome.COMPLETED
+    if not is_claim or not case.traffic.account.evidence.is_refused:
+        return None
+    return _with(case, Outcome.REFUSED, "the model refused in its last answer, and the CLI reports success")
 
 
 def _unproved_end(case: _Case) -> TranscriptSummary | None:
@@ -260,10 +284,12 @@ _RULES: Final[tuple[Callable[[_Case], TranscriptSummary | None], ...]] = (
     _missing_recording,
     _stopped,
     _spent_budget,
+    _repeated_requests,
     _failed_request,
     _missing_first_answer,
     _silent_provider,
     _full_output,
+    _hidden_refusal,
     _unproved_end,
     _no_start,
     _late_excuse,

@@ -14,12 +14,12 @@ a new first message). Sub-agents and other processes of the client differ in bot
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from scylla_gha.counting import counted, dollars
+from scylla_gha.gateway.breaker import RequestBreaker
 from scylla_gha.gateway.evidence import CLIENT_GONE
 from scylla_gha.gateway.settings import Session
 from scylla_gha.model.traffic import ModelInfo, Role, ServerToolUse, Tokens
@@ -29,7 +29,6 @@ _CHARACTERS_PER_TOKEN: Final = 3  # so low that tokens of code and JSON are over
 _STANDARD_USE: Final = ServerToolUse()
 Scope = Literal["trial", "role", "experiment"]
 SHARED_BUDGETS: Final = frozenset({"budget_exceeded:role", "budget_exceeded:experiment", "budget_exceeded:trial_share"})
-_MAX_REPEATS: Final = 40  # of a turn; more than the retries that a CLI makes before it gives up
 _CHECK_SECONDS: Final = 0.5  # between checks whether the client has left
 
 
@@ -102,11 +101,7 @@ class TokenCounter:
 
 @dataclass
 class Conversation:
-    """Counter of one session's requests for answers. A limit of None: unlimited.
-
-    Some CLIs send the same request again without an end: after a cut answer, after an error that they take for a long
-    context, or if nobody answers. A turn that is asked for too often is refused, whatever the answers were.
-    """
+    """Counter of one session's requests for answers. A limit of None: unlimited."""
 
     turn_limit: int | None = None
     request_limit: int | None = None
@@ -114,7 +109,7 @@ class Conversation:
     turns: int = 0
     _main: ConversationDigests | None = None
     _turns: dict[bytes, int] = field(default_factory=dict)
-    _repeats: Counter[int] = field(default_factory=Counter)
+    _breaker: RequestBreaker = field(default_factory=RequestBreaker)
 
     def count(self, digests: ConversationDigests | None) -> tuple[int | None, RequestRefusal | None]:
         """Count a request, given by its digests (None: a probe, which belongs to no conversation).
@@ -124,7 +119,11 @@ class Conversation:
         """
         self.requests += 1
         turn = self._turn(digests) if digests else None
-        return turn, self._refusal(turn)
+        return turn, self._refusal(turn, digests.messages if digests else None)
+
+    def answered(self, digests: ConversationDigests, *, is_whole: bool) -> None:
+        """Note if a request got a whole answer of the provider."""
+        self._breaker.answered(digests.messages, is_whole=is_whole)
 
     def is_foreign(self, digests: ConversationDigests) -> bool:
         """Tell if another client than the main conversation's sent a request; its sub-agents are the same client."""
@@ -141,16 +140,12 @@ class Conversation:
             self._turns[digests.messages] = self.turns
         return self._turns[digests.messages]
 
-    def _refusal(self, turn: int | None) -> RequestRefusal | None:
+    def _refusal(self, turn: int | None, messages: bytes | None) -> RequestRefusal | None:
         if self.turn_limit is not None and turn is not None and turn > self.turn_limit:
             message = f"the conversation has had the {counted(self.turn_limit, 'turn')} that this key allows"
             return RequestRefusal("budget_exceeded:trial_turns", message)
-        if turn is not None:
-            self._repeats[turn] += 1
-            if self._repeats[turn] > _MAX_REPEATS:
-                return RequestRefusal(
-                    "repeated_request", f"this request was sent {_MAX_REPEATS} times; do not send it again"
-                )
+        if messages is not None and (refusal := self._breaker.refusal(messages, is_main=turn is not None)):
+            return RequestRefusal(*refusal)
         if self.request_limit is not None and self.requests > self.request_limit:
             requests = counted(self.request_limit, "request")
             message = f"this key has made the {requests} that it allows, including sub-agents and other processes"

@@ -8,6 +8,7 @@ that is down also fails the main conversation's next request.
 """
 
 import datetime
+import itertools
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Final
@@ -21,6 +22,7 @@ from scylla_gha.providers.base import CUT_BY_LIMIT, USES_TOOL
 UNREACHABLE: Final = "unreachable"
 CLIENT_GONE: Final = "client_gone"
 OTHER_API: Final = "an answer of another API"
+_REFUSED: Final = frozenset({"refusal", "content_filter"})  # stop reasons of a model that refuses
 _TOO_MANY: Final = str(HTTPStatus.TOO_MANY_REQUESTS.value)
 # Statuses of https://docs.claude.com/en/api/errors (2026-11-22) that are about the key, the account or the model, and
 # that of a web server without the API.
@@ -56,6 +58,13 @@ class ProviderEvidence(Record):
     )
     is_unanswered: bool = Field(
         default=False, description="True if the last request of the main conversation got no whole answer"
+    )
+    repeats: int = Field(
+        default=0,
+        description="Number of times that the last request of the main conversation was sent, if none got an answer",
+    )
+    is_refused: bool = Field(
+        default=False, description="True if the model refused in the last answer of the main conversation"
     )
     is_cut: bool = Field(
         default=False, description="True if the last answer of the main conversation reached its limit of tokens"
@@ -118,6 +127,8 @@ def provider_evidence(
         silent_since=_silent_since(requests[after[-1].number], after[-1]) if after else None,
         limited_seconds=final.waited_seconds if final and not provoked else 0.0,
         is_unanswered=bool(after),
+        repeats=_repeats([request for request in asked if request.number in main]) if after else 0,
+        is_refused=bool(turns) and not after and turns[-1].stop_reason in _REFUSED,
         is_cut=bool(turns) and not after and turns[-1].stop_reason in CUT_BY_LIMIT,
         wants_tool=bool(turns) and turns[-1].stop_reason == USES_TOOL,
     )
@@ -127,6 +138,12 @@ def _main_numbers(asked: Sequence[RequestRecord]) -> frozenset[int]:
     """Return the numbers of the main conversation's requests to its first model."""
     turns = [request for request in asked if request.turn]
     return frozenset(request.number for request in turns if request.model == turns[0].model)
+
+
+def _repeats(asked: Sequence[RequestRecord]) -> int:
+    """Return how many equal requests there are at the end."""
+    equal = itertools.takewhile(lambda request: request.digest == asked[-1].digest, reversed(asked))
+    return sum(1 for _ in equal)
 
 
 def is_whole(answer: ResponseRecord) -> bool:

@@ -11,7 +11,15 @@ from scylla_gha.gateway.call_guard import JudgedCalls
 from scylla_gha.gateway.evidence import OTHER_API, is_whole
 from scylla_gha.gateway.sessions import SessionState
 from scylla_gha.model.traffic import ModelPrice, RequestRecord, ResponseRecord, ServerToolUse, Tokens
-from scylla_gha.providers.base import USES_TOOL, ApiStyle, ModelRequest, ToolRequest, UsageReader, WorstCase
+from scylla_gha.providers.base import (
+    USES_TOOL,
+    ApiStyle,
+    ConversationDigests,
+    ModelRequest,
+    ToolRequest,
+    UsageReader,
+    WorstCase,
+)
 
 _BYTES_PER_TOKEN: Final = 2  # of an answer that the provider did not end, its events included
 _STANDARD_USE: Final = ServerToolUse()
@@ -32,6 +40,7 @@ class RequestLogEntry:
         fault: final failure of the provider; None: none.
         errors: status or `unreachable` of each failed try.
         judged: verdicts of the safety net on the answer's calls; None: there are none.
+        digests: digests of the request's conversation; None: a probe or a count of tokens.
         is_closed: both lines were written; the calls are judged by then.
     """
 
@@ -57,6 +66,7 @@ class RequestLogEntry:
     errors: list[str] = field(default_factory=list)
     waited: float = 0.0
     judged: JudgedCalls | None = None
+    digests: ConversationDigests | None = None
     is_closed: bool = False
     _reservation: Reservation | None = None
     _received: int = 0
@@ -71,8 +81,9 @@ class RequestLogEntry:
     ) -> "RequestLogEntry":
         """Return the entry of a new request; `begin` or `close` writes it."""
         turn, excess = None, None
+        digests = None if request.counting or request.probing else request.conversation
         if not request.counting:
-            turn, excess = session.conversation.count(None if request.probing else request.conversation)
+            turn, excess = session.conversation.count(digests)
         excess = SESSION_ENDED if session.stop.end else excess
         excess = LOG_IS_FULL if session.log.check_full() else excess
         record = RequestRecord(
@@ -94,7 +105,9 @@ class RequestLogEntry:
         source: Literal["live", "replay"] = "replay" if session.recording else "live"
         usage = style.usage_reader(streamed=False, reads=session.reads)
         is_foreign = session.conversation.is_foreign(request.conversation)
-        return cls(session, record, price, style, source, request.size, usage, excess=excess, is_foreign=is_foreign)
+        entry = cls(session, record, price, style, source, request.size, usage, excess=excess, is_foreign=is_foreign)
+        entry.digests = digests
+        return entry
 
     def begin(self, request: ModelRequest, reservation: Reservation | None) -> None:
         """Write the first line: from now on the request may be forwarded, within its reservation."""
@@ -192,6 +205,8 @@ class RequestLogEntry:
 
     def _write_answer(self, answer: ResponseRecord, calls: tuple[ToolRequest, ...]) -> None:
         """Write the answer; if it ends the session, set the session's `ended` event."""
+        if self.digests and self.source != "refused":
+            self.session.conversation.answered(self.digests, is_whole=is_whole(answer))
         if is_whole(answer):
             wants_tool = answer.stop_reason == USES_TOOL
             ends = self.session.stop.answered(calls, self.record.turn, wants_tool=wants_tool)

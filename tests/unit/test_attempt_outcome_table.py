@@ -102,22 +102,24 @@ CASES: dict[int, Outcome] = {
     9: ruled(DIED, end="decided", errors={"session_ended": 1}, evidence=BEGAN),
     10: ruled(DONE, errors={"budget_exceeded:trial": 1}, evidence=BEGAN),
     11: ruled(DONE, errors={"budget_exceeded:experiment": 1}, evidence=BEGAN),
-    12: ruled(DIED, evidence=ProviderEvidence(fault="401", is_lasting=True)),
-    13: ruled(DIED, evidence=ProviderEvidence(answers=1, has_begun=True, fault="529 overloaded_error")),
-    14: ruled(LATE, timed_out=True, waiting=0.1, evidence=ProviderEvidence(awaits_first=True)),
-    15: ruled(LATE, timed_out=True, waiting=30.0, evidence=BEGAN),
-    16: ruled(DIED, hits=frozenset({LimitHit.OUTPUT}), evidence=BEGAN),
-    17: ruled(UNPROVED, requests=2, evidence=ProviderEvidence(answers=1, has_begun=True, fault="529 overloaded_error")),
-    18: ruled(UNPROVED, requests=2, evidence=ProviderEvidence(answers=1, has_begun=True, is_unanswered=True)),
-    19: ruled(UNPROVED),
-    20: ruled(EARLY),
-    21: ruled(EARLY, evidence=BEGAN),
-    22: ruled(DONE, turns=2, limit=2, evidence=ProviderEvidence(answers=2, has_begun=True, wants_tool=True)),
-    23: ruled(LATE, timed_out=True, waiting=29.0, evidence=BEGAN),
-    24: ruled(TranscriptSummary(Outcome.REFUSED, "no"), evidence=BEGAN),
-    25: ruled(TranscriptSummary(Outcome.BUDGET_EXCEEDED, "turns"), evidence=BEGAN),
-    26: ruled(DONE, evidence=ProviderEvidence(answers=1, has_begun=True, fault="529 overloaded_error")),
-    27: ruled(DIED, evidence=BEGAN),
+    12: ruled(DIED, errors={"repeated_request": 3}, evidence=BEGAN),
+    13: ruled(DIED, evidence=ProviderEvidence(fault="401", is_lasting=True)),
+    14: ruled(DIED, evidence=ProviderEvidence(answers=1, has_begun=True, fault="529 overloaded_error")),
+    15: ruled(LATE, timed_out=True, waiting=0.1, evidence=ProviderEvidence(awaits_first=True)),
+    16: ruled(LATE, timed_out=True, waiting=30.0, evidence=BEGAN),
+    17: ruled(DIED, hits=frozenset({LimitHit.OUTPUT}), evidence=BEGAN),
+    18: ruled(UNPROVED, requests=2, evidence=ProviderEvidence(answers=1, has_begun=True, fault="529 overloaded_error")),
+    19: ruled(UNPROVED, requests=2, evidence=ProviderEvidence(answers=1, has_begun=True, is_unanswered=True)),
+    20: ruled(UNPROVED, requests=1, evidence=ProviderEvidence(answers=1, has_begun=True, is_refused=True)),
+    21: ruled(UNPROVED),
+    22: ruled(EARLY),
+    23: ruled(EARLY, evidence=BEGAN),
+    24: ruled(DONE, turns=2, limit=2, evidence=ProviderEvidence(answers=2, has_begun=True, wants_tool=True)),
+    25: ruled(LATE, timed_out=True, waiting=29.0, evidence=BEGAN),
+    26: ruled(TranscriptSummary(Outcome.REFUSED, "no"), evidence=BEGAN),
+    27: ruled(TranscriptSummary(Outcome.BUDGET_EXCEEDED, "turns"), evidence=BEGAN),
+    28: ruled(DONE, evidence=ProviderEvidence(answers=1, has_begun=True, fault="529 overloaded_error")),
+    29: ruled(DIED, evidence=BEGAN),
 }
 
 
@@ -129,6 +131,32 @@ def test_an_answer_that_was_cut_at_its_limit_is_not_the_end_of_a_session_unless_
         "the last answer was cut at its limit of tokens (max_tokens)",
     )
     assert ruled(DONE, requests=1, evidence=cut) is Outcome.COMPLETED
+
+
+REPEATED = {"errors": {"repeated_request": 3}, "requests": 43}
+OVERLOADED = ProviderEvidence(fault="529", repeats=43, is_unanswered=True)
+LOOPING = ProviderEvidence(answers=40, has_begun=True, repeats=43, is_unanswered=True)
+
+
+@pytest.mark.parametrize(
+    ("reading", "evidence", "outcome", "cause"),
+    [
+        (DIED, OVERLOADED, Outcome.PROVIDER_ERROR, "and the provider failed it (529)"),
+        (LATE, OVERLOADED, Outcome.PROVIDER_ERROR, "and the provider failed it (529)"),
+        (UNPROVED, LOOPING, Outcome.AGENT_ERROR, "without a failure of the provider"),
+        (LATE, LOOPING, Outcome.AGENT_ERROR, "without a failure of the provider"),
+    ],
+)
+def test_a_cli_that_repeats_a_request_without_an_end_ends_by_its_cause_and_the_reason_counts(
+    reading: TranscriptSummary, evidence: ProviderEvidence, outcome: Outcome, cause: str
+) -> None:
+    end = classified(reading, **REPEATED, evidence=evidence)
+    times = "the last request was sent 43 times, "
+    assert (end.outcome, end.reason) == (
+        outcome,
+        f"{times}{cause}; the gateway refused 3 requests of them; {reading.reason}",
+    )
+    assert ruled(DONE, **REPEATED, evidence=evidence) is Outcome.COMPLETED, "its own end is proved"
 
 
 @pytest.mark.parametrize("number", sorted(CASES))

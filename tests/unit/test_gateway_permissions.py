@@ -1,6 +1,7 @@
 """Limits of a session: turns of its main conversation, requests and tokens."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -99,3 +100,31 @@ def test_a_turn_that_is_sent_again_without_an_end_is_refused() -> None:
     refusals = [conversation.count(digests())[1] for _ in range(42)]
     assert [refusal.error if refusal else None for refusal in refusals[38:]] == [None, None, *["repeated_request"] * 2]
     assert conversation.count(None) == (None, None), "probes belong to no turn"
+
+
+def test_another_conversation_is_refused_only_if_its_request_fails_again_and_again() -> None:
+    conversation = Conversation()
+    conversation.count(digests())
+    other = replace(digests(), opening=b"other", session=b"other", messages=b"other")
+    for _ in range(100):
+        assert conversation.count(other) == (None, None), "each was answered"
+        conversation.answered(other, is_whole=True)
+    for _ in range(40):
+        assert conversation.count(other) == (None, None)
+        conversation.answered(other, is_whole=False)
+    refusal = conversation.count(other)[1]
+    assert refusal is not None
+    assert refusal.error == "repeated_request"
+    conversation.answered(other, is_whole=True)
+    assert conversation.count(other) == (None, None)
+
+
+def test_similar_requests_are_refused_after_a_hundred_failures_in_a_row() -> None:
+    conversation = Conversation()
+    for number in range(150):
+        asked = replace(digests(), messages=str(number).encode())
+        assert conversation.count(asked)[1] is None
+        conversation.answered(asked, is_whole=number == 49)
+    refusal = conversation.count(replace(digests(), messages=b"next"))[1]
+    assert refusal is not None
+    assert refusal.error == "failing_requests"
