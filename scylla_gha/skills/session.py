@@ -290,7 +290,7 @@ def _price(part: SkillPart, request: SkillRequest, variants: tuple[str, ...] = (
     spent = {path.root: _spent(path) for path in _run_folders(request)}
     others = math.fsum(usd for root, usd in spent.items() if root != request.run(part.experiment).root)
     planned = part.planned(request, max(request.budget_usd - others, _LEAST_USD), variants)
-    settings = open_run(planned, _NOTHING, RunOptions(request.jobs))
+    settings = open_run(planned, _NOTHING, RunOptions(request.jobs, first_alone=part.first_alone))
     due, plan = due_work(settings), settings.plan
     if (due.trials or due.judgments) and math.fsum(spent.values()) >= request.budget_usd:
         raise RefusedError(
