@@ -64,7 +64,8 @@ def agent_resources(variant: Variant | None, roots: Sequence[Path]) -> AgentReso
         return AgentResources()
     treatment = variant.treatment
     now = read_materials(treatment, roots)
-    files = None if treatment.agent_files is None else chosen_agent_files(treatment.agent_files, roots[0])
+    has_files = treatment.agent_files is not None or treatment.instructions is not None
+    files = chosen_agent_files(treatment.agent_files or (), roots[0]) if has_files else None
     of_files = agent_file_digests(files or {})
     digests = {name: material.digest for name, material in now.items()} | of_files
     changed = [name for name in {**variant.materials, **of_files} if variant.materials.get(name) != digests.get(name)]
@@ -80,6 +81,7 @@ def agent_resources(variant: Variant | None, roots: Sequence[Path]) -> AgentReso
         folders=folders,
         plugins={name: plugin for name in treatment.skills if (plugin := skill_plugin(folders[f"skills/{name}"]))},
         agent_files=files,
+        instructions=now[f"instructions/{treatment.instructions}"].path if treatment.instructions else None,
         project_servers=project_servers(files[MCP_FILE]) if files and MCP_FILE in files else {},
     )
 

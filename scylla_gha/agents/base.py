@@ -174,6 +174,10 @@ class Agent(Protocol):
         """Styles of model APIs that it uses (`ApiStyle.name`); none for a built-in agent."""
 
     @property
+    def instruction_file(self) -> str | None:
+        """Path in the workspace of the file with instructions that it reads first; None: it reads none."""
+
+    @property
     def skill_listing(self) -> SkillListing | None:
         """Rules by which it lists skills to its model; None: unknown, or it lists none."""
 

@@ -46,6 +46,7 @@ class NopAgent:
     digest: Final = None
     circumstances: Final[dict[str, str]] = {}
     api_styles: Final = ()
+    instruction_file: Final = None
     skill_listing: Final = None
     skills_folder: Final = None
     prompt_commands: Final = None

@@ -35,6 +35,15 @@ _OUTPUT_BYTES: Final = 1_000_000
 _SEARCH: Final = 'for name; do if command -v "$name" >/dev/null; then echo "$name"; fi; done'
 
 
+def with_instructions(runner: "AgentRunner") -> "AgentRunner":
+    """Return the runner with the variant's instruction file where its agent reads one."""
+    resources, name = runner.resources, runner.agent.instruction_file
+    if resources.instructions is None or name is None:
+        return runner
+    files = {**(resources.agent_files or {}), name: resources.instructions}
+    return replace(runner, resources=resources.model_copy(update={"agent_files": files}))
+
+
 @dataclass(frozen=True, slots=True)
 class AgentRunner:
     """Settings to run one arm's agent on this machine. The oracle applies `patch` instead of the solution."""

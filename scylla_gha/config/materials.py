@@ -156,6 +156,7 @@ def material_names(treatment: Treatment) -> dict[str, tuple[str, ...]]:
     return {
         "blocks": prompt_blocks(treatment),
         "mcp": treatment.mcp_servers,
+        "instructions": (treatment.instructions,) if treatment.instructions else (),
         "skills": treatment.skills,
         "agents": tuple(dict.fromkeys((*treatment.agents, *leads))),
     }
@@ -200,7 +201,7 @@ def material_path(roots: Sequence[Path], kind: str, name: str) -> Path:
     Raises:
         ConfigError: no root has the resource, or a symbolic link leads out of it.
     """
-    file = f"{name}.md" if kind in {"agents", "blocks"} else name
+    file = f"{name}.md" if kind in {"agents", "blocks", "instructions"} else name
     for root in roots:
         if (root / "config" / kind / file).exists():
             return resolve_inside(root / "config" / kind / file, roots)

@@ -33,6 +33,7 @@ from scylla_gha.model.variant import BEST_OF, SubTest, SystemPrompt, Tier, Treat
 
 _LISTS: Final = ("mcp_servers", "skills", "agents", "hosts", "models", "server_tools")
 _LEAST_BLOCKS: Final = 2
+_WITH: Final = "-with-"  # between the name of a variant and of its instruction file
 _WITHOUT: Final = "-without-"  # between the name of a sub-test and of the omitted block
 _NO_CHOICE: Final[Mapping[str, str]] = {}
 
@@ -121,8 +122,26 @@ class Tiers:
             raise ConfigError(f"leave_one_out: {name} has fewer than two prompt blocks; name another sub-test")
         return [_without_block(whole, prompt, block) for block in prompt.blocks]
 
+    def with_instructions(self, variant: Variant, name: str) -> Variant:
+        """Return a variant with a file of config/instructions/ as the agent's instruction file.
+
+        Raises:
+            ConfigError: the file is missing, or the variant's agent reads no instruction file.
+        """
+        if not variant.treatment.reads_project:
+            raise ConfigError(
+                f"instructions: {variant.id} reads no files of the workspace (setting_sources); name another sub-test"
+            )
+        treatment = variant.treatment.model_copy(update={"instructions": name})
+        materials = self._materials(treatment, f"instructions of {variant.id}")
+        return Variant(id=f"{variant.id}{_WITH}{name}", treatment=treatment, materials=materials)
+
     def current(self, planned: Variant) -> Variant | None:
         """Return the present version of a planned variant; None if its sub-test was removed."""
+        name, _, added = planned.id.rpartition(_WITH)
+        if name and added == planned.treatment.instructions:
+            base = self.current(planned.model_copy(update={"id": name}))
+            return self.with_instructions(base, added) if base else None
         name, without, _ = planned.id.partition(_WITHOUT)
         if name not in self.declarations:
             return None
@@ -277,7 +296,15 @@ def unite(parents: Sequence[tuple[str, Treatment]], own: Treatment, where: Path)
         name: tuple(dict.fromkeys(item for _, treatment in (*parents, ("", own)) for item in getattr(treatment, name)))
         for name in _LISTS
     }
-    for name in ("setting_sources", "tools", "orchestration", "verification", "agent_files", "skill_listing"):
+    for name in (
+        "setting_sources",
+        "tools",
+        "orchestration",
+        "verification",
+        "agent_files",
+        "instructions",
+        "skill_listing",
+    ):
         united[name] = _one_value(name, parents, own, where)
     united["skills_folder"] = own.skills_folder
     united["system_prompt"] = _one_prompt(parents, own, where)

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 
 from scylla_gha.agents import AGENTS, InstalledAgent, find_agent
 from scylla_gha.attempt import run_attempt
-from scylla_gha.attempt.equip import AgentRunner
+from scylla_gha.attempt.equip import AgentRunner, with_instructions
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.config.materials import material_names, material_path
 from scylla_gha.counting import counted, dollars, first_of
@@ -146,7 +146,8 @@ class AgentStart:
         )
         with scratch() as root:
             folder = AttemptFolder(root / "inventory" / "attempt-1")
-            yield run_attempt(runner, prepared, prepare_workspace(prepared, root / "ground"), folder), folder
+            workspace = prepare_workspace(prepared, root / "ground")
+            yield run_attempt(with_instructions(runner), prepared, workspace, folder), folder
 
 
 @contextmanager

@@ -23,7 +23,7 @@ import click
 
 from scylla_gha import __version__
 from scylla_gha.attempt import run_attempt
-from scylla_gha.attempt.equip import AgentRunner
+from scylla_gha.attempt.equip import AgentRunner, with_instructions
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.counting import counted, dollars, duration
 from scylla_gha.errors import FixtureError, IncompleteError, SandboxError, ToolError
@@ -363,7 +363,7 @@ def agent_runner(context: RunContext, cell: Cell) -> AgentRunner:
     arm = folder.arm(context.settings.plan.arm(cell.arm))
     installed = context.settings.installed(arm)
     target = context.settings.sandboxes.target(folder.scenario.tools, arm)
-    return AgentRunner(
+    runner = AgentRunner(
         arm=arm,
         agent=installed.agent,
         program=installed.program_in(image=target.image is not None),
@@ -380,6 +380,7 @@ def agent_runner(context: RunContext, cell: Cell) -> AgentRunner:
         lanes=_lanes(context, cell, folder),
         share_usd=_share_usd(context.settings, cell),
     )
+    return with_instructions(runner)
 
 
 def _lanes(context: RunContext, cell: Cell, folder: ScenarioFolder) -> "LaneSource | None":

@@ -210,7 +210,9 @@ class ManifestTreatment(Record):
     agents: SubAgentForm | None = None
     mcp_servers: ServerForm | None = None
     agent_files: tuple[Text, ...] | None = Field(
-        default=None, description="Files of a repository that the CLI reads, as patterns of a .gitignore; null: none"
+        default=None,
+        description="Files of a repository that the CLI reads, as patterns of a .gitignore; the first one is the path "
+        "of the file that gets a treatment's `instructions`; null: none",
     )
 
 

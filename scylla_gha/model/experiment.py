@@ -201,6 +201,12 @@ class Experiment(Record):
         "lacks that block, and compares it with the complete sub-test if this is a variant too; "
         "null: none",
     )
+    instructions: Slug | None = Field(
+        default=None,
+        exclude_if=lambda name: name is None,
+        description="Name of a file in config/instructions/; adds each variant with this text as the agent's "
+        "instruction file (CLAUDE.md, AGENTS.md, GEMINI.md), and compares it with the variant without it; null: none",
+    )
     models: tuple[Text, ...] = Field(default=(), description="Ids of the agents' models")
     agent_models: dict[str, Annotated[tuple[Text, ...], Field(min_length=1)]] = Field(
         default={},

@@ -30,7 +30,7 @@ Assumption = Literal["skill_descriptions", "tool_definitions"]
 BEST_OF = "best of "
 Inherited = Annotated[str, StringConstraints(pattern=r"^(T[0-6]/[0-9]{2}-[a-z0-9._-]+|best of T[0-6])$")]
 _LISTS: Final = ("mcp_servers", "skills", "agents", "hosts", "models", "server_tools")
-_UNKEYED_IF_NONE: Final = ("agent_files",)
+_UNKEYED_IF_NONE: Final = ("agent_files", "instructions")
 _UNKEYED_IF_UNSET: Final = ("models", "server_tools", "orchestration", "verification", "hosts", "skill_listing")
 _SKILL_DELIVERY: Final = "own name"  # part of the keys of variants with skills; "plugin team" before, without a mark
 MCP_FILE: Final = ".mcp.json"
@@ -215,6 +215,13 @@ class Treatment(Record):
         ".claude/skills/NAME, .mcp.json, ...) that the workspace has; empty: none; null: those of "
         "the scenario's start state",
     )
+    instructions: Name | None = Field(
+        default=None,
+        exclude_if=lambda name: name is None,
+        description="Name of a file in config/instructions/ that the workspace has as the instruction file of the "
+        "agent (CLAUDE.md, AGENTS.md, GEMINI.md), beside `agent_files` and in place of the start state's files "
+        "for agents; null: none",
+    )
     skills: tuple[Name, ...] = Field(default=(), description="Skills, as names of folders in config/skills/")
     skills_folder: Slug = Field(
         default="skills",
@@ -247,9 +254,10 @@ class Treatment(Record):
 
     @model_validator(mode="after")
     def _reads_agent_files(self) -> "Treatment":
-        if self.agent_files and not self.reads_project:
+        if (self.agent_files or self.instructions) and not self.reads_project:
+            name = "agent_files" if self.agent_files else "instructions"
             raise ValueError(
-                "`agent_files` needs `project` in setting_sources, otherwise Claude Code reads none of them; add it"
+                f"`{name}` needs `project` in setting_sources, otherwise Claude Code reads none of them; add it"
             )
         return self
 
@@ -378,6 +386,7 @@ class AgentResources(Record):
     agent_files: dict[str, Path] | None = Field(
         default=None, description="Files for agents, by path in the workspace; None: those of the start state"
     )
+    instructions: Path | None = Field(default=None, description="Text of the agent's instruction file; None: none")
     project_servers: dict[str, ServerCommand] = Field(default={}, description="MCP servers of .mcp.json, by name")
     descriptions: dict[str, tuple[str, ...]] = Field(
         default={}, description="Texts about a skill's purpose, by the skill's name"

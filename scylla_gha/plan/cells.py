@@ -158,6 +158,10 @@ def _arms(
     variants = [library.tiers.variant(name, best) for name in names]
     left_out = library.tiers.without_each_block(experiment.leave_one_out) if experiment.leave_one_out else []
     variants += left_out
+    added, name = dict[str, str](), experiment.instructions
+    for variant in tuple(variants) if name else ():
+        variants.append(library.tiers.with_instructions(variant, str(name)))
+        added[variants[-1].id] = variant.id
     check_variants(variants)
     arms: dict[str, Arm] = {}
     modes: Sequence[Mode | None] = planned_modes(experiment, library) or [None]
@@ -168,14 +172,18 @@ def _arms(
                     f"experiment {experiment.id}: two arms have the id {arm.id}; list each agent, model and mode once"
                 )
             arms[arm.id] = arm
-    return tuple(_against_whole(arm, arms, experiment.leave_one_out, left_out) for arm in arms.values())
+    added |= {variant.id: experiment.leave_one_out for variant in left_out if experiment.leave_one_out}
+    return tuple(_against_other(arm, arms, added) for arm in arms.values())
 
 
-def _against_whole(arm: Arm, arms: Mapping[str, Arm], whole: str | None, left_out: Sequence[Variant]) -> Arm:
-    """Compare an arm without one block of the sub-test `whole` with the arm of `whole`, if that is planned."""
-    if whole is None or arm.variant is None or arm.variant not in left_out:
+def _against_other(arm: Arm, arms: Mapping[str, Arm], others: Mapping[str, str]) -> Arm:
+    """Compare an arm with the arm of another variant (by its own variant), if that is planned.
+
+    An arm without one block is compared with the whole, and one with an instruction file with that without it.
+    """
+    if arm.variant is None or arm.variant.id not in others:
         return arm
-    against = slug(whole) + arm.id.removeprefix(slug(arm.variant.id))
+    against = slug(others[arm.variant.id]) + arm.id.removeprefix(slug(arm.variant.id))
     return arm.model_copy(update={"against": against}) if against in arms else arm
 
 

@@ -1,6 +1,6 @@
 """Experiments on the tiers with the real Claude Code CLI and scripted answers: one scenario, one repetition.
 
-Small ones run here, one of them on a scenario with GitHub. All six run, in about ten minutes, by
+Small ones run here, one of them on a scenario with GitHub. All of them run, in about ten minutes, by
 `EXPERIMENTS=all pytest tests/e2e/test_experiments_on_tiers.py`.
 """
 
@@ -17,7 +17,7 @@ from tests.support.hello import hello
 from tests.support.provider import Body, Say, serve, tool_results
 
 SMALL = {"delegation": 4, "skills-against-tools": 5}
-ALL = {**SMALL, "adjacent-tiers": 7, "models": 12, "prompt-blocks": 38, "full-ablation": 114}
+ALL = {**SMALL, "adjacent-tiers": 7, "prompt-blocks": 38, "full-ablation": 114}
 RUN = ALL if os.environ.get("EXPERIMENTS") == "all" else SMALL
 HELLO = "001-hello-world"
 TRIAGE = "156-issue-triage-assign"

@@ -45,6 +45,7 @@ class ShellAgent:
     package: CliPackage | None = None
     declared: Declared | None = None
     seen: tuple[Observed, ...] = ()
+    instruction_file: str | None = None
 
     @property
     def models(self) -> CliModels:

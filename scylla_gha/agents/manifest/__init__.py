@@ -61,6 +61,12 @@ class ManifestAgent:
         return tuple(self.manifest.api_styles)
 
     @property
+    def instruction_file(self) -> str | None:
+        """The first of the files that it reads in a repository."""
+        files = self.manifest.treatment.agent_files
+        return files[0].removeprefix("/") if files else None
+
+    @property
     def skill_listing(self) -> SkillListing | None:
         """None: its rules for lists of skills are unknown."""
 
@@ -90,6 +96,8 @@ class ManifestAgent:
             "agent_files": bool(treatment.agent_files),
             "setting_sources": treatment.setting_sources is not None,
         }
+        if treatment.instructions and self.instruction_file is None:
+            yield "instructions"
         refused = [part for part, is_set in parts.items() if is_set and getattr(forms, part, None) is None]
         yield from (_YAML_NAMES.get(part, part) for part in refused)
         if treatment.agents and forms.agents:

@@ -24,6 +24,7 @@ class AcmeCli:
     circumstances: Final[dict[str, str]] = {}
     api_styles: Final = ("openai-chat",)
     skill_listing: Final = None
+    instruction_file: Final = None
     skills_folder: Final = None
     prompt_commands: Final = None
 
