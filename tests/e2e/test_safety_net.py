@@ -46,7 +46,7 @@ def test_a_destructive_command_is_blocked_and_counted_and_the_trial_goes_on(tmp_
     attempt = only_attempt(tmp_path)
     assert (attempt["outcome"], attempt["delivery"]["proved"]) == ("completed", False), attempt["reason"]
     assert attempt["delivery"]["unverified"] == [ON_THE_HOST]
-    assert attempt["safety_net"] == {"calls": 2, "unread": 0, "unguarded": 0, "blocked": [
+    assert attempt["safety_net"] == {"by": "hook", "calls": 2, "unread": 0, "unguarded": 0, "unseen": 0, "blocked": [
         {"rule": "delete-outside", "tool": "Bash", "command": DESTROY.arguments["command"]}]}  # fmt: skip
     told = tool_results(provider.requests[-1])
     assert "[safety net] delete-outside: blocked" in told[0], "the model must read what to do instead"
