@@ -99,10 +99,15 @@ EARLY = FaultRun(
 LATE = FaultRun(
     (
         FaultCase("fault-late-400", "400 after work", "agent_error", Fault(400)),
-        FaultCase("fault-closed", "closed connection", "provider_error", Fault(hangs_up=True)),
-        FaultCase("fault-cut", "cut answer", "provider_error", Fault(cut_after=2)),
-        FaultCase("fault-late-silence", "silence in an answer", "provider_error", Fault(cut_after=2, hangs=True)),
+        FaultCase("fault-cut", "cut answer", "provider_error", Fault(cut_after=1)),
+        FaultCase("fault-late-silence", "silence in an answer", "provider_error", Fault(cut_after=1, hangs=True)),
     ),
+    is_late=True,
+    seconds=90,
+)
+# It also stops at a provider that cannot be reached, as for a CLI that asks once.
+CLOSED = FaultRun(
+    (FaultCase("fault-closed", "closed connection", "provider_error", Fault(hangs_up=True)),),
     is_late=True,
     seconds=60,
 )
@@ -112,7 +117,7 @@ SPENT = FaultRun(
     seconds=100,
     limits=", requests: 2",
 )
-FAULT_RUNS = (DENIED, EARLY, LATE, SPENT)
+FAULT_RUNS = (DENIED, EARLY, LATE, CLOSED, SPENT)
 
 
 def endless(name: str, kind: ScriptedStyle, body: Body) -> ScriptedAnswer:

@@ -13,6 +13,8 @@ from scylla_gha.config.library import Library
 from scylla_gha.model.experiment import SandboxName
 from scylla_gha.report import metrics
 from scylla_gha.sandboxes import SANDBOXES
+from tests.benchmarks.agent_matrix import TABLES, head_of
+from tests.support.agent_clis import CLIS, pinned
 from tests.support.pages import PAGES, ROOT, anchors, anchors_in_order, links, section
 
 PLUG_IN_PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "scylla_gha").rglob("README.md"))
@@ -96,3 +98,12 @@ def test_the_page_of_agents_has_the_table_of_manifests() -> None:
     lines = [f"| {' | '.join(row)} |" for row in rows]
     lines.insert(1, f"| {' | '.join('---' for _ in rows[0])} |")
     assert "\n".join(lines) in section("docs/agents.md", "What each agent can take")
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table[0])
+def test_each_agent_cli_is_measured_at_its_pinned_version_and_nothing_ended_wrongly(table: tuple[str, ...]) -> None:
+    _, _, rest = section("docs/agents.md", "Measured sessions").partition(f"{head_of(table)}\n")
+    rows = [row.strip("| ").split(" | ") for row in rest.partition("\n\n")[0].splitlines()[1:]]
+    assert [f"{row[0]}@{row[1]}" for row in rows] == [pinned(name) for name in CLIS]
+    assert {len(row) for row in rows} == {len(table) + 2}
+    assert not [row for row in rows if "**" in " ".join(row)]
