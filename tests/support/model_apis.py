@@ -34,6 +34,8 @@ class Fault:
     code: str = "scripted"
     details: tuple[Body, ...] = ()
     cut_after: int | None = None
+    is_clean: bool = False  # of a cut stream: its framing has an end
+    last: str = ""  # event at the end of a cut stream
     hangs: bool = False
     hangs_up: bool = False  # the connection ends without an answer
 
@@ -192,7 +194,9 @@ class _Handler(BaseHTTPRequestHandler):
             data = edit(event).encode()
             self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
             time.sleep(0.005)
-        if fault.cut_after is None:
+        if fault.last:
+            self.wfile.write(f"{len(fault.last):x}\r\n{fault.last}\r\n".encode())
+        if fault.cut_after is None or fault.is_clean:
             self.wfile.write(b"0\r\n\r\n")
         else:
             self._end(fault)
