@@ -30,7 +30,7 @@ from scylla_gha.gateway.settings import (
     OpenSessionRequest,
     Session,
 )
-from scylla_gha.model.traffic import RequestRecord, Role
+from scylla_gha.model.traffic import RequestRecord, ResponseRecord, Role
 from scylla_gha.providers import PROVIDERS, own_style
 from scylla_gha.providers.base import ApiStyle
 from scylla_gha.system.process import Cancel, LinkedCancel
@@ -216,8 +216,13 @@ class GatewayProcess(ServerProcess):
             evidence = traffic_summary(line for line in lines if providers.get(line.number) == access.provider).evidence
             if evidence.answers:
                 self._answered.add(access.provider)
-            if access.provider not in self._answered and evidence.fault:
-                reason = access.dead_end(evidence.fault)
+            if access.provider not in self._answered:
+                errors = (
+                    access.too_long(line.error)
+                    for line in lines
+                    if isinstance(line, ResponseRecord) and providers.get(line.number) == access.provider and line.error
+                )
+                reason = access.dead_end(evidence.fault) if evidence.fault else next(filter(None, errors), None)
                 reasons.update({access.provider: reason} if reason else {})
         return reasons
 

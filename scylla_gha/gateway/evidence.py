@@ -19,6 +19,8 @@ from scylla_gha.model import Record
 from scylla_gha.model.traffic import RequestRecord, ResponseRecord
 from scylla_gha.providers.base import CUT_BY_LIMIT, USES_TOOL
 
+# Errors of a request that is longer than the model's context window: OpenAI's, and that of llama.cpp's server.
+WINDOW_ERRORS: Final = frozenset({"context_length_exceeded", "exceed_context_size_error"})
 UNREACHABLE: Final = "unreachable"
 CLIENT_GONE: Final = "client_gone"
 OTHER_API: Final = "an answer of another API"

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from scylla_gha.egress_proxy import NETWORK_LOG, EgressPolicy, is_loopback
 from scylla_gha.errors import ConfigError
-from scylla_gha.gateway.evidence import OTHER_API, UNREACHABLE
+from scylla_gha.gateway.evidence import OTHER_API, UNREACHABLE, WINDOW_ERRORS
 from scylla_gha.model import Record, Text
 from scylla_gha.model.experiment import ModelKnobs
 from scylla_gha.model.safety_net import GuardedTool
@@ -101,6 +101,15 @@ class ProviderAccess(Record):
     def credentials(self, token: str | None) -> Credentials:
         """Return the credentials of a request; `token` comes from the exchange of the run's identity."""
         return Credentials(self.api_key, self.bearer or token, self.federation)
+
+    def too_long(self, error: str) -> str | None:
+        """Return what to do if the first request is longer than the context window; None for other errors."""
+        if error not in WINDOW_ERRORS:
+            return None
+        return (
+            f"the agent's first request is longer than the context window at {self.base_url} ({error}); start the "
+            "server with a larger one, or use an agent with a shorter prompt"
+        )
 
     def dead_end(self, fault: str) -> str | None:
         """Return why all further requests will fail too; None if the next one may succeed."""

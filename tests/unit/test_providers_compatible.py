@@ -102,6 +102,15 @@ def test_faults_that_every_further_request_would_meet(provider: str, fault: str,
     assert (reason is None) == (end is None)
 
 
+def test_a_first_request_above_the_context_window_says_what_to_do() -> None:
+    access = ProviderAccess.of("local", {LOCAL: "http://127.0.0.1:8000/v1"})
+    assert access is not None
+    assert "longer than the context window at http://127.0.0.1:8000/v1" in str(
+        access.too_long("exceed_context_size_error")
+    )
+    assert access.too_long("invalid_request_error") is None
+
+
 def test_an_agents_circumstances_are_regular_expressions(tmp_path: Path) -> None:
     session = Session(cell="c", role="agent", journal=tmp_path / "j", circumstances=((r"PGID: \d+", "PGID: N"),))
     ((pattern, constant),) = session.circumstance_patterns()

@@ -12,7 +12,7 @@ import pytest
 from scylla_gha.gateway.recording import PathAliases
 from scylla_gha.model.traffic import ModelInfo, Tokens
 from scylla_gha.providers import PROVIDERS
-from scylla_gha.providers.base import InvalidRequestError, ModelRequest, ToolRequest, ToolResult
+from scylla_gha.providers.base import InvalidRequestError, ModelRequest, ToolRequest, ToolResult, stated_code
 from scylla_gha.providers.openai import ChatStyle
 from scylla_gha.providers.openai.chat import ChatUsage, UsageEventFilter, join_split
 from scylla_gha.providers.openai.scripted_chat import events, whole
@@ -305,3 +305,16 @@ def test_servers_of_several_styles_have_one_address(provider: str, base: str, ur
     styles = PROVIDERS[provider].styles
     paths = {"openai-chat": "/v1/chat/completions", "anthropic-messages": "/v1/messages"}
     assert [styles[name].url(base, path, "m") for name, path in paths.items()] == urls
+
+
+def test_an_errors_code_is_its_name_and_not_the_status_that_llama_cpp_repeats() -> None:
+    error = {
+        "code": 400,
+        "message": "too long",
+        "type": "exceed_context_size_error",
+        "n_ctx": 1024,
+    }
+    reader = ChatUsage(streamed=False, reads=lambda _: False)
+    reader.feed(json.dumps({"error": error}).encode())
+    reader.end()
+    assert (reader.error, stated_code({"code": 7}), stated_code({})) == ("exceed_context_size_error", "7", "")

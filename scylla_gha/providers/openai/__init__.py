@@ -32,6 +32,7 @@ from scylla_gha.providers.base import (
     RateLimit,
     objects,
     parse_object,
+    stated_code,
 )
 from scylla_gha.providers.credentials import Credentials
 from scylla_gha.providers.json_requests import name_model
@@ -229,8 +230,7 @@ def _price(text: object) -> float | None:
 
 def error_code(body: bytes) -> str:
     """Return the error code in a body, or else the error's type; empty if it has neither."""
-    error = inner_object(parse_object(body) or {}, "error")
-    return str(error.get("code") or error.get("type") or "")
+    return stated_code(inner_object(parse_object(body) or {}, "error"))
 
 
 def exhausted_seconds(headers: Mapping[str, str]) -> float:

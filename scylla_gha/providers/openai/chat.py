@@ -31,6 +31,7 @@ from scylla_gha.providers.base import (
     ToolResult,
     objects,
     parse_object,
+    stated_code,
 )
 from scylla_gha.providers.json_requests import (
     BYTES_PER_TOKEN,
@@ -312,7 +313,7 @@ class ChatUsage(AnswerReader):
     def _read(self, content: Body, part: str) -> None:
         if error := content.get("error"):
             error = error if isinstance(error, dict) else {}
-            self.error = str(error.get("code") or error.get("type") or "error")
+            self.error = stated_code(error) or "error"
         self._update(content.get("usage"))
         self._update({"service_tier": content.get("service_tier")})
         for choice in objects(content.get("choices")):

@@ -28,6 +28,7 @@ from scylla_gha.providers.base import (
     ToolResult,
     objects,
     parse_object,
+    stated_code,
 )
 from scylla_gha.providers.json_requests import (
     BYTES_PER_TOKEN,
@@ -342,7 +343,7 @@ class ResponseUsage(AnswerReader):
             self.complete = True
         elif "error" in answer:
             error = inner_object(answer, "error")
-            self.error = str(error.get("code") or error.get("type") or "error")
+            self.error = stated_code(error) or "error"
 
     def _ended(self, response: Body) -> None:
         """Read the response at its end; its items were read before, or are in it."""
