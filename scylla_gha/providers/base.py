@@ -16,7 +16,6 @@ from scylla_gha.providers.credentials import CredentialError, Credentials, Feder
 Body = dict[str, Any]
 Spans = Callable[[str], list[tuple[int, int]]]
 Circumstances = Sequence[tuple[re.Pattern[bytes], bytes]]  # patterns to replace in a request's JSON, and replacements
-_BAD_REQUEST: Final = 400
 _EVENT_END: Final = b"\n\n"
 _ROUNDING_TOKENS: Final = 1e-6  # of a token: sums of floats are not exact
 _TOKENS_PER_USE: Final = 10_000  # a guess: tokens that one use of a provider's tool adds to the prompt
@@ -438,12 +437,6 @@ def parse_object(text: bytes | bytearray | str, *, keep_non_finite: bool = False
     except InvalidJsonError:
         return None
     return content if isinstance(content, dict) else None
-
-
-def stated_code(error: Body) -> str:
-    """Return the code of an error of OpenAI's APIs, or else its type; llama.cpp has the status 400 as its code."""
-    code = error.get("code")
-    return str((None if code == _BAD_REQUEST else code) or error.get("type") or code or "")
 
 
 def objects(content: object) -> list[Body]:

@@ -17,6 +17,7 @@ LONGEST_RESULT: Final = 64 * 1024  # characters of a tool's result that are kept
 BYTES_PER_TOKEN: Final = 2  # of a prompt, at least
 FULL_CONTEXT: Final = 1 << 40  # tokens of a prompt of unknown size: more than any model accepts
 _BEGINNINGS: Final = 16  # of a conversation's first messages, whose digests are kept
+_BAD_REQUEST: Final = 400
 _NO_MODEL: Final = "the request is not a JSON object with a model"
 
 
@@ -111,6 +112,12 @@ def keyed_hash(value: object) -> bytes:
     Digests are compared within the gateway's process only, and a client that wants an equal one can send equal text.
     """
     return hash(orjson.dumps(value)).to_bytes(8, "little", signed=True)
+
+
+def stated_code(error: Body) -> str:
+    """Return the code of an error of OpenAI's APIs, or else its type; llama.cpp has the status 400 as its code."""
+    code = error.get("code")
+    return str((None if code == _BAD_REQUEST else code) or error.get("type") or code or "")
 
 
 def beginnings(opening: list[Any]) -> tuple[bytes, ...]:

@@ -12,7 +12,8 @@ import pytest
 from scylla_gha.gateway.recording import PathAliases
 from scylla_gha.model.traffic import ModelInfo, Tokens
 from scylla_gha.providers import PROVIDERS
-from scylla_gha.providers.base import InvalidRequestError, ModelRequest, ToolRequest, ToolResult, stated_code
+from scylla_gha.providers.base import InvalidRequestError, ModelRequest, ToolRequest, ToolResult
+from scylla_gha.providers.json_requests import stated_code
 from scylla_gha.providers.openai import ChatStyle
 from scylla_gha.providers.openai.chat import ChatUsage, UsageEventFilter, join_split
 from scylla_gha.providers.openai.scripted_chat import events, whole

@@ -32,10 +32,9 @@ from scylla_gha.providers.base import (
     RateLimit,
     objects,
     parse_object,
-    stated_code,
 )
 from scylla_gha.providers.credentials import Credentials
-from scylla_gha.providers.json_requests import name_model
+from scylla_gha.providers.json_requests import name_model, stated_code
 from scylla_gha.providers.openai import chat, responses
 from scylla_gha.retry_after import decimal_number, retry_after_seconds
 

@@ -31,7 +31,6 @@ from scylla_gha.providers.base import (
     ToolResult,
     objects,
     parse_object,
-    stated_code,
 )
 from scylla_gha.providers.json_requests import (
     BYTES_PER_TOKEN,
@@ -43,6 +42,7 @@ from scylla_gha.providers.json_requests import (
     model_of,
     request_digest,
     shown_content,
+    stated_code,
     text_length,
     texts_of,
     token_limit,

@@ -28,7 +28,6 @@ from scylla_gha.providers.base import (
     ToolResult,
     objects,
     parse_object,
-    stated_code,
 )
 from scylla_gha.providers.json_requests import (
     BYTES_PER_TOKEN,
@@ -41,6 +40,7 @@ from scylla_gha.providers.json_requests import (
     model_of,
     request_digest,
     shown_content,
+    stated_code,
     text_length,
     texts_of,
     token_limit,
