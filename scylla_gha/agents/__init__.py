@@ -118,5 +118,5 @@ def find_agent(agent_id: str, *, install: bool) -> InstalledAgent:
 def _program(package: CliPackage, version: str | None) -> str:
     """Return the path of an agent's program: install a given version, or find the program on PATH."""
     if version is None:
-        return find_program(package.program, package.id, "npm" if package.npm else "pypi")
+        return find_program(package.program, package.id, package.registry)
     return str(cli_program(package, version, cache_root()))

@@ -14,6 +14,7 @@ since a trial runs in a sandbox; the agent gets no files and terminals of the cl
 Protocol: version 1 (https://agentclientprotocol.com/protocol, schema 1.19.0, read 2026-11-28).
 """
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -38,11 +39,13 @@ def main() -> None:
     with open(sys.argv[1], encoding="utf-8") as stream:  # noqa: PTH123 pathlib is slow to start
         session = json.load(stream)
     try:
-        with subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-            try:
-                reason = _run(_Connection(process), session, sys.stdin.read())
-            finally:
-                process.terminate()
+        process = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        try:
+            reason = _run(_Connection(process), session, sys.stdin.read())
+        finally:
+            process.terminate()
+            with contextlib.suppress(OSError):  # what the agent did not read
+                process.stdin.close()  # type: ignore[union-attr]
     except (AgentError, OSError) as error:
         _print({"type": "error", "message": str(error)})
         sys.exit(1)

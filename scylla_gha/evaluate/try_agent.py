@@ -62,6 +62,8 @@ class TriedAgent:
         if delivery is None or not delivery.proved:
             yield delivery.shortfall if delivery else "there is no proof of what the model got"
         if not self.has_events:
+            if delivery and delivery.tools and attempt.requests == 1:
+                yield "the CLI asked the model once, so it did not use the shell; it may wait for a confirmation"
             return
         if not attempt.tool_calls:
             yield "no tool call was read: the CLI offers no shell to the model, or `events` has no rule for its calls"

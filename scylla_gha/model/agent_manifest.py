@@ -4,6 +4,7 @@ Texts have placeholders such as `{model}`; `PLACEHOLDERS` has their meaning.
 """
 
 import datetime
+import json
 import re
 from typing import Annotated, Final, Literal, Self
 
@@ -60,14 +61,28 @@ def _require_pattern(text: str) -> str:
     return text
 
 
+def _require_group(text: str) -> str:
+    if not re.compile(_require_pattern(text)).groups:
+        raise ValueError(f"{text!r} has no group; put the name to be found into (...)")
+    return text
+
+
+def _require_known_in(value: JsonValue) -> JsonValue:
+    _require_known(json.dumps(value))
+    return value
+
+
 Template = Annotated[str, AfterValidator(_require_known)]
+JsonTemplate = Annotated[JsonValue, AfterValidator(_require_known_in)]
 Pattern = Annotated[str, AfterValidator(_require_pattern)]
+NamePattern = Annotated[str, AfterValidator(_require_group)]
+StyleName = Literal["anthropic-messages", "openai-responses", "openai-chat", "gemini"]
 JsonPath = Annotated[str, Field(min_length=1, description="Keys and list positions, joined by dots")]
 EventKind = Literal["start", "message", "delta", "blocks", "chat", "call", "result", "error", "end"]
 
 
 class CliPackage(Record):
-    """Package of the CLI, from npm or PyPI."""
+    """Package of the CLI, from npm or PyPI; without one, the program is found on PATH only."""
 
     npm: Text | None = Field(default=None, description="Name of the npm package")
     pypi: Text | None = Field(default=None, description="Name of the PyPI package")
@@ -96,14 +111,19 @@ class CliPackage(Record):
 
     @model_validator(mode="after")
     def _one_registry(self) -> Self:
-        if bool(self.npm) == bool(self.pypi):
-            raise ValueError("give exactly one of npm and pypi")
+        if self.npm and self.pypi:
+            raise ValueError("give npm or pypi, not both")
         return self
 
     @property
+    def registry(self) -> Literal["npm", "pypi"] | None:
+        """Registry of the package; None: there is none."""
+        return "npm" if self.npm else "pypi" if self.pypi else None
+
+    @property
     def id(self) -> str:
-        """Name of the package in its registry."""
-        return str(self.npm or self.pypi)
+        """Name of the package in its registry, or of the program if there is no package."""
+        return self.npm or self.pypi or self.program
 
     @property
     def install_options(self) -> dict[str, JsonValue]:
@@ -127,7 +147,7 @@ class CliModels(Record):
 class ManifestFile(Record):
     """Content of a file in HOME: `json`, merged with other parts of the same file, or a text."""
 
-    data: JsonValue = Field(default=None, alias="json", description="Content of a JSON file, with placeholders")
+    data: JsonTemplate = Field(default=None, alias="json", description="Content of a JSON file, with placeholders")
     text: Template | None = Field(default=None, description="Content of another file, with placeholders")
 
 
@@ -144,7 +164,7 @@ class ServerForm(Record):
 
     file: Text | None = Field(default=None, description="JSON file in HOME with the entries; null: only flags")
     key: Text = Field(default="mcpServers", description="Key of the object in the file that has the entries, by name")
-    entry: JsonValue = Field(
+    entry: JsonTemplate = Field(
         default_factory=lambda: dict[str, JsonValue](command="{command}", args="{args}", env="{env}"),
         description="Entry of a server",
     )
@@ -161,7 +181,7 @@ class SubAgentForm(Record):
 
     file: Template = Field(description="Path in HOME, with {name}")
     project: Text | None = Field(default=None, description="Folder in a repository; null: it reads none there")
-    front: dict[str, JsonValue] = Field(
+    front: dict[str, JsonTemplate] = Field(
         default={"name": "{name}", "description": "{description}"},
         description="Front matter; an entry is left out if the sub-agent has no value for it",
     )
@@ -258,17 +278,19 @@ class DeliveryForm(Record):
     """Patterns by which the first request shows what the CLI has beside the declared treatment."""
 
     has_model: bool = Field(default=True, description="False if the model is in the address of requests alone")
-    tool_of_server: Pattern | None = Field(
+    tool_of_server: NamePattern | None = Field(
         default=None, description="Regular expression for names of tools of MCP servers; group 1: the server"
     )
-    server: Pattern | None = Field(
+    server: NamePattern | None = Field(
         default=None, description="The same for all texts of the request, if servers' tools have no definitions there"
     )
-    skill: Pattern | None = Field(default=None, description="Regular expression for a listed skill; group 1: its name")
-    agent: Pattern | None = Field(
+    skill: NamePattern | None = Field(
+        default=None, description="Regular expression for a listed skill; group 1: its name"
+    )
+    agent: NamePattern | None = Field(
         default=None, description="Regular expression for a listed sub-agent; group 1: its name"
     )
-    instructions: Pattern | None = Field(
+    instructions: NamePattern | None = Field(
         default=None, description="Regular expression for a read instruction file; group 1: its path"
     )
     unstable: tuple[Pattern, ...] = Field(
@@ -297,7 +319,7 @@ class UseForm(Record):
     refused: tuple[Text, ...] = Field(
         default=(), description="Beginnings of failed results that the CLI itself writes to refuse a call"
     )
-    expanded: Pattern | None = Field(
+    expanded: NamePattern | None = Field(
         default=None,
         description="Regular expression for the start of a text in the first request that has a skill because the "
         "prompt begins with its name; group 1: the skill",
@@ -336,10 +358,10 @@ class AgentManifest(Record):
         description="acp: it speaks the Agent Client Protocol on its standard streams, which needs no `prompt`, "
         "`events` and `outcomes`; null: it is a command that works on one task",
     )
-    version: Pattern = Field(
+    version: NamePattern = Field(
         default=r"(\d+\.\d+\.\d+)", description="Regular expression for the answer to --version; group 1: the version"
     )
-    api_styles: dict[str, Additions] = Field(
+    api_styles: dict[StyleName, Additions] = Field(
         min_length=1, description="Styles of model APIs that the CLI can use, with the additions that choose each"
     )
     start: Additions = Field(default=Additions(), description="Additions of each start")

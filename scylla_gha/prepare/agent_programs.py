@@ -41,6 +41,8 @@ def cli_program(package: CliPackage, version: str, cache: Path) -> Path:
     Raises:
         ToolError: the package cannot be installed, or has no such program.
     """
+    if package.registry is None:
+        raise ToolError(f"{package.program} has no package; put it on PATH, and name the agent without a version")
     if package.npm and not package.install_options:
         return npm_program(package.npm, version, package.program, cache)
     key = digest(
@@ -61,6 +63,8 @@ def newest_version(package: CliPackage) -> str:
     Raises:
         ToolError: the registry does not answer.
     """
+    if package.registry is None:
+        raise ToolError(f"{package.program} has no package in its manifest, so its newest version is unknown")
     if package.npm:
         return newest_npm_version(package.npm)
     with tempfile.TemporaryDirectory() as folder:

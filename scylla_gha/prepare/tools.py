@@ -240,14 +240,16 @@ def run_npm(folder: Path, command: str, *arguments: str, installs: str) -> None:
         )
 
 
-def find_program(program: str, package: str, registry: str = "npm") -> str:
-    """Find a program on the user's PATH; `package` of the `registry` (npm or pypi) would install it.
+def find_program(program: str, package: str, registry: str | None = "npm") -> str:
+    """Find a program on the user's PATH; `package` of the `registry` (npm, pypi or None) would install it.
 
     Raises:
         ToolError: it is missing.
     """
     path = shutil.which(program)
     if path is None:
+        if registry is None:
+            raise ToolError(f"{program!r} is not on PATH, and its manifest names no package; put it on PATH")
         install = "npm install -g" if registry == "npm" else "uv tool install"
         raise ToolError(
             f"{program!r} is not on PATH; install it with `{install} {package}`, or pin "

@@ -62,11 +62,17 @@ def next_answer(
     return ScriptedAnswer(call=shell_call(style, body, command))
 
 
-def shell_call(style: ScriptedStyle, body: Body, command: str, name: str = "scripted") -> ToolRequest | None:
+def shell_call(style: ScriptedStyle, body: Body, command: str, call_id: str = "scripted") -> ToolRequest | None:
     """Return a use of the shell that a request offers, with this id; None if it offers none."""
     schemas = dict(style.offered(body))
-    shell = next((tool for tool in _SHELLS if tool in schemas), None)
-    return ToolRequest(name, shell, _arguments(schemas[shell], command)) if shell else None
+    names = (*_SHELLS, *(name for name, schema in schemas.items() if _runs(schema)))
+    shell = next((name for name in names if name in schemas), None)
+    return ToolRequest(call_id, shell, _arguments(schemas[shell], command)) if shell else None
+
+
+def _runs(schema: Body) -> bool:
+    """Tell if a tool of any name needs a command, and nothing else."""
+    return schema.get("required") in [[name] for name in _COMMAND_ARGUMENTS]
 
 
 def _arguments(schema: Body, command: str) -> Body:

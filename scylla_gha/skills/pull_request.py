@@ -19,7 +19,7 @@ from scylla_gha.skills.find import holds_runs
 from scylla_gha.skills.read_evals import EvalFile, SkillEval, TriggerQuery
 from scylla_gha.skills.references import UNDELIVERED
 from scylla_gha.skills.report import CheckedSkill, SkillsCheck, check_skills
-from scylla_gha.skills.session import KINDS, Kind, PartReport, Print, SkillRequest, SkillsAnswer, has_key
+from scylla_gha.skills.session import KINDS, Kind, PartReport, Print, SkillRequest, SkillsAnswer, missing_keys
 from scylla_gha.store import read_record, write_record, write_text
 
 _MOST_NAMED: Final = 12
@@ -178,7 +178,7 @@ def measure_changes(
     require_known_parts(request, check, names)
     # Without a key an earlier badge turns grey if the skill changed, and a comment in GitHub Actions tells the answer.
     is_in_actions = os.environ.get("GITHUB_ACTIONS") == "true"
-    is_stored = has_key(request) or is_in_actions or measurement_path(request).exists()
+    is_stored = not missing_keys(request) or is_in_actions or measurement_path(request).exists()
     with tempfile.TemporaryDirectory() as folder:
         base = base_version(request, check.root, Path(folder), say).root if only_changed else None
         if only_changed and base is None:

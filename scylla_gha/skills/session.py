@@ -214,14 +214,17 @@ def measure_skills(request: SkillRequest, makers: Iterable[PartMaker], check: Sk
     Raises:
         RefusedError: nobody confirmed, or no part fits into the budget.
     """
-    if not has_key(request):
+    if missing := missing_keys(request):
         with tempfile.TemporaryDirectory() as folder:
             unpaid = replace(request, out=Path(folder), sandbox=_any_sandbox(request))
             prices = [_unpaid_price(part, unpaid) for part in _made(unpaid, makers, check, say)]
             if prices:
                 _say_prices(prices, unpaid, say)
-                say(NO_KEY)
+                say(f"{NO_KEY}; set {missing}")
         return SkillsAnswer()
+    if "evals" in request.kinds and (missing := missing_keys(request, request.judges)):
+        say(f"no key of the judges: evals were not run; set {missing}, or choose other models by --judges")
+        request = replace(request, kinds=tuple(kind for kind in request.kinds if kind != "evals"))
     request.make_out()
     if request.sandbox == "auto":  # once for all parts, so that the reason is printed once
         request = replace(request, sandbox=most_isolated(request.library, "--sandbox {}"))
@@ -257,12 +260,13 @@ def _require_sandbox(price: PartPrice, request: SkillRequest) -> None:
         )
 
 
-def has_key(request: SkillRequest) -> bool:
-    """Return True if all models can be reached."""
-    models, environ = request.library.models(), provider_environment()
-    names = request.library.model_ids((request.model, *request.judges)).values()
-    require_known_models(names, models, "--model and --judges")
-    return not any(missing_key(provider, environ) for provider in {provider_name(name, models) for name in names})
+def missing_keys(request: SkillRequest, models: Iterable[str] = ()) -> str:
+    """Return the variables to set so that models, or else the agent's, can be reached; empty if they can."""
+    known, environ = request.library.models(), provider_environment()
+    names = request.library.model_ids(tuple(models) or (request.model,)).values()
+    require_known_models(names, known, "--model and --judges")
+    variables = (missing_key(provider_name(name, known), environ) for name in names)
+    return " and ".join(sorted({variable for variable in variables if variable}))
 
 
 def _made(request: SkillRequest, makers: Iterable[PartMaker], check: SkillsCheck, say: Print) -> list[SkillPart]:

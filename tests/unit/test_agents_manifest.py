@@ -138,8 +138,10 @@ def test_a_model_of_another_api_is_refused(tmp_path: Path) -> None:
     [
         ("{gateway}/v1", "{gatewy}/v1", r"acme\.yaml:4: .*: unknown placeholder {gatewy}; there are: model, gateway"),
         ('"^ERR "', '"^ERR ("', "is not a regular expression: missing"),
-        ('npm: "@acme/cli"', 'npm: "@acme/cli", pypi: acme', "give exactly one of npm and pypi"),
+        ('npm: "@acme/cli"', 'npm: "@acme/cli", pypi: acme', "give npm or pypi, not both"),
         ("kind: chat", "kind: chatter", "must be one of 'start'"),
+        ('"^mcp_(.+?)_"', '"^mcp_.+?_"', "has no group; put the name to be found into"),
+        ("anthropic-messages:", "anthropic:", "'anthropic-messages'"),
         ("agents: {file", "sub_agents: {file", "unknown key"),
     ],
 )
@@ -283,3 +285,10 @@ def test_a_change_of_the_manifest_changes_its_digest_and_a_comment_does_not(tmp_
     digest = agent(tmp_path).digest
     assert agent(tmp_path, **{"name: acme\n": "name: acme  # a comment\n"}).digest == digest
     assert agent(tmp_path, **{"acme/{model}": "{model}"}).digest != digest
+
+
+def test_the_tools_of_declared_resources_are_no_surprise(tmp_path: Path) -> None:
+    made = agent(tmp_path, **{"delivery: {tool": "uses: {skills: {recall: lore}, agents: {ask: who}}\ndelivery: {tool"})
+    declared = made.declare(task(tmp_path, treatment=Treatment(skills=("s",))), tmp_path / "w")
+    assert declared.side_tools == ("recall",)
+    assert made.declare(task(tmp_path), tmp_path / "w").side_tools == ()

@@ -247,7 +247,7 @@ def test_without_a_key_the_command_prints_findings_counts_and_an_estimate(tmp_pa
     assert "evals.json: evals: 1 entry, 1 read, 0 skipped, 0 in error" in said.stdout
     assert "1 skill: 0 errors, 0 warnings, 1 note" in said.stdout
     assert "evals: 6 trials to run, $" in said.stderr
-    assert said.stderr.endswith("no key: triggers and evals were not run\n")
+    assert said.stderr.endswith("no key: triggers and evals were not run; set ANTHROPIC_API_KEY\n")
     assert not run(str(skill), "--only", "check").stderr
 
 

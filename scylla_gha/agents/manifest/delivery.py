@@ -33,6 +33,7 @@ def declared_delivery(
         model=task.model if manifest.delivery.has_model else None,
         system_prompt=None if replaced else treatment.system_prompt,
         tools=treatment.tools,
+        side_tools=tuple(_resource_tools(manifest, task)),
         mcp_servers=treatment.mcp_servers,
         texts={**replaced, **dict(_texts(manifest, task, workspace))},
         usual_tools=treatment.settings is None,
@@ -40,6 +41,15 @@ def declared_delivery(
         sources=sources,
         places=(".", *dict.fromkeys(str(name) for path in (workspace, task.home) for name in (path, path.resolve()))),
     )
+
+
+def _resource_tools(manifest: AgentManifest, task: AgentTask) -> Iterator[str]:
+    """Yield the tools that the CLI may offer because there are skills, sub-agents or MCP servers."""
+    form, treatment = manifest.uses, task.treatment
+    if form:
+        yield from form.skills if treatment.skills else ()
+        yield from form.agents if treatment.agents else ()
+        yield from form.servers if treatment.mcp_servers else ()
 
 
 def _texts(manifest: AgentManifest, task: AgentTask, workspace: Path) -> Iterator[tuple[str, str]]:

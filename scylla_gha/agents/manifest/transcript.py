@@ -102,7 +102,7 @@ def read_session(manifest: AgentManifest, transcript: Path) -> CliSession:
 def unread_events(manifest: AgentManifest, transcript: Path) -> Counter[str]:
     """Count the lines of JSON that match no rule of a manifest, by the values of `type`, `subtype` and `role`."""
     unread = Counter[str]()
-    for event in read_events(transcript) if manifest.event_rules else ():
+    for event in read_events(transcript):
         if event and not any(_matches_rule(rule, event) for rule in manifest.event_rules):
             kinds = (event.get(key) for key in ("type", "subtype", "role"))
             unread["/".join(kind for kind in kinds if isinstance(kind, str)) or "no type"] += 1
