@@ -20,8 +20,8 @@ from tests.support.scripted_claude import write_claude_experiment
 GROUPS = {
     "Everyday": ["evaluate", "show", "view", "report", "compare", "validate", "skill", "readiness", "init",
                  "scenario", "doctor"],
-    "Analysis": ["power", "history", "aa-test", "tiers", "hub", "fixture", "agents", "judge", "shell", "results",
-                 "site", "import", "export", "reverts"],
+    "Analysis": ["power", "history", "aa-test", "tiers", "hub", "fixture", "agents", "models", "judge", "shell",
+                 "results", "site", "import", "export", "reverts"],
     "Building blocks for Actions": ["plan", "prepare", "run", "cell", "collect", "aggregate", "publish", "next-wave",
                                     "regression-alert", "slash", "agent-baseline", "agent-updates", "image", "schemas"],
 }  # fmt: skip

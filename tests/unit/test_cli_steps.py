@@ -141,7 +141,7 @@ def with_model(plan: Plan) -> Plan:
 
 def judge(cell: CellFolder, *args: str, **env: str) -> Said:
     repo = cell.root.parents[2]
-    whole = environment(repo.parent, ANTHROPIC_API_KEY=KEY, ANTHROPIC_BASE_URL="http://192.0.2.1", GITHUB_ACTIONS="")
+    whole = environment(repo.parent, ANTHROPIC_API_KEY=KEY, ANTHROPIC_BASE_URL="https://192.0.2.1", GITHUB_ACTIONS="")
     return scylla("judge", "greet", *args, cwd=repo, env={**whole, **env})
 
 

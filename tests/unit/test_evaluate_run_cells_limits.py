@@ -105,7 +105,7 @@ def test_a_real_key_is_refused_before_anything_is_written(repository: Repository
     from tests.support.scripted_claude import claude_environment, write_claude_experiment
 
     write_claude_experiment(repository.root)
-    env = {**claude_environment(tmp_path, "exit 1"), "ANTHROPIC_BASE_URL": "http://192.0.2.1", "GITHUB_ACTIONS": ""}
+    env = {**claude_environment(tmp_path, "exit 1"), "ANTHROPIC_BASE_URL": "https://192.0.2.1", "GITHUB_ACTIONS": ""}
     for command in ("evaluate", "run"):
         said = scylla(command, "greet", "--yes", cwd=repository.root, env=env)
         assert said.code == 6, said.err

@@ -81,6 +81,7 @@ class ClaudeCode(ManifestAgent):
 
     def command(self, task: AgentTask, program: str) -> AgentCommand:
         """Return the command with the additions of the manifest, and with the safety net's hook."""
+        (task.home / ".claude").mkdir(exist_ok=True)
         managed = safety_hook.write_managed_settings(task)
         if task.limits.safety_net and task.managed is None:
             settings = safety_hook.install_hook(task.treatment.settings, task.home)
