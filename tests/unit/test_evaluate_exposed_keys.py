@@ -45,14 +45,14 @@ def journey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunContext:
         pytest.param({**FEDERATED, "ANTHROPIC_FEDERATION_RULE_ID": ""}, False, id="a job without a rule"),
         pytest.param({"CLAUDE_CODE_OAUTH_TOKEN": KEY, "ANTHROPIC_BASE_URL": PROVIDER}, True, id="of a subscription"),
         pytest.param(
-            {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "http://10.0.0.1:80"}, True, id="another machine"
+            {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "https://10.0.0.1:80"}, True, id="another machine"
         ),
         pytest.param({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "http://127.0.0.1:80"}, False, id="loopback"),
         pytest.param({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "http://[::1]:80/v"}, False, id="of version 6"),
         pytest.param({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "http://localhost"}, False, id="by its name"),
-        pytest.param({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "http://localhost.a.b"}, True, id="a like name"),
+        pytest.param({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "https://localhost.a.b"}, True, id="a like name"),
         pytest.param(
-            {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "http://127.0.0.1@a.b"}, True, id="a user's name"
+            {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "https://127.0.0.1@a.b"}, True, id="a user's name"
         ),
     ],
 )
