@@ -102,6 +102,13 @@ def test_faults_that_every_further_request_would_meet(provider: str, fault: str,
     assert (reason is None) == (end is None)
 
 
+def test_a_server_of_your_own_that_wants_a_key_names_its_variable() -> None:
+    access = ProviderAccess.of("local", {LOCAL: "http://127.0.0.1:8000/v1"})
+    assert access is not None
+    needed = "http://127.0.0.1:8000/v1 needs a key (401 invalid_api_key); set SCYLLA_LOCAL_API_KEY"
+    assert access.dead_end("401 invalid_api_key") == needed
+
+
 def test_a_first_request_above_the_context_window_says_what_to_do() -> None:
     access = ProviderAccess.of("local", {LOCAL: "http://127.0.0.1:8000/v1"})
     assert access is not None
