@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _SECONDS: Final = 10.0  # without an answer
 _MOST_PAGES: Final = 100
+_NO_LIST: Final = (404, 405)  # of a request for an answer, these say something about its model
 _MOST_BYTES: Final = 32 * 1024 * 1024  # of a page
 _PRICE_TOLERANCE: Final = 1e-6  # relative: prices of a token are rounded
 
@@ -169,7 +170,8 @@ def _body(chunks: Iterable[bytes]) -> bytes:
 
 def _refused(access: ProviderAccess, url: str, status: int) -> str:
     variable = access.api.base_url_variable
-    return access.dead_end(str(status)) or f"{url} answers {status}, not a list of models; check {variable}"
+    reason = None if status in _NO_LIST else access.dead_end(str(status))
+    return reason or f"{url} answers {status}, not a list of models; check {variable}"
 
 
 def _token(access: ProviderAccess) -> str | None:
