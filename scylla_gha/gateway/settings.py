@@ -125,11 +125,12 @@ class ProviderAccess(Record):
                 f"{self.base_url} has no such model, or does not serve the agent's API ({fault}); check "
                 f"{self.api.base_url_variable} and the model's id"
             )
-        if fault.startswith(_REJECTED_STATUSES):
-            if not (self.api_key or self.bearer or self.api.needs_key):
-                return f"{self.base_url} needs a key ({fault}); set {self.api.credential_variables[0]}"
-            return f"{self.upstream or self.api.base_url} rejects the value of {self.variable} ({fault}); correct it"
-        return None
+        return self._rejection(fault) if fault.startswith(_REJECTED_STATUSES) else None
+
+    def _rejection(self, fault: str) -> str:
+        if not (self.api_key or self.bearer or self.api.needs_key):
+            return f"{self.base_url} needs a key ({fault}); set {self.api.credential_variables[0]}"
+        return f"{self.upstream or self.api.base_url} rejects the value of {self.variable} ({fault}); correct it"
 
 
 class GatewaySettings(Record):
