@@ -78,7 +78,7 @@ def test_each_treatment_is_proved_or_refused(tmp_path: Path, name: str) -> None:
         assert f"{name} cannot take " in refused.err
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(MANIFESTS) if takes(name, TAKEN_AWAY[0])])
+@pytest.mark.parametrize("name", ["codex", "gemini-cli", "qwen-code"])  # one for each API; agent_matrix runs all
 def test_a_treatment_that_is_put_where_the_cli_does_not_look_is_missed(tmp_path: Path, name: str) -> None:
     for sub_test, attempt in run_treatments(tmp_path, name, TAKEN_AWAY, broken=True).items():
         assert attempt["outcome"] == "delivery_error", sub_test
