@@ -21,7 +21,7 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, first_of
 from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import ToolError
 from scylla_gha.lenient_json import inner_object
@@ -197,9 +197,11 @@ def require_served(server: ModelServer, needs: Iterable[ModelNeed]) -> None:
 
 def listed(models: Iterable[ServedModel]) -> str:
     """Return the ids of models for a message, with their context windows."""
-    names = [f"{m.id} ({counted(m.context_tokens, 'token')})" if m.context_tokens else m.id for m in models]
-    more = len(names) - _LISTED
-    return (", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")) or "no model"
+    names = (
+        f"{model.id} ({counted(model.context_tokens, 'token')})" if model.context_tokens else model.id
+        for model in models
+    )
+    return first_of(names, _LISTED) or "no model"
 
 
 def _names(model: Body) -> Iterator[str]:

@@ -52,7 +52,7 @@ class SharedFile:
         fault: why it cannot be read.
     """
 
-    found: EvalPath
+    source: EvalPath
     owners: frozenset[str]
     names: frozenset[str]
     fault: str = ""
@@ -74,24 +74,24 @@ class EvalSearch:
     def files(self, skill: SkillFolder, declared_name: str) -> list[EvalPath]:
         """Return the files of a skill, those in its own folder first."""
         names = skill.names(declared_name)
-        found: dict[Path, EvalPath] = {}
+        paths: dict[Path, EvalPath] = {}
         for place, is_deep in _places(skill, names):
             if place.is_file() and not place.is_symlink():
-                found.setdefault(place, EvalPath(place.parent, place))
+                paths.setdefault(place, EvalPath(place.parent, place))
             elif place.is_dir() and not place.is_symlink():
                 for path in sorted(_source_files(place, is_deep=is_deep)):
-                    found.setdefault(path, EvalPath(place, path))
+                    paths.setdefault(path, EvalPath(place, path))
         for folder in skill.above:
             for file in self._shared(folder / "evals"):
-                if found_here := self._of(file, names):
-                    found.setdefault(file.found.path, found_here)
-        return list(found.values())
+                if own_path := self._of(file, names):
+                    paths.setdefault(file.source.path, own_path)
+        return list(paths.values())
 
     def _of(self, file: SharedFile, names: Sequence[str]) -> EvalPath | None:
         """Return a file that skills share as one of a skill with these names, if it is for that skill."""
         if file.owners.intersection(names) or (self.is_only and not file.owners):
-            return file.found
-        return EvalPath(file.found.place, file.found.path, is_named=True) if file.names.intersection(names) else None
+            return file.source
+        return EvalPath(file.source.place, file.source.path, is_named=True) if file.names.intersection(names) else None
 
     def _shared(self, place: Path) -> list[SharedFile]:
         if place not in self.shared:
@@ -115,18 +115,18 @@ class EvalSearch:
         elsewhere = (path for path in elsewhere if not any(path.is_relative_to(place) for place in places))
         others = [_shared_file(EvalPath(self.root, path)) for path in elsewhere]
         for file in (*shared, *filter(None, others)):
-            if file.found.path not in known:
-                level: Level = "note" if file.found.place == self.root else "warning"
+            if file.source.path not in known:
+                level: Level = "note" if file.source.place == self.root else "warning"
                 message = f"is not read: {self._why_not(file, skills)}"
-                yield SkillFinding("evals", level, os.path.relpath(file.found.path, self.root), 1, message)
+                yield SkillFinding("evals", level, os.path.relpath(file.source.path, self.root), 1, message)
 
     def _why_not(self, file: SharedFile, skills: Sequence[SkillFolder]) -> str:
         if file.fault:
             return file.fault
         own = [skill for skill in skills if file.names.intersection((skill.name, skill.folder.name))]
         folder = own[0].shown(own[0].folder) if len({skill.name for skill in own}) == 1 else "NAME"
-        target = Path(folder, "evals", file.found.path.name)
-        if file.found.place == self.root:
+        target = Path(folder, "evals", file.source.path.name)
+        if file.source.place == self.root:
             return f"it is in no folder where evals are searched; if it has evals of a skill, copy it to {target}"
         if file.owners:
             return (
@@ -171,19 +171,19 @@ def link_findings(skill: SkillFolder, declared_name: str, *, is_only: bool) -> I
                 yield SkillFinding("link", "warning", skill.shown(path), 1, message)
 
 
-def _shared_file(found: EvalPath) -> SharedFile | None:
+def _shared_file(source: EvalPath) -> SharedFile | None:
     """Return a file with the names in it; None if it has no prompts."""
-    if not _PROMPT_KEY.search(found.path.read_bytes()):
+    if not _PROMPT_KEY.search(source.path.read_bytes()):
         return None
     try:
-        value = read_source(found.path).value
+        value = read_source(source.path).value
     except JsonFault as fault:
-        has_name = _EVALS_NAME.search(found.path.name) is not None
-        return SharedFile(found, frozenset(), frozenset(), fault.message) if has_name else None
+        has_name = _EVALS_NAME.search(source.path.name) is not None
+        return SharedFile(source, frozenset(), frozenset(), fault.message) if has_name else None
     if not any(True for _ in prompt_lists(value)):
         return None
     owners = owners_of(value)
-    return SharedFile(found, frozenset(owners), frozenset(owners or named_skills(value)))
+    return SharedFile(source, frozenset(owners), frozenset(owners or named_skills(value)))
 
 
 def _places(skill: SkillFolder, names: Sequence[str]) -> Iterator[tuple[Path, bool]]:

@@ -49,8 +49,22 @@ def test_each_arm_works_and_the_panel_of_three_providers_judges(name: str, tmp_p
     with serving(script=answer) as apis:
         addresses = {provider.base_url_variable: apis.url for provider in PROVIDERS.values() if provider.needs_key}
         env = {**{f"{key}_API_KEY": value for key, value in KEYS.items()}, **addresses, "DOCKER_HOST": NO_ENGINE}
-        said = scylla("evaluate", name, "--scenario", "001-hello-world", "--repetitions", "1", "--jobs", "2", "--yes",
-                      "--json", *parts, cwd=tmp_path, env=env, seconds=1800)  # fmt: skip
+        said = scylla(
+            "evaluate",
+            name,
+            "--scenario",
+            "001-hello-world",
+            "--repetitions",
+            "1",
+            "--jobs",
+            "2",
+            "--yes",
+            "--json",
+            *parts,
+            cwd=tmp_path,
+            env=env,
+            seconds=1800,
+        )
     assert said.code == 0, said.err
     report = json.loads(said.out)
     assert report["counts"] == {"planned": arms, "ran": arms, "judged": arms, "scored": arms}, report["excluded"]

@@ -145,8 +145,9 @@ def test_a_model_that_the_provider_lists_not_ends_before_a_trial(repo: Path) -> 
 
 
 def test_a_key_over_plain_http_is_refused_before_a_trial(repo: Path) -> None:
-    said = judged(repo, "gpt-x", "gemini-x", OPENAI_API_KEY="k", GEMINI_API_KEY="k",
-                  OPENAI_BASE_URL="http://models.example/v1")  # fmt: skip
+    said = judged(
+        repo, "gpt-x", "gemini-x", OPENAI_API_KEY="k", GEMINI_API_KEY="k", OPENAI_BASE_URL="http://models.example/v1"
+    )
     assert said.code == 3
     assert "OPENAI_BASE_URL: http://models.example/v1 would get the value of OPENAI_API_KEY unencrypted" in said.err
 

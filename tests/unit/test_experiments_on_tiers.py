@@ -18,15 +18,36 @@ from scylla_gha.stats.resampling import Resampling
 from tests.support.frames import row
 from tests.support.pages import ROOT
 
-ARMS = {"full-ablation": 114, "adjacent-tiers": 7, "prompt-blocks": 38, "skills-against-tools": 5, "delegation": 4,
-        "models": 26, "instructions": 14}  # fmt: skip
-COMPARISONS = {"full-ablation": 6, "adjacent-tiers": 6, "prompt-blocks": 37, "skills-against-tools": 4, "delegation": 3,
-               "models": 78, "instructions": 13}  # fmt: skip
+ARMS = {
+    "full-ablation": 114,
+    "adjacent-tiers": 7,
+    "prompt-blocks": 38,
+    "skills-against-tools": 5,
+    "delegation": 4,
+    "models": 26,
+    "instructions": 14,
+}
+COMPARISONS = {
+    "full-ablation": 6,
+    "adjacent-tiers": 6,
+    "prompt-blocks": 37,
+    "skills-against-tools": 4,
+    "delegation": 3,
+    "models": 78,
+    "instructions": 13,
+}
 NAMES = sorted(ARMS)
 MIXED = ("claude-opus-5", "gpt-6.1-sol", "gemini-3.1-pro-preview")  # since the judged models are of several providers
 BOTH = ("core/*", "github/*")
-SCENARIOS = {"full-ablation": ("core/*",), "adjacent-tiers": BOTH, "prompt-blocks": BOTH, "delegation": BOTH,
-             "models": BOTH, "instructions": BOTH, "skills-against-tools": ("github/*",)}  # fmt: skip
+SCENARIOS = {
+    "full-ablation": ("core/*",),
+    "adjacent-tiers": BOTH,
+    "prompt-blocks": BOTH,
+    "delegation": BOTH,
+    "models": BOTH,
+    "instructions": BOTH,
+    "skills-against-tools": ("github/*",),
+}
 
 
 @functools.cache
@@ -111,8 +132,10 @@ def test_the_page_has_the_figures_of_the_plans() -> None:
 def test_the_page_has_the_scenarios_that_a_verdict_takes() -> None:
     text = " ".join((ROOT / "docs/tiers.md").read_text(encoding="utf-8").split())
     needed = {name: scenarios_needed(count) for name, count in COMPARISONS.items()}
-    assert (f"takes {needed['full-ablation']} scenarios in `full-ablation` and `adjacent-tiers`, {needed['models']} in "
-            f"`models` and {needed['prompt-blocks']} in `prompt-blocks`") in text  # fmt: skip
+    assert (
+        f"takes {needed['full-ablation']} scenarios in `full-ablation` and `adjacent-tiers`, {needed['models']} in "
+        f"`models` and {needed['prompt-blocks']} in `prompt-blocks`"
+    ) in text
 
 
 def test_the_page_has_the_differences_that_the_plans_are_likely_to_see() -> None:
